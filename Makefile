@@ -1,0 +1,35 @@
+# `make` alone lists the targets. Needs only Python >= 3.11, make and git.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test lint types check clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+demo: $(BIN)/python  ## install, compare the five lazy methods on the embedded data set, write a figure
+	$(PIP) install --editable '.[cli,plot]'
+	$(BIN)/nearlabel demo --out demo-output
+
+test: $(BIN)/python  ## install and run all tests (those on real data need NEARLABEL_DATA)
+	$(PIP) install --editable '.[test]'
+	$(BIN)/python -m pytest
+
+lint: $(BIN)/python  ## ruff: rules and formatting
+	$(PIP) install --editable '.[test,lint]'
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(BIN)/python  ## mypy, strict
+	$(PIP) install --editable '.[test,lint]'
+	$(BIN)/mypy
+
+check: lint types test  ## everything that CI runs
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) demo-output build dist .pytest_cache .mypy_cache .ruff_cache

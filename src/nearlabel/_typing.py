@@ -1,0 +1,35 @@
+"""Aliases and protocols shared by all layers; shapes live in docstrings."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+# scipy ships no types: a sparse array is Any to the type checker, these names say which one is meant.
+CSR: TypeAlias = Any
+Matrix: TypeAlias = Any  # a dense NDArray or a CSR array
+MatrixLike: TypeAlias = ArrayLike | Any  # what a user may pass: array, nested list, data frame, any sparse container
+
+
+class NeighborSearch(Protocol):
+    """Anything that finds neighbours: scikit-learn's own duck type.
+
+    `kneighbors` gives two arrays of shape (n_queries, n_neighbors), nearest first. ``X=None`` means the training rows,
+    each without itself.
+    """
+
+    def fit(self, X: MatrixLike, y: None = None) -> Self:
+        """Index the rows of X (n_samples, n_features)."""
+        ...
+
+    def kneighbors(
+        self, X: MatrixLike | None = None, n_neighbors: int | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the distances and the training indices of the nearest rows."""
+        ...

@@ -1,0 +1,143 @@
+"""The strict layer: what the user passed becomes what private code may trust, or a clear error.
+
+Messages read ``{name} must be {expected}, got {value}.`` with a hint where there is one.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._typing import CSR, Matrix, MatrixLike
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise ValueError unless `value` is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {sorted(choices)}, got {value!r}.")
+
+
+def check_integer(name: str, value: object, *, low: int) -> int:
+    """Return `value` as an int of at least `low`; raise TypeError or ValueError otherwise."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}.")
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}, got {value}.")
+    return int(value)
+
+
+def check_positive(name: str, value: object) -> float:
+    """Return `value` as a finite float above zero; raise TypeError or ValueError otherwise."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} must be a finite number above 0, got {value}.")
+    return float(value)
+
+
+def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: bool = False) -> int:
+    """Return `n_neighbors` as an int that `n_samples` training rows can serve.
+
+    With `leave_one_out` each training row is left out of its own list, so one neighbour less is at hand.
+    """
+    k = check_integer("n_neighbors", n_neighbors, low=1)
+    if leave_one_out and k >= n_samples:
+        raise ValueError(
+            f"n_neighbors must be smaller than n_samples={n_samples}, got {k}."
+            " A training row is not its own neighbour."
+        )
+    if k > n_samples:
+        raise ValueError(f"n_neighbors must be at most n_samples={n_samples}, got {k}.")
+    return k
+
+
+def as_label_matrix(Y: MatrixLike, *, name: str = "Y") -> Matrix:
+    """Return label sets as an indicator matrix: a dense int64 array or, for sparse input, a canonical int64 CSR array.
+
+    Parameters
+    ----------
+    Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Holds 0 and 1 (or False and True) only.
+
+    Raises
+    ------
+    ValueError
+        If Y is not two-dimensional, has no label, or holds anything but 0 and 1.
+    """
+    return _as_sparse_labels(Y, name) if sparse.issparse(Y) else _as_dense_labels(Y, name)
+
+
+def _as_sparse_labels(Y: Any, name: str) -> CSR:
+    labels = sparse.csr_array(Y, copy=True)
+    labels.sum_duplicates()
+    labels.eliminate_zeros()
+    _check_label_shape(labels.shape, name)
+    _check_zero_one(labels.data, name)
+    return labels.astype(np.int64)
+
+
+def _as_dense_labels(Y: Any, name: str) -> Matrix:
+    try:
+        labels = np.asarray(Y)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length."
+                         " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from lists of labels.") from error
+    _check_label_shape(labels.shape, name)
+    if labels.dtype.kind not in "bui":
+        try:
+            labels = labels.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold 0 and 1 only, got values of type {labels.dtype}.") from error
+        if np.isnan(labels).any():
+            raise ValueError(f"{name} must hold 0 and 1 only, got NaN: an unknown label cannot be learned from.")
+    _check_zero_one(labels, name)
+    return labels.astype(np.int64)
+
+
+def _check_label_shape(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2:
+        hint = " Hint: a single label is one column, Y.reshape(-1, 1)." if len(shape) == 1 else ""
+        raise ValueError(f"{name} must be an indicator matrix of shape (n_samples, n_labels), got shape {shape}.{hint}")
+    if shape[1] == 0:
+        raise ValueError(f"{name} must have at least one label, got shape {shape}.")
+
+
+def _check_zero_one(values: Any, name: str) -> None:
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        raise ValueError(f"{name} must hold 0 and 1 only, got {values[wrong].flat[0]!r}.")
+
+
+@dataclass(frozen=True)
+class LabelContainer:
+    """The kind of container label sets came in, to hand predictions back in the same kind."""
+
+    kind: type | None  # csr_array or csr_matrix; None for dense
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, Y: MatrixLike) -> LabelContainer:
+        """Remember the container of Y: dense (arrays, lists, data frames), sparse array or sparse matrix."""
+        if sparse.issparse(Y):
+            kind = sparse.csr_array if isinstance(Y, sparse.sparray) else sparse.csr_matrix
+            return cls(kind, Y.dtype)  # type: ignore[union-attr]  # a sparse container has a dtype
+        dtype = np.asarray(Y).dtype
+        return cls(None, dtype if dtype.kind in "buif" else np.dtype(np.int64))
+
+    def wrap(self, labels: Matrix) -> Matrix:
+        """Return the indicator matrix in the remembered container and dtype."""
+        if self.kind is None:
+            dense = labels.toarray() if sparse.issparse(labels) else labels
+            return dense.astype(self.dtype, copy=False)
+        return self.kind(labels, dtype=self.dtype)
+
+
+def label_names_of(Y: MatrixLike, n_labels: int) -> np.ndarray[Any, Any]:
+    """Return the column names of a data frame, else 0 .. n_labels - 1."""
+    columns = getattr(Y, "columns", None)
+    return np.arange(n_labels) if columns is None else np.asarray(columns)
