@@ -1,0 +1,348 @@
+"""Distances that can decide an order: the same bits for dense and sparse rows, whatever the tile, thread or library.
+
+A matrix product is fast but rounds differently from machine to machine, and the expanded square |q|² - 2 q·r + |r|²
+cancels. So each distance does two things. `tile` bounds it for all pairs of a tile from below and above, by whatever is
+fast; the bounds hold for every rounding. `Tile.refine` computes it for chosen pairs, feature by feature in float64, with
+elementwise operations only. Equal features give equal bits, and a zero adds nothing, so dense and sparse agree. The
+refined number is called *rank*: it decides the order; `to_distance` turns it into the distance that is returned.
+
+For the bounds: with u = 2^-53, a sum of d products in any order is off by at most d·u/(1 - d·u) times the sum of their
+absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1), here below (qn + rn) of the
+two squared norms. Product, norms, centring and the refined number itself err at most (4d + 32)·u·(qn + rn) together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import manhattan_distances
+
+from nearlabel._blocks import row_blocks
+from nearlabel._typing import FloatArray, IntArray, Matrix
+
+_TINY = float(np.finfo(np.float64).tiny)
+_LARGEST_SQUARE = float(np.finfo(np.float64).max) / 16
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows made ready for one distance: `values` decide, `nominees` and `norms` serve the bounds."""
+
+    values: Matrix
+    nominees: Matrix
+    norms: FloatArray
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.norms)
+
+    def __getitem__(self, rows: slice) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.values[rows], self.nominees[rows], self.norms[rows])
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Bounds (n_queries, n_rows) on the rank of every pair, and the exact rank of chosen pairs."""
+
+    lower: FloatArray
+    upper: FloatArray
+    refine: Callable[[IntArray, IntArray], FloatArray]
+
+
+class Distance(Protocol):
+    """What `ExactNeighbors` needs to know of a distance."""
+
+    def fit(self, X: Matrix) -> None:
+        """Learn what the distance takes from the training rows (a centre, variances)."""
+        ...
+
+    def prepare(self, X: Matrix) -> Rows:
+        """Make rows ready, queries and training rows alike."""
+        ...
+
+    def tile(self, queries: Rows, rows: Rows) -> Tile:
+        """Bound the rank of all pairs."""
+        ...
+
+    def to_distance(self, rank: FloatArray) -> FloatArray:
+        """Return the distance of a rank."""
+        ...
+
+
+def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> Distance:
+    """Return the distance that a metric's name, or a function of two rows, stands for."""
+    known: dict[Any, Callable[[], Distance]] = {
+        "euclidean": Euclidean,
+        "l2": Euclidean,
+        "sqeuclidean": SquaredEuclidean,
+        "manhattan": Manhattan,
+        "cityblock": Manhattan,
+        "l1": Manhattan,
+        "cosine": Cosine,
+    }
+    if metric in known and not params:
+        return known[metric]()
+    return AnyMetric(metric, params or {})
+
+
+def sum_over_features(
+    left: Matrix,
+    right: Matrix,
+    combine: Callable[[Any, Any], Any],
+    term: Callable[[FloatArray], FloatArray] | None = None,
+) -> FloatArray:
+    """Return the sum over the features, in their order, of term(combine(left, right)), for each pair of rows.
+
+    `combine` is ``operator.sub`` or `product`; both rows must be of the same storage, CSR in canonical form.
+    """
+    if sparse.issparse(left):
+        combined = combine(left, right).tocsr()
+        combined.sort_indices()
+        terms = combined.data if term is None else term(combined.data)
+        pair = np.repeat(np.arange(combined.shape[0]), np.diff(combined.indptr))
+        return np.bincount(pair, weights=terms, minlength=combined.shape[0])  # adds one after the other
+    total = np.zeros(left.shape[0])
+    for a, b in zip(np.ascontiguousarray(left.T), np.ascontiguousarray(right.T), strict=True):
+        combined = combine(a, b)
+        total += combined if term is None else term(combined)
+    return total
+
+
+def difference(left: Any, right: Any) -> Any:
+    """Return left - right."""
+    return left - right
+
+
+def product(left: Any, right: Any) -> Any:
+    """Return the elementwise product."""
+    return left.multiply(right) if sparse.issparse(left) else left * right
+
+
+def pairs_in_blocks(
+    queries: Rows, rows: Rows, sum_of_pairs: Callable[[Matrix, Matrix], FloatArray]
+) -> Callable[[IntArray, IntArray], FloatArray]:
+    """Return a function of (query numbers, row numbers) that sums over the features of each pair, in bounded memory."""
+
+    def refine(query: IntArray, row: IntArray) -> FloatArray:
+        sums = np.empty(len(query))
+        for block in row_blocks(len(query), 32 * _stored_per_row(rows.values)):
+            sums[block] = sum_of_pairs(queries.values[query[block]], rows.values[row[block]])
+        return sums
+
+    return refine
+
+
+def _stored_per_row(values: Matrix) -> int:
+    n_rows, n_features = values.shape
+    return 2 * values.nnz // max(1, n_rows) + 1 if sparse.issparse(values) else n_features
+
+
+def inner_products(left: Matrix, right: Matrix) -> FloatArray:
+    """Return the dense (n_left, n_right) matrix of inner products of two sets of rows of the same storage."""
+    products = left @ right.T
+    return products.toarray() if sparse.issparse(products) else products
+
+
+def _rounding(n_features: int) -> float:
+    return (4 * n_features + 32) * 2.0**-53
+
+
+class SquaredEuclidean:
+    """Σ (a - b)². Bounded by the expanded square of rows centred on the training mean."""
+
+    def fit(self, X: Matrix) -> None:
+        """Learn the centre; sparse rows are not centred, which would fill them."""
+        self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else X.mean(axis=0)
+
+    def prepare(self, X: Matrix) -> Rows:
+        """Centre the rows and take their squared norms."""
+        nominees = X if sparse.issparse(X) else X - self._centre
+        norms = _squared_norms(nominees)
+        if not (norms < _LARGEST_SQUARE).all():
+            raise ValueError(
+                f"X must have rows whose squares fit float64, got a squared norm of {norms.max():.3g}."
+                " Hint: scale the features."
+            )
+        return Rows(X, nominees, norms)
+
+    def tile(self, queries: Rows, rows: Rows) -> Tile:
+        """Bound the squared distance of all pairs."""
+        scale = queries.norms[:, np.newaxis] + rows.norms
+        lower = inner_products(queries.nominees, rows.nominees)
+        lower *= -2.0
+        lower += scale
+        scale *= _rounding(rows.values.shape[1])
+        scale += _TINY
+        lower -= scale
+        scale *= 2.0
+        upper = np.add(lower, scale, out=scale)
+        return Tile(lower, upper, pairs_in_blocks(queries, rows, self._sum))
+
+    @staticmethod
+    def _sum(left: Matrix, right: Matrix) -> FloatArray:
+        return sum_over_features(left, right, difference, np.square)
+
+    def to_distance(self, rank: FloatArray) -> FloatArray:
+        """The rank is the distance."""
+        return rank
+
+
+class Euclidean(SquaredEuclidean):
+    """√ Σ (a - b)²; the squared distance decides the order, so the root cannot make two of them equal."""
+
+    def to_distance(self, rank: FloatArray) -> FloatArray:
+        """Take the root."""
+        return np.sqrt(rank)
+
+
+class Manhattan:
+    """Σ |a - b|."""
+
+    def fit(self, X: Matrix) -> None:
+        """Nothing to learn."""
+
+    def prepare(self, X: Matrix) -> Rows:
+        """Take the rows as they are."""
+        return Rows(X, X, np.zeros(X.shape[0]))
+
+    def tile(self, queries: Rows, rows: Rows) -> Tile:
+        """Bound the distance of all pairs: summing absolute values never cancels."""
+        if sparse.issparse(rows.values):
+            sums = manhattan_distances(queries.values, rows.values)
+        else:
+            sums = cdist(queries.values, rows.values, "cityblock")
+        margin = _rounding(rows.values.shape[1])
+        return Tile(
+            sums * (1 - margin) - _TINY, sums * (1 + margin) + _TINY, pairs_in_blocks(queries, rows, self._sum)
+        )
+
+    @staticmethod
+    def _sum(left: Matrix, right: Matrix) -> FloatArray:
+        return sum_over_features(left, right, difference, np.abs)
+
+    def to_distance(self, rank: FloatArray) -> FloatArray:
+        """The rank is the distance."""
+        return rank
+
+
+class Cosine:
+    """1 - a·b / (|a| |b|), and 1 where a row is empty.
+
+    The cosine is the root of (a·b)² / (a·a b·b): on whole numbers numerator and denominator are exact, so cosines that
+    are equal on paper are equal here. Rows are first scaled by powers of two, which changes no digit.
+    """
+
+    def fit(self, X: Matrix) -> None:
+        """Nothing to learn."""
+
+    def prepare(self, X: Matrix) -> Rows:
+        """Scale each row to a largest value in [0.5, 1) and take its squared norm."""
+        values = _scaled_by_powers_of_two(X)
+        norms = sum_over_features(values, values, product)
+        lengths = np.sqrt(np.where(norms > 0, norms, 1.0))
+        return Rows(values, _divide_rows(values, lengths), norms)
+
+    def tile(self, queries: Rows, rows: Rows) -> Tile:
+        """Bound minus the cosine of all pairs."""
+        cosines = inner_products(queries.nominees, rows.nominees)
+        margin = _rounding(rows.values.shape[1])
+        dots = pairs_in_blocks(queries, rows, self._sum)
+
+        def refine(query: IntArray, row: IntArray) -> FloatArray:
+            dot = dots(query, row)
+            squares = queries.norms[query] * rows.norms[row]
+            ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
+            return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
+
+        return Tile(-cosines - margin, -cosines + margin, refine)
+
+    @staticmethod
+    def _sum(left: Matrix, right: Matrix) -> FloatArray:
+        return sum_over_features(left, right, product)
+
+    def to_distance(self, rank: FloatArray) -> FloatArray:
+        """Return 1 - cosine."""
+        return 1.0 + rank
+
+
+class AnyMetric:
+    """Any metric of `scipy.spatial.distance.cdist`, or a function of two rows; every pair is computed."""
+
+    def __init__(self, metric: str | Callable[..., float], params: dict[str, Any]) -> None:
+        self._metric = metric
+        self._params = params
+
+    def fit(self, X: Matrix) -> None:
+        """Fix what a metric would otherwise estimate from each tile by itself, and try the metric once."""
+        dense = X[:2].toarray() if sparse.issparse(X) else X[:2]
+        if self._metric in ("seuclidean", "mahalanobis"):
+            self._params = _training_statistics(self._metric, X) | self._params
+        try:
+            self._distances(dense, dense)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                "metric must be 'euclidean', 'sqeuclidean', 'manhattan', 'cosine', a metric of"
+                f" scipy.spatial.distance.cdist or a function of two rows, got {self._metric!r}: {error}"
+            ) from error
+
+    def prepare(self, X: Matrix) -> Rows:
+        """Take the rows as they are."""
+        return Rows(X, X, np.zeros(X.shape[0]))
+
+    def tile(self, queries: Rows, rows: Rows) -> Tile:
+        """Compute the distance of all pairs; both bounds are exact."""
+        left, right = (m.toarray() if sparse.issparse(m) else m for m in (queries.values, rows.values))
+        distances = self._distances(left, right)
+        if np.isnan(distances).any():
+            raise ValueError(f"metric {self._metric!r} must give numbers, got NaN for some pair of rows.")
+        # A copy each: the search marks pairs to leave out in the bounds.
+        return Tile(distances.copy(), distances.copy(), lambda query, row: distances[query, row])
+
+    def _distances(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        if callable(self._metric):
+            return np.asarray(pairwise_distances(left, right, metric=self._metric, **self._params))
+        return np.asarray(cdist(left, right, self._metric, **self._params))
+
+    def to_distance(self, rank: FloatArray) -> FloatArray:
+        """The rank is the distance."""
+        return rank
+
+
+def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
+    dense = X.toarray() if sparse.issparse(X) else X
+    if metric == "seuclidean":
+        return {"V": np.var(dense, axis=0, ddof=1)}
+    return {"VI": np.linalg.inv(np.cov(dense.T)).T.copy()}
+
+
+def _squared_norms(X: Matrix) -> FloatArray:
+    with np.errstate(over="ignore"):  # `prepare` refuses what overflows
+        if sparse.issparse(X):
+            return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", X, X)
+
+
+def _scaled_by_powers_of_two(X: Matrix) -> Matrix:
+    largest = np.abs(X).max(axis=1)
+    largest = largest.toarray().ravel() if sparse.issparse(largest) else np.asarray(largest)
+    exponents = np.frexp(largest)[1]
+    if sparse.issparse(X):
+        return _with_data(X, np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr))))
+    return np.ldexp(X, -exponents[:, np.newaxis])
+
+
+def _divide_rows(X: Matrix, divisors: FloatArray) -> Matrix:
+    if sparse.issparse(X):
+        return _with_data(X, X.data / np.repeat(divisors, np.diff(X.indptr)))
+    return X / divisors[:, np.newaxis]
+
+
+def _with_data(X: Any, data: FloatArray) -> Any:
+    return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)

@@ -1,0 +1,175 @@
+"""Neighbours found once, for many classifiers and every smaller number of neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import joblib
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+from nearlabel._typing import FloatArray, IntArray, MatrixLike, NeighborSearch
+from nearlabel._validation import check_integer
+
+
+@dataclass(frozen=True)
+class NeighborGraph:
+    """Neighbours of some rows among the training rows, nearest first.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_rows, n_neighbors)
+        Distances, ascending along each row.
+    indices : ndarray of int of shape (n_rows, n_neighbors)
+        Training row numbers.
+    fingerprint : str, default=None
+        Which rows these are the neighbours of; None: any set of n_rows rows is taken on trust.
+
+    Raises
+    ------
+    ValueError
+        If the two arrays do not fit each other.
+    """
+
+    distances: FloatArray
+    indices: IntArray
+    fingerprint: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.distances.ndim != 2 or self.distances.shape != self.indices.shape or self.indices.dtype.kind not in "iu":
+            raise ValueError(
+                "distances and indices must be arrays of one shape (n_rows, n_neighbors), the indices whole numbers,"
+                f" got {self.distances.shape} and {self.indices.shape} of type {self.indices.dtype}."
+            )
+
+    def is_of(self, X: MatrixLike) -> bool:
+        """Tell whether these are the neighbours of the rows of X."""
+        if self.fingerprint is None:
+            return len(self.indices) == (X.shape[0] if hasattr(X, "shape") else len(X))
+        return self.fingerprint == fingerprint(X)
+
+    def nearest(self, n_neighbors: int | None) -> tuple[FloatArray, IntArray]:
+        """Return distances and indices of the nearest `n_neighbors`; None: all that are known."""
+        known = self.indices.shape[1]
+        k = known if n_neighbors is None else check_integer("n_neighbors", n_neighbors, low=1)
+        if k > known:
+            raise ValueError(f"n_neighbors must be at most the {known} that were precomputed, got {k}.")
+        return self.distances[:, :k], self.indices[:, :k]
+
+
+@dataclass(frozen=True)
+class PrecomputedNeighbors:
+    """Answer from neighbours found before; the answer for any smaller `n_neighbors` is a prefix.
+
+    It never changes, so cloning returns the same object and a thousand classifiers share one search.
+
+    Parameters
+    ----------
+    training : NeighborGraph
+        Neighbours of the training rows, each without itself.
+    queries : tuple of NeighborGraph, default=()
+        Neighbours of any number of sets of queries.
+
+    Examples
+    --------
+    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+    >>> X, Y, query = [[0.0], [1.0], [2.0], [4.0]], [[1, 0], [1, 0], [0, 1], [0, 1]], [[0.4]]
+    >>> neighbors = PrecomputedNeighbors.from_search(ExactNeighbors(), X, query, n_neighbors=3)
+    >>> [MLkNN(k, search=neighbors).fit(X, Y).predict(query).tolist() for k in (1, 2, 3)]
+    [[[1, 0]], [[1, 0]], [[0, 0]]]
+    """
+
+    training: NeighborGraph
+    queries: tuple[NeighborGraph, ...] = ()
+
+    @classmethod
+    def from_search(
+        cls, search: NeighborSearch, X: MatrixLike, *queries: MatrixLike, n_neighbors: int
+    ) -> PrecomputedNeighbors:
+        """Fit a search on X; ask it once for the training rows and once for each set of queries.
+
+        Parameters
+        ----------
+        search : object with `fit` and `kneighbors`
+            Is fitted here.
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        *queries : array-like of shape (n_queries, n_features)
+            Sets of queries.
+        n_neighbors : int
+            The largest number of neighbours that will be asked for, below n_samples.
+
+        Returns
+        -------
+        PrecomputedNeighbors
+            Knows the rows it was made for and refuses others.
+        """
+        search.fit(X)
+        training = NeighborGraph(*search.kneighbors(n_neighbors=n_neighbors), fingerprint(X))
+        return cls(training, tuple(NeighborGraph(*search.kneighbors(Q, n_neighbors), fingerprint(Q)) for Q in queries))
+
+    def fit(self, X: MatrixLike, y: None = None) -> Self:
+        """Check that X are the training rows these neighbours were found for.
+
+        Raises
+        ------
+        ValueError
+            If they are not.
+        """
+        if not self.training.is_of(X):
+            raise ValueError("X must be the training rows whose neighbours were precomputed, got other rows.")
+        return self
+
+    def kneighbors(
+        self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """Return what was found before.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_queries, n_features), default=None
+            One of the sets of queries; None: the training rows.
+        n_neighbors : int, default=None
+            At most what was precomputed; None: all.
+        return_distance : bool, default=True
+            Whether the distances come too.
+
+        Returns
+        -------
+        distances, indices : ndarray of shape (n_queries, n_neighbors)
+            As from the search itself.
+
+        Raises
+        ------
+        ValueError
+            If X is no set of queries known here, or too many neighbours are asked for.
+        """
+        distances, indices = self._graph_of(X).nearest(n_neighbors)
+        return (distances, indices) if return_distance else indices
+
+    def _graph_of(self, X: MatrixLike | None) -> NeighborGraph:
+        if X is None:
+            return self.training
+        for graph in self.queries:
+            if graph.is_of(X):
+                return graph
+        raise ValueError(
+            f"X must be one of the {len(self.queries)} sets of queries whose neighbours were precomputed, got other rows."
+        )
+
+    def __sklearn_clone__(self) -> Self:
+        """Return the same object: there is nothing to unlearn."""
+        return self
+
+
+def fingerprint(X: MatrixLike) -> str:
+    """Return a hash of the rows of X, the same for every numeric type and memory layout."""
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C")
+    if sparse.issparse(rows):
+        rows = sparse.csr_array(rows, copy=True)
+        rows.sum_duplicates()
+        return str(joblib.hash([rows.shape, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data]))
+    return str(joblib.hash(np.ascontiguousarray(rows)))
