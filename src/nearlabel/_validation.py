@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel._typing import CSR, Matrix, MatrixLike
@@ -48,8 +49,7 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
     k = check_integer("n_neighbors", n_neighbors, low=1)
     if leave_one_out and k >= n_samples:
         raise ValueError(
-            f"n_neighbors must be smaller than n_samples={n_samples}, got {k}."
-            " A training row is not its own neighbour."
+            f"n_neighbors must be smaller than n_samples={n_samples}, got {k}. A training row is not its own neighbour."
         )
     if k > n_samples:
         raise ValueError(f"n_neighbors must be at most n_samples={n_samples}, got {k}.")
@@ -85,8 +85,12 @@ def _as_dense_labels(Y: Any, name: str) -> Matrix:
     try:
         labels = np.asarray(Y)
     except ValueError as error:
-        raise ValueError(f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length."
-                         " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from lists of labels.") from error
+        raise ValueError(
+            f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length."
+            " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from lists of labels."
+        ) from error
+    if labels.ndim == 1 and labels.dtype.kind == "f" and (labels != np.round(labels)).any():
+        raise ValueError(f"{name} must be an indicator matrix of 0 and 1, got a continuous target.")
     _check_label_shape(labels.shape, name)
     if labels.dtype.kind not in "bui":
         try:
@@ -108,9 +112,16 @@ def _check_label_shape(shape: tuple[int, ...], name: str) -> None:
 
 
 def _check_zero_one(values: Any, name: str) -> None:
-    wrong = (values != 0) & (values != 1)
-    if wrong.any():
-        raise ValueError(f"{name} must hold 0 and 1 only, got {values[wrong].flat[0]!r}.")
+    wrong = values[(values != 0) & (values != 1)]
+    if len(wrong):
+        kind = " Is it a continuous target?" if (wrong != np.round(wrong)).any() else ""
+        raise ValueError(f"{name} must hold 0 and 1 only, got {wrong[0]}.{kind}")
+
+
+def as_dense(matrix: Matrix) -> NDArray[Any]:
+    """Return a dense array of a dense or sparse matrix."""
+    dense: NDArray[Any] = matrix.toarray() if sparse.issparse(matrix) else matrix
+    return dense
 
 
 @dataclass(frozen=True)
@@ -125,19 +136,18 @@ class LabelContainer:
         """Remember the container of Y: dense (arrays, lists, data frames), sparse array or sparse matrix."""
         if sparse.issparse(Y):
             kind = sparse.csr_array if isinstance(Y, sparse.sparray) else sparse.csr_matrix
-            return cls(kind, Y.dtype)  # type: ignore[union-attr]  # a sparse container has a dtype
+            return cls(kind, Y.dtype)
         dtype = np.asarray(Y).dtype
         return cls(None, dtype if dtype.kind in "buif" else np.dtype(np.int64))
 
     def wrap(self, labels: Matrix) -> Matrix:
         """Return the indicator matrix in the remembered container and dtype."""
         if self.kind is None:
-            dense = labels.toarray() if sparse.issparse(labels) else labels
-            return dense.astype(self.dtype, copy=False)
+            return as_dense(labels).astype(self.dtype, copy=False)
         return self.kind(labels, dtype=self.dtype)
 
 
-def label_names_of(Y: MatrixLike, n_labels: int) -> np.ndarray[Any, Any]:
+def label_names_of(Y: MatrixLike, n_labels: int) -> NDArray[Any]:
     """Return the column names of a data frame, else 0 .. n_labels - 1."""
     columns = getattr(Y, "columns", None)
     return np.arange(n_labels) if columns is None else np.asarray(columns)

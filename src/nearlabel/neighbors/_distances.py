@@ -2,9 +2,9 @@
 
 A matrix product is fast but rounds differently from machine to machine, and the expanded square |q|² - 2 q·r + |r|²
 cancels. So each distance does two things. `tile` bounds it for all pairs of a tile from below and above, by whatever is
-fast; the bounds hold for every rounding. `Tile.refine` computes it for chosen pairs, feature by feature in float64, with
-elementwise operations only. Equal features give equal bits, and a zero adds nothing, so dense and sparse agree. The
-refined number is called *rank*: it decides the order; `to_distance` turns it into the distance that is returned.
+fast; the bounds hold for every rounding. `Tile.refine` computes it for chosen pairs, feature by feature in float64,
+with elementwise operations only. Equal features give equal bits, and a zero adds nothing, so dense and sparse agree.
+The refined number is called *rank*: it decides the order; `to_distance` turns it into the distance that is returned.
 
 For the bounds: with u = 2^-53, a sum of d products in any order is off by at most d·u/(1 - d·u) times the sum of their
 absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1), here below (qn + rn) of the
@@ -25,6 +25,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel._validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_SQUARE = float(np.finfo(np.float64).max) / 16
@@ -107,8 +108,9 @@ def sum_over_features(
         combined.sort_indices()
         terms = combined.data if term is None else term(combined.data)
         pair = np.repeat(np.arange(combined.shape[0]), np.diff(combined.indptr))
-        return np.bincount(pair, weights=terms, minlength=combined.shape[0])  # adds one after the other
-    total = np.zeros(left.shape[0])
+        # bincount adds one after the other; the rows come in order.
+        return np.bincount(pair, weights=terms, minlength=combined.shape[0]).astype(np.float64)
+    total: FloatArray = np.zeros(left.shape[0])
     for a, b in zip(np.ascontiguousarray(left.T), np.ascontiguousarray(right.T), strict=True):
         combined = combine(a, b)
         total += combined if term is None else term(combined)
@@ -141,13 +143,12 @@ def pairs_in_blocks(
 
 def _stored_per_row(values: Matrix) -> int:
     n_rows, n_features = values.shape
-    return 2 * values.nnz // max(1, n_rows) + 1 if sparse.issparse(values) else n_features
+    return int(2 * values.nnz // max(1, n_rows) + 1 if sparse.issparse(values) else n_features)
 
 
 def inner_products(left: Matrix, right: Matrix) -> FloatArray:
     """Return the dense (n_left, n_right) matrix of inner products of two sets of rows of the same storage."""
-    products = left @ right.T
-    return products.toarray() if sparse.issparse(products) else products
+    return as_dense(left @ right.T)
 
 
 def _rounding(n_features: int) -> float:
@@ -190,7 +191,7 @@ class SquaredEuclidean:
         return sum_over_features(left, right, difference, np.square)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
-        """The rank is the distance."""
+        """Return the rank: it is the distance."""
         return rank
 
 
@@ -219,16 +220,14 @@ class Manhattan:
         else:
             sums = cdist(queries.values, rows.values, "cityblock")
         margin = _rounding(rows.values.shape[1])
-        return Tile(
-            sums * (1 - margin) - _TINY, sums * (1 + margin) + _TINY, pairs_in_blocks(queries, rows, self._sum)
-        )
+        return Tile(sums * (1 - margin) - _TINY, sums * (1 + margin) + _TINY, pairs_in_blocks(queries, rows, self._sum))
 
     @staticmethod
     def _sum(left: Matrix, right: Matrix) -> FloatArray:
         return sum_over_features(left, right, difference, np.abs)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
-        """The rank is the distance."""
+        """Return the rank: it is the distance."""
         return rank
 
 
@@ -281,7 +280,7 @@ class AnyMetric:
 
     def fit(self, X: Matrix) -> None:
         """Fix what a metric would otherwise estimate from each tile by itself, and try the metric once."""
-        dense = X[:2].toarray() if sparse.issparse(X) else X[:2]
+        dense = as_dense(X[:2])
         if self._metric in ("seuclidean", "mahalanobis"):
             self._params = _training_statistics(self._metric, X) | self._params
         try:
@@ -298,8 +297,7 @@ class AnyMetric:
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Compute the distance of all pairs; both bounds are exact."""
-        left, right = (m.toarray() if sparse.issparse(m) else m for m in (queries.values, rows.values))
-        distances = self._distances(left, right)
+        distances = self._distances(as_dense(queries.values), as_dense(rows.values))
         if np.isnan(distances).any():
             raise ValueError(f"metric {self._metric!r} must give numbers, got NaN for some pair of rows.")
         # A copy each: the search marks pairs to leave out in the bounds.
@@ -311,12 +309,12 @@ class AnyMetric:
         return np.asarray(cdist(left, right, self._metric, **self._params))
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
-        """The rank is the distance."""
+        """Return the rank: it is the distance."""
         return rank
 
 
 def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
-    dense = X.toarray() if sparse.issparse(X) else X
+    dense = as_dense(X)
     if metric == "seuclidean":
         return {"V": np.var(dense, axis=0, ddof=1)}
     return {"VI": np.linalg.inv(np.cov(dense.T)).T.copy()}
@@ -326,7 +324,7 @@ def _squared_norms(X: Matrix) -> FloatArray:
     with np.errstate(over="ignore"):  # `prepare` refuses what overflows
         if sparse.issparse(X):
             return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        return np.einsum("ij,ij->i", X, X)
+        return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
 def _scaled_by_powers_of_two(X: Matrix) -> Matrix:

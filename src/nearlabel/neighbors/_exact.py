@@ -194,8 +194,8 @@ def _leave_out_own(tile: Tile, first: int) -> None:
 def _bound_on_kth(upper: FloatArray, k: int) -> FloatArray:
     """Return, for each query, a number that at least k rows do not exceed.
 
-    The k least minima of disjoint runs belong to k different rows; minima of strided runs cost far less than a partition
-    of all pairs.
+    The k least minima of disjoint runs belong to k different rows; minima of strided runs cost far less than a
+    partition of all pairs.
     """
     n_queries, n_rows = upper.shape
     if n_rows < k:

@@ -38,7 +38,11 @@ class NeighborGraph:
     fingerprint: str | None = None
 
     def __post_init__(self) -> None:
-        if self.distances.ndim != 2 or self.distances.shape != self.indices.shape or self.indices.dtype.kind not in "iu":
+        if (
+            self.distances.ndim != 2
+            or self.distances.shape != self.indices.shape
+            or self.indices.dtype.kind not in "iu"
+        ):
             raise ValueError(
                 "distances and indices must be arrays of one shape (n_rows, n_neighbors), the indices whole numbers,"
                 f" got {self.distances.shape} and {self.indices.shape} of type {self.indices.dtype}."
@@ -47,7 +51,7 @@ class NeighborGraph:
     def is_of(self, X: MatrixLike) -> bool:
         """Tell whether these are the neighbours of the rows of X."""
         if self.fingerprint is None:
-            return len(self.indices) == (X.shape[0] if hasattr(X, "shape") else len(X))
+            return len(self.indices) == _num_rows(X)
         return self.fingerprint == fingerprint(X)
 
     def nearest(self, n_neighbors: int | None) -> tuple[FloatArray, IntArray]:
@@ -157,12 +161,17 @@ class PrecomputedNeighbors:
             if graph.is_of(X):
                 return graph
         raise ValueError(
-            f"X must be one of the {len(self.queries)} sets of queries whose neighbours were precomputed, got other rows."
+            f"X must be one of the {len(self.queries)} sets of queries whose neighbours were precomputed,"
+            " got other rows."
         )
 
     def __sklearn_clone__(self) -> Self:
         """Return the same object: there is nothing to unlearn."""
         return self
+
+
+def _num_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def fingerprint(X: MatrixLike) -> str:

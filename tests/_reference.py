@@ -1,0 +1,106 @@
+"""Slow transcriptions of the papers, loop by loop, with nothing shared with the library.
+
+Distances are summed in Python floats in the order of the features, equal distances go to the lower index, ML-kNN is
+computed in fractions. X and Y are lists of lists or arrays.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+def squared_euclidean(a, b):
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        total += (float(x) - float(y)) ** 2
+    return total
+
+
+def manhattan(a, b):
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        total += abs(float(x) - float(y))
+    return total
+
+
+def nearest(X, query, k, *, leave_out=None, distance=squared_euclidean):
+    """Return the indices of the k nearest rows of X; row `leave_out` is not looked at."""
+    pairs = [(distance(row, query), i) for i, row in enumerate(X) if i != leave_out]
+    return [i for _, i in sorted(pairs)[:k]]
+
+
+def confidences(Y, neighbors):
+    """Return k times the confidence of every label."""
+    return [sum(int(Y[i][label]) for i in neighbors) for label in range(len(Y[0]))]
+
+
+def brknn(Y, neighbors, *, majority="strict"):
+    k = len(neighbors)
+    return [int(2 * votes > k or (majority == "half" and 2 * votes == k)) for votes in confidences(Y, neighbors)]
+
+
+def brknn_a(Y, neighbors, *, majority="strict"):
+    chosen = brknn(Y, neighbors, majority=majority)
+    if not any(chosen):
+        votes = confidences(Y, neighbors)
+        chosen[votes.index(max(votes))] = 1
+    return chosen
+
+
+def brknn_b(Y, neighbors, *, rounding="half_down"):
+    mean_size = Fraction(sum(int(sum(Y[i])) for i in neighbors), len(neighbors))
+    size = mean_size.numerator // mean_size.denominator
+    rest = mean_size - size
+    if rest > Fraction(1, 2) or (rest == Fraction(1, 2) and rounding == "half_up"):
+        size += 1
+    votes = confidences(Y, neighbors)
+    ranking = sorted(range(len(votes)), key=lambda label: (-votes[label], label))
+    return [int(label in ranking[:size]) for label in range(len(votes))]
+
+
+def lpknn(Y, neighbors, *, ties="nearest"):
+    sets = [tuple(int(v) for v in Y[i]) for i in neighbors]
+    counts = {s: sets.count(s) for s in sets}
+    tied = [s for s in sets if counts[s] == max(counts.values())]
+    if ties == "first":
+        return list(min(tied))
+    if ties == "frequent":
+        everyone = [tuple(int(v) for v in row) for row in Y]
+        most = max(everyone.count(s) for s in tied)
+        return list(next(s for s in tied if everyone.count(s) == most))
+    return list(tied[0])
+
+
+def mlknn_tables(Y, training_neighbors, k, s):
+    """For each label: prior, P(j | H1), P(j | H0), as fractions (Zhang and Zhou 2007, Fig. 1, steps 1 to 11)."""
+    n, tables = len(Y), []
+    for label in range(len(Y[0])):
+        prior = (s + sum(int(row[label]) for row in Y)) / (2 * s + n)
+        c, c_without = [0] * (k + 1), [0] * (k + 1)
+        for i in range(n):
+            delta = sum(int(Y[a][label]) for a in training_neighbors[i])
+            if Y[i][label]:
+                c[delta] += 1
+            else:
+                c_without[delta] += 1
+        with_label = [(s + c[j]) / (s * (k + 1) + sum(c)) for j in range(k + 1)]
+        without_label = [(s + c_without[j]) / (s * (k + 1) + sum(c_without)) for j in range(k + 1)]
+        tables.append((prior, with_label, without_label))
+    return tables
+
+
+def mlknn(X, Y, queries, k, s=1):
+    """Posteriors and label sets of the queries; decided in fractions, positive on exactly one half."""
+    s = Fraction(s)
+    training_neighbors = [nearest(X, X[i], k, leave_out=i) for i in range(len(X))]
+    tables = mlknn_tables(Y, training_neighbors, k, s)
+    posteriors, labels = [], []
+    for query in queries:
+        votes = confidences(Y, nearest(X, query, k))
+        row = []
+        for (prior, with_label, without_label), j in zip(tables, votes, strict=True):
+            yes, no = prior * with_label[j], (1 - prior) * without_label[j]
+            row.append(yes / (yes + no))
+        posteriors.append([float(p) for p in row])
+        labels.append([int(p >= Fraction(1, 2)) for p in row])
+    return posteriors, labels

@@ -1,0 +1,61 @@
+"""Random problems on which methods differ: ties, duplicates, empty rows, rare and constant labels."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+CONTAINERS = {
+    "dense": np.asarray,
+    "csr_array": sparse.csr_array,
+    "csr_matrix": sparse.csr_matrix,
+    "csc_array": sparse.csc_array,
+    "coo_array": sparse.coo_array,
+}
+
+
+def _grid(rng):
+    return rng.integers(0, 2, (40, 5)).astype(float)
+
+
+def _spread(rng):
+    return rng.normal(size=(40, 4))
+
+
+def _far_from_zero(rng):
+    return 1e4 + 1e-3 * rng.integers(0, 4, (40, 3))
+
+
+def _all_equal(rng):
+    return np.repeat(rng.normal(size=(1, 3)), 40, axis=0)
+
+
+def _bag_of_words(rng):
+    return rng.poisson(0.2, (40, 12)) * rng.choice([0.1, 0.5, 3.0], 12)
+
+
+ROWS = {f.__name__.strip("_"): f for f in (_grid, _spread, _far_from_zero, _all_equal, _bag_of_words)}
+
+
+@pytest.fixture(params=ROWS)
+def problem(request):
+    """X, Y and queries, some of which are training rows; labels 3 and 4 have one class."""
+    rng = np.random.default_rng(sum(map(ord, request.param)))
+    X = ROWS[request.param](rng)
+    X[7] = X[3]
+    Y = (rng.random((40, 5)) < [0.5, 0.3, 0.05, 0.0, 1.0]).astype(int)
+    queries = np.vstack([X[::4], ROWS[request.param](rng)[:10]])
+    return X, Y, queries
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """Return the folder of real data sets."""
+    folder = os.environ.get("NEARLABEL_DATA")
+    if not folder:
+        pytest.skip("NEARLABEL_DATA is not set: no real data")
+    return Path(folder)

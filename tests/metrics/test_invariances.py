@@ -1,0 +1,130 @@
+"""What must not change any measure, declared once for the whole catalogue."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from nearlabel.metrics import CATALOGUE, score_all
+
+RNG = np.random.default_rng(11)
+TRUE = (RNG.random((50, 8)) < 0.35).astype(int)
+TRUE[0], TRUE[1] = 0, 1
+PREDICTED = (RNG.random((50, 8)) < 0.35).astype(int)
+SCORES = RNG.integers(-3, 4, (50, 8)) / 4
+
+every_metric = pytest.mark.parametrize("metric", CATALOGUE.values(), ids=CATALOGUE)
+CONTAINERS = {
+    "list": lambda matrix: matrix.tolist(),
+    "bool": lambda matrix: matrix if matrix.dtype.kind == "f" else matrix.astype(bool),
+    "fortran": np.asfortranarray,
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "csr_array": sparse.csr_array,
+    "csr_matrix": sparse.csr_matrix,
+    "csc_array": sparse.csc_array,
+    "coo_array": sparse.coo_array,
+    "lil_matrix": sparse.lil_matrix,
+}
+
+
+def second(metric):
+    """Return the matrix the measure needs beside the truth."""
+    return PREDICTED if metric.needs == "prediction" else SCORES
+
+
+def options(metric):
+    """Return the settings to try: all tie rules for scores, none for predictions."""
+    return [{}] if metric.needs == "prediction" else [{"ties": t} for t in ("pessimistic", "index", "optimistic")]
+
+
+@every_metric
+def test_permuting_rows_changes_nothing(metric):
+    """The order of the examples does not matter."""
+    rows = RNG.permutation(50)
+    for setting in options(metric):
+        expected = metric.function(TRUE, second(metric), **setting)
+        got = metric.function(TRUE[rows], second(metric)[rows], **setting)
+        assert got == pytest.approx(expected, abs=1e-12)
+
+
+@every_metric
+def test_permuting_labels_changes_nothing(metric):
+    """The order of the labels does not matter, unless equal scores are ordered by it."""
+    labels = RNG.permutation(8)
+    for setting in options(metric):
+        if setting.get("ties") == "index":
+            continue
+        expected = metric.function(TRUE, second(metric), **setting)
+        got = metric.function(TRUE[:, labels], second(metric)[:, labels], **setting)
+        assert got == pytest.approx(expected, abs=1e-12)
+
+
+@every_metric
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_every_container_gives_the_same(metric, container):
+    """Lists, frames and sparse containers, on both sides or mixed with arrays, give the array's number."""
+    wrap = CONTAINERS[container]
+    expected = metric.function(TRUE, second(metric))
+    assert metric.function(wrap(TRUE), wrap(second(metric))) == pytest.approx(expected, abs=1e-12)
+    assert metric.function(TRUE, wrap(second(metric))) == pytest.approx(expected, abs=1e-12)
+    assert metric.function(wrap(TRUE), second(metric)) == pytest.approx(expected, abs=1e-12)
+
+
+@every_metric
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_inputs_are_not_changed(metric, kind):
+    """No measure writes into what it is given."""
+    true, other = kind(TRUE.copy()), kind(second(metric).copy())
+    metric.function(true, other)
+    assert (true != kind(TRUE)).sum() == 0
+    assert (other != kind(second(metric))).sum() == 0
+
+
+@every_metric
+def test_score_all_equals_the_single_function(metric):
+    """Shared counts and ranks give exactly what the function gives alone, for all settings."""
+    settings = (
+        [{"zero_division": zero} for zero in (0.0, 1.0, np.nan)]
+        if metric.needs == "prediction"
+        else [{"ties": ties, "trivial": trivial} for ties in ("pessimistic", "index") for trivial in ("drop", "keep")]
+    )
+    for setting in settings:
+        own = {} if metric.name in ("hamming_loss", "subset_accuracy") else setting
+        assert score_all(TRUE, PREDICTED, SCORES, **setting)[metric.name] == metric.function(
+            TRUE, second(metric), **own
+        )
+
+
+@pytest.mark.parametrize("ties", ["pessimistic", "index", "optimistic"])
+@pytest.mark.parametrize("transform", [np.exp, lambda s: 1e6 * s - 7, np.arctan, lambda s: s.astype(np.float32)])
+def test_monotone_transforms_of_scores_change_nothing(ties, transform):
+    """Ranking measures see the order of the scores only."""
+    assert score_all(TRUE, y_score=transform(SCORES), ties=ties) == score_all(TRUE, y_score=SCORES, ties=ties)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, bool, np.float16, np.float32, object])
+def test_score_dtype_does_not_matter(dtype):
+    """Votes as small integers, booleans or objects rank as floats do."""
+    votes = RNG.integers(0, 2, (50, 8))
+    assert score_all(TRUE, y_score=votes.astype(dtype)) == score_all(TRUE, y_score=votes.astype(float))
+
+
+def test_reversing_labels_swaps_the_index_rule():
+    """With ties by index, reversed columns let the higher index win, as Mulan does."""
+    true, scores = np.array([[1, 0]]), np.array([[0.5, 0.5]])
+    assert score_all(true, y_score=scores, ties="index")["one_error"] == 0
+    assert score_all(true[:, ::-1], y_score=scores[:, ::-1], ties="index")["one_error"] == 1
+
+
+def test_sparse_predictions_with_many_labels_stay_sparse():
+    """100,000 labels cost memory and time for the labels that occur only."""
+    rng = np.random.default_rng(3)
+    true, predicted = (
+        sparse.random_array((5000, 100_000), density=5e-5, rng=rng, data_sampler=lambda size: np.ones(size))
+        for _ in range(2)
+    )
+    values = score_all(true, true.maximum(predicted))
+    assert values["recall_examples"] == pytest.approx(np.mean(true.sum(axis=1) > 0))
+    assert 0.45 < values["micro_precision"] < 0.55

@@ -1,0 +1,165 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from _reference import manhattan, nearest, squared_euclidean
+from conftest import CONTAINERS
+from nearlabel.neighbors import ExactNeighbors, _exact
+
+REFERENCES = {"euclidean": squared_euclidean, "sqeuclidean": squared_euclidean, "manhattan": manhattan}
+
+
+@parametrize_with_checks([ExactNeighbors()])
+def test_scikit_learn_checks(estimator, check):
+    """scikit-learn's own checks pass, all of them."""
+    check(estimator)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("metric", REFERENCES)
+def test_equals_loops(problem, metric, container):
+    """Neighbours of queries and of training rows are those of a double loop, whatever the storage."""
+    X, _, queries = problem
+    store = CONTAINERS[container]
+    search = ExactNeighbors(metric).fit(store(X))
+    of_queries = search.kneighbors(store(queries), 9, return_distance=False)
+    of_training_rows = search.kneighbors(n_neighbors=9, return_distance=False)
+    distance = REFERENCES[metric]
+    assert of_queries.tolist() == [nearest(X, q, 9, distance=distance) for q in queries]
+    assert of_training_rows.tolist() == [nearest(X, row, 9, leave_out=i, distance=distance) for i, row in enumerate(X)]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cityblock", "chebyshev", "braycurtis"])
+def test_distances_are_those_of_scipy(problem, metric):
+    """Returned distances agree with scipy's and ascend; equal ones are in the order of the index."""
+    X, _, queries = problem
+    X, queries = np.abs(X) + 0.25, np.abs(queries) + 0.25
+    distances, indices = ExactNeighbors(metric).fit(X).kneighbors(queries, 12)
+    expected = np.take_along_axis(cdist(queries, X, metric), indices, axis=1)
+    np.testing.assert_allclose(distances, expected, rtol=1e-9, atol=1e-12)
+    ascending = np.diff(distances) > 0
+    assert (ascending | ((np.diff(distances) == 0) & (np.diff(indices) > 0))).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "chebyshev"])
+def test_blocks_threads_and_storage_change_nothing(problem, metric, monkeypatch):
+    """Tiny tiles and panels, two threads and sparse rows give the same bits."""
+    X, _, queries = problem
+    distances, indices = ExactNeighbors(metric).fit(X).kneighbors(queries, 9)
+    monkeypatch.setattr(_exact, "_QUERIES_PER_TILE", 3)
+    monkeypatch.setattr(_exact, "_BYTES_PER_PAIR", 2**23)
+    for container in CONTAINERS:
+        store = CONTAINERS[container]
+        search = ExactNeighbors(metric, n_jobs=2).fit(store(X))
+        for stored_queries in (store(queries), queries):
+            again = search.kneighbors(stored_queries, 9)
+            assert (again[0] == distances).all()
+            assert (again[1] == indices).all()
+
+
+def test_cosine_equals_a_loop(problem):
+    """Cosine distances agree with the definition; an empty row is at distance 1 from everything, itself included."""
+    X, _, queries = problem
+    distances, indices = ExactNeighbors("cosine").fit(X).kneighbors(queries, 5)
+    for query, row_distances, row_indices in zip(queries, distances, indices, strict=True):
+        for distance, index in zip(row_distances, row_indices, strict=True):
+            lengths = np.linalg.norm(query) * np.linalg.norm(X[index])
+            cosine = query @ X[index] / lengths if lengths else 0.0
+            assert distance == pytest.approx(1 - cosine, abs=1e-9)
+
+
+def test_equal_cosines_of_whole_numbers_are_equal():
+    """Parallel rows of whole numbers are at exactly the same cosine distance, so the index decides."""
+    rng = np.random.default_rng(0)
+    row = rng.integers(1, 50, 7)
+    X = np.array([row * factor for factor in (3, 1, 7, 11, 5)])
+    distances, indices = ExactNeighbors("cosine").fit(X).kneighbors(rng.integers(0, 9, (20, 7)), 5)
+    assert (indices == np.arange(5)).all()
+    assert (distances == distances[:, :1]).all()
+
+
+def test_duplicates_of_a_training_row_stay():
+    """A row is left out of its own list by identity: its duplicates come first, in the order of the index."""
+    indices = ExactNeighbors().fit([[0.0], [0.0], [5.0], [0.0]]).kneighbors(n_neighbors=3, return_distance=False)
+    assert indices.tolist() == [[1, 3, 2], [0, 3, 2], [0, 1, 3], [0, 1, 2]]
+
+
+def test_cancellation_does_not_matter():
+    """Rows far from zero and close together, and one outlier, are told apart as exactly as others."""
+    rng = np.random.default_rng(1)
+    X = 1e8 + rng.normal(size=(300, 6)) * 1e-3
+    X[17] = 1e12
+    expected = [nearest(X, row, 4, leave_out=i) for i, row in enumerate(X[:40])]
+    assert ExactNeighbors().fit(X).kneighbors(n_neighbors=4)[1][:40].tolist() == expected
+
+
+def test_tiny_numbers_underflow_alike():
+    """Squares that underflow give ties by index, dense and sparse."""
+    X = np.array([[3e-170], [0.0], [1e-170], [5.0]])
+    for container in ("dense", "csr_array"):
+        store = CONTAINERS[container]
+        assert ExactNeighbors().fit(store(X)).kneighbors(store(X[:1]), 3)[1].tolist() == [[0, 1, 2]]
+
+
+def test_a_function_of_two_rows_is_a_metric():
+    """Any function works, and so do the parameters of a named metric."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    by_function = ExactNeighbors(lambda a, b: np.abs(a - b).max()).fit(X).kneighbors(n_neighbors=4)
+    by_name = ExactNeighbors("chebyshev").fit(X).kneighbors(n_neighbors=4)
+    by_power = ExactNeighbors("minkowski", metric_params={"p": 3}).fit(X).kneighbors(X, 4)
+    assert (by_function[1] == by_name[1]).all()
+    assert (by_power[1] == np.argsort(cdist(X, X, "minkowski", p=3), kind="stable")[:, :4]).all()
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
+def test_metrics_that_estimate_take_the_training_rows(metric, monkeypatch):
+    """Variances come from all training rows, never from a block."""
+    X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 5, 20]
+    whole = ExactNeighbors(metric).fit(X).kneighbors(X[:9], 4)
+    monkeypatch.setattr(_exact, "_BYTES_PER_PAIR", 2**22)
+    blocks = ExactNeighbors(metric).fit(X).kneighbors(X[:9], 4)
+    np.testing.assert_array_equal(whole[0], blocks[0])
+    learned = {"V": X.var(axis=0, ddof=1)} if metric == "seuclidean" else {"VI": np.linalg.inv(np.cov(X.T))}
+    np.testing.assert_allclose(whole[0], np.sort(cdist(X, X, metric, **learned))[:9, :4])
+
+
+def test_n_neighbors_of_the_constructor_is_the_default():
+    """`kneighbors` without a number uses that of the constructor, as in scikit-learn."""
+    assert ExactNeighbors(n_neighbors=2).fit(np.eye(4)).kneighbors()[1].shape == (4, 2)
+
+
+def test_clone_and_input_untouched():
+    """Nothing is built in the constructor and no input is changed."""
+    X = np.arange(8.0).reshape(4, 2)
+    before = X.copy()
+    search = clone(ExactNeighbors("cosine", n_jobs=2))
+    search.fit(X).kneighbors(X, 2)
+    assert (before == X).all()
+    assert search.get_params()["metric"] == "cosine"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: ExactNeighbors().fit(np.eye(3)).kneighbors(n_neighbors=3),
+            "n_neighbors must be smaller than n_samples=3",
+        ),
+        (
+            lambda: ExactNeighbors().fit(np.eye(3)).kneighbors(np.eye(3), 4),
+            "n_neighbors must be at most n_samples=3, got 4",
+        ),
+        (lambda: ExactNeighbors().fit(np.eye(3)).kneighbors(np.eye(3), 0), "n_neighbors must be at least 1, got 0"),
+        (lambda: ExactNeighbors("nonsense").fit(np.eye(3)), "metric must be .* got 'nonsense'"),
+        (lambda: ExactNeighbors().fit([[1e200], [0.0]]), "squares fit float64"),
+        (lambda: ExactNeighbors().fit([[np.nan], [0.0]]), "NaN"),
+        (lambda: ExactNeighbors("correlation").fit([[1.0, 1.0], [1.0, 2.0]]).kneighbors(n_neighbors=1), "got NaN"),
+        (lambda: ExactNeighbors().fit(np.eye(3)).kneighbors(np.eye(2), 1), "features"),
+    ],
+)
+def test_errors(call, message):
+    """Bad input says what is wrong, what was expected and what was got."""
+    with pytest.raises(ValueError, match=message):
+        call()

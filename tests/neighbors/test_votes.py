@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nearlabel.neighbors import label_votes
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("weights", [None, RNG.random((6, 4))], ids=["uniform", "weighted"])
+def test_equals_loops(weights):
+    """Votes are the sums of the neighbours' label vectors, dense and sparse alike."""
+    indices, Y = RNG.integers(0, 20, (6, 4)), RNG.integers(0, 2, (20, 7))
+    weighed = np.ones((6, 4)) if weights is None else weights
+    expected = [
+        [sum(w * Y[i, label] for i, w in zip(r, ws, strict=True)) for label in range(7)]
+        for r, ws in zip(indices, weighed, strict=True)
+    ]
+    dense, stored = label_votes(indices, Y, weights), label_votes(indices, sparse.csr_array(Y), weights)
+    np.testing.assert_allclose(dense, expected, rtol=1e-15)
+    assert sparse.issparse(stored)
+    assert (stored.toarray() == dense).all()
+
+
+def test_a_hundred_thousand_labels():
+    """Many labels cost what their non-zeros cost."""
+    Y = sparse.random_array((500, 100_000), density=5e-5, rng=np.random.default_rng(1), format="csr")
+    Y.data[:] = 1
+    votes = label_votes(RNG.integers(0, 500, (200, 10)), Y.astype(np.int64))
+    assert votes.shape == (200, 100_000)
+    assert votes.nnz <= 200 * 10 * np.diff(Y.indptr).max()
