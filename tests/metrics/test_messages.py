@@ -56,7 +56,7 @@ def test_predictions_hold_scores(function):
 def test_scores_hold_nan(function, wrap):
     """The first column with a NaN is named."""
     with pytest.raises(ValueError, match=r"y_score must not hold NaN, got NaN in column 1\."):
-        function(TRUE, wrap([[0.1, 0.2], [0.3, np.nan]]))
+        function(TRUE, wrap([[0.1, np.nan], [0.3, 0.2]]))
 
 
 @pytest.mark.parametrize("function", SCORE)

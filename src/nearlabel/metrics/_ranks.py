@@ -1,0 +1,160 @@
+"""Ranks of the relevant labels, computed once; the four ranking measures are a line each on them.
+
+Two numbers of a relevant label carry all four measures: how many relevant labels rank no worse than it (itself
+included), and how many irrelevant labels rank above it. Their sum is its rank. Sorting each row costs O(L log L), and
+everything after the sort is done for the relevant labels only, so no pair of labels is ever enumerated.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel._blocks import row_blocks
+from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel._validation import check_choice
+from nearlabel.metrics._inputs import (
+    TIE_RULES,
+    TRIVIAL_RULES,
+    TieRule,
+    TrivialRule,
+    check_scores,
+    check_true,
+    is_sparse,
+)
+
+BLOCK_BYTES = 2**20  # small enough for the temporaries of a block to stay in the processor's cache
+
+
+class RowSums(NamedTuple):
+    """What the measures need of each row, arrays of shape (n_samples,); all zero in a row without relevant labels."""
+
+    n_relevant: IntArray
+    wrong_on_top: BoolArray  # an irrelevant label stands above the best relevant one
+    last_rank: IntArray  # of the relevant label ranked worst
+    reversed_pairs: NDArray[Any]  # pairs (relevant, irrelevant) in the wrong order
+    precisions: NDArray[Any]  # summed over the relevant labels: the share of relevant labels down to its rank
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The row sums, with the number of labels."""
+
+    rows: RowSums
+    n_labels: int
+
+    @property
+    def has_none(self) -> BoolArray:
+        """Return which rows have no relevant label."""
+        return np.equal(self.rows.n_relevant, 0)
+
+    @property
+    def has_none_or_all(self) -> BoolArray:
+        """Return which rows have no pair of a relevant and an irrelevant label, so every ranking is as good."""
+        return self.has_none | np.equal(self.rows.n_relevant, self.n_labels)
+
+
+def rank(y_true: MatrixLike, y_score: MatrixLike, ties: TieRule) -> Ranking:
+    """Return the ranking of what the user passed."""
+    true = check_true(y_true)
+    return rank_checked(true, check_scores(y_score, true.shape), ties)
+
+
+def rank_checked(true: Matrix, scores: Matrix, ties: TieRule) -> Ranking:
+    """Return the ranking of checked matrices (n_samples, n_labels), in blocks of rows."""
+    check_choice("ties", ties, TIE_RULES)
+    n_rows, n_labels = true.shape
+    blocks = [
+        _row_sums(_dense_rows(true, rows).astype(bool), -_dense_rows(scores, rows), ties)
+        for rows in row_blocks(n_rows, bytes_per_row=8 * n_labels, budget=BLOCK_BYTES)
+    ]
+    return Ranking(RowSums(*(np.concatenate(parts) for parts in zip(*blocks, strict=True))), n_labels)
+
+
+def top_is_wrong(ranking: Ranking, trivial: TrivialRule) -> float:
+    """Return the share of rows whose top label is not relevant."""
+    return _mean_of_rows(ranking.rows.wrong_on_top, ranking.has_none_or_all, ranking.has_none, trivial)
+
+
+def depth(ranking: Ranking, trivial: TrivialRule) -> float:
+    """Return the mean number of steps down the ranking to the last relevant label."""
+    return _mean_of_rows(ranking.rows.last_rank - 1, ranking.has_none, 0, trivial)
+
+
+def reversed_share(ranking: Ranking, trivial: TrivialRule) -> float:
+    """Return the mean share of the pairs (relevant, irrelevant) that are in the wrong order."""
+    n_relevant = ranking.rows.n_relevant
+    n_pairs = np.maximum(n_relevant * (ranking.n_labels - n_relevant), 1)  # no pair: a trivial row, replaced below
+    return _mean_of_rows(ranking.rows.reversed_pairs / n_pairs, ranking.has_none_or_all, 0, trivial)
+
+
+def precision_of_ranks(ranking: Ranking, trivial: TrivialRule) -> float:
+    """Return the mean, over rows, of the mean precision at the ranks of the relevant labels."""
+    n_relevant = np.maximum(ranking.rows.n_relevant, 1)  # no relevant label: a trivial row, replaced below
+    return _mean_of_rows(ranking.rows.precisions / n_relevant, ranking.has_none_or_all, 1, trivial)
+
+
+def _mean_of_rows(values: Any, is_trivial: BoolArray, kept_as: Any, trivial: TrivialRule) -> float:
+    check_choice("trivial", trivial, TRIVIAL_RULES)
+    if trivial == "keep":
+        return float(np.where(is_trivial, kept_as, values).mean())
+    kept = values[~is_trivial]
+    return float(kept.mean()) if kept.size else math.nan
+
+
+def _dense_rows(matrix: Matrix, rows: slice) -> Any:
+    block = matrix[rows]
+    return block.toarray() if is_sparse(block) else block
+
+
+def _row_sums(relevant: BoolArray, losses: FloatArray, ties: TieRule) -> RowSums:
+    """Sum over the relevant labels of each row; `losses` are the negated scores, so that the best comes first."""
+    n_rows, n_labels = relevant.shape
+    places, n_hits, n_wrong = _relevant_labels(relevant, losses, ties)
+    row = places // n_labels
+    n_relevant = np.bincount(row, minlength=n_rows)
+    filled = n_relevant > 0
+    last = np.cumsum(n_relevant)[filled] - 1  # where each row's last relevant label stands in `places`
+    first = last - n_relevant[filled] + 1
+    wrong_on_top, last_rank = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=np.intp)
+    wrong_on_top[filled] = n_wrong[first] > 0
+    last_rank[filled] = (n_hits + n_wrong)[last]
+    reversed_pairs = np.bincount(row, weights=n_wrong, minlength=n_rows)
+    precisions = np.bincount(row, weights=n_hits / (n_hits + n_wrong), minlength=n_rows)
+    return RowSums(n_relevant, wrong_on_top, last_rank, reversed_pairs, precisions)
+
+
+def _relevant_labels(relevant: BoolArray, losses: FloatArray, ties: TieRule) -> tuple[IntArray, IntArray, IntArray]:
+    """Return, for the relevant labels from the best down, row after row, their places and the two counts.
+
+    A place is the position in the block with every row sorted and the rows laid end to end.
+    """
+    n_labels = relevant.shape[1]
+    # Within a group of equal scores the order matters for "index" only; the stable sort is the slower one.
+    order = np.argsort(losses, axis=1, kind="stable" if ties == "index" else None)
+    places = np.flatnonzero(np.take_along_axis(relevant, order, axis=1))
+    row_start = places // n_labels * n_labels
+    before_row = np.searchsorted(places, row_start)  # relevant labels in the rows before
+    if ties == "optimistic":  # in a group of equal scores the relevant labels come first
+        start, _ = _tie_groups(np.take_along_axis(losses, order, axis=1), places)
+        n_hits = np.arange(1, places.size + 1) - before_row
+        n_wrong = start - row_start - (np.searchsorted(places, start) - before_row)
+        return places, n_hits, n_wrong
+    end = places + 1
+    if ties == "pessimistic":  # a group of equal scores shares its worst rank
+        _, end = _tie_groups(np.take_along_axis(losses, order, axis=1), places)
+    n_hits = np.searchsorted(places, end) - before_row
+    return places, n_hits, end - row_start - n_hits
+
+
+def _tie_groups(ordered: FloatArray, places: IntArray) -> tuple[IntArray, IntArray]:
+    """Return where the group of equal scores of each place starts, and where the next one does."""
+    opens = np.ones(ordered.shape, dtype=bool)
+    opens[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    bounds = np.append(np.flatnonzero(opens), ordered.size)
+    group = np.searchsorted(bounds, places, side="right")
+    return bounds[group - 1], bounds[group]

@@ -1,0 +1,288 @@
+"""Measures of predictions averaged over examples; accuracy by examples is the Jaccard index.
+
+``zero_division`` says what an example counts as whose ratio is 0/0: 0, 1, or nan to leave it out of the mean. Which
+examples these are differs: no predicted label for precision, no true label for recall, neither for the Jaccard index
+and F. scikit-learn's default is 0 with a warning; nothing is warned of here.
+"""
+
+from __future__ import annotations
+
+from nearlabel._typing import MatrixLike
+from nearlabel._validation import check_positive
+from nearlabel.metrics import _ratios
+from nearlabel.metrics._counts import compare
+from nearlabel.metrics._inputs import check_zero_division
+
+
+def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike) -> float:
+    """Return the share of (example, label) pairs in which prediction and truth differ.
+
+    Equation 1 of [1]_, and the number of :func:`sklearn.metrics.hamming_loss`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+
+    Returns
+    -------
+    float
+        From 0 (best) to 1.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, or the shapes differ.
+
+    References
+    ----------
+    .. [1] Zhang, Zhou: ML-KNN: a lazy learning approach to multi-label learning. Pattern Recognition 40, 2007.
+
+    Examples
+    --------
+    >>> hamming_loss([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 6
+    0.3333333333333333
+    """
+    return _ratios.hamming(compare(y_true, y_pred))
+
+
+def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike) -> float:
+    """Return the share of examples whose label set is predicted exactly.
+
+    The number of :func:`sklearn.metrics.accuracy_score` for indicator matrices; also called exact match.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best).
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, or the shapes differ.
+
+    Examples
+    --------
+    >>> subset_accuracy([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])
+    0.5
+    """
+    return _ratios.exact_match(compare(y_true, y_pred))
+
+
+def jaccard_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return the mean over examples of ``|true & predicted| / |true | predicted|``.
+
+    The papers' "accuracy" [1]_, and :func:`sklearn.metrics.jaccard_score` with ``average="samples"``.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What an example without true and without predicted labels counts as; nan leaves it out of the mean. Mulan
+        counts it as 1.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every example is left out.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    References
+    ----------
+    .. [1] Godbole, Sarawagi: Discriminative methods for multi-labeled classification. PAKDD 2004.
+
+    Examples
+    --------
+    >>> jaccard_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (1/2 + 1/1) / 2
+    0.75
+    """
+    return _ratios.jaccard(compare(y_true, y_pred).per_example, check_zero_division(zero_division))
+
+
+def precision_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return the mean over examples of ``|true & predicted| / |predicted|``.
+
+    :func:`sklearn.metrics.precision_score` with ``average="samples"`` [1]_.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What an example without predicted labels counts as; nan leaves it out of the mean.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every example is left out.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    References
+    ----------
+    .. [1] Godbole, Sarawagi: Discriminative methods for multi-labeled classification. PAKDD 2004.
+
+    Examples
+    --------
+    >>> precision_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/2) / 2
+    0.75
+    """
+    return _ratios.precision(compare(y_true, y_pred).per_example, check_zero_division(zero_division))
+
+
+def recall_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return the mean over examples of ``|true & predicted| / |true|``.
+
+    :func:`sklearn.metrics.recall_score` with ``average="samples"`` [1]_.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What an example without true labels counts as; nan leaves it out of the mean.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every example is left out.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    References
+    ----------
+    .. [1] Godbole, Sarawagi: Discriminative methods for multi-labeled classification. PAKDD 2004.
+
+    Examples
+    --------
+    >>> recall_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/2 + 1/1) / 2
+    0.75
+    """
+    return _ratios.recall(compare(y_true, y_pred).per_example, check_zero_division(zero_division))
+
+
+def f1_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return the mean over examples of ``2 |true & predicted| / (|true| + |predicted|)``.
+
+    :func:`sklearn.metrics.f1_score` with ``average="samples"``. This is the mean of the examples' F, not the F of the
+    means that Spyromitros et al. (2008) printed; see :func:`f1_of_means`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What an example without true and without predicted labels counts as; nan leaves it out of the mean. Mulan
+        counts it as 1.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every example is left out.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    Examples
+    --------
+    >>> f1_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (2/3 + 2/2) / 2
+    0.8333333333333333
+    """
+    return _ratios.fbeta(compare(y_true, y_pred).per_example, check_zero_division(zero_division))
+
+
+def fbeta_examples(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
+    """Return the mean over examples of ``(1 + b²) |true & predicted| / (b² |true| + |predicted|)``.
+
+    :func:`sklearn.metrics.fbeta_score` with ``average="samples"``, for a finite `beta` above 0.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    beta : float
+        Weight of recall against precision, above 0; 1 gives :func:`f1_examples`.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What an example without true and without predicted labels counts as; nan leaves it out of the mean.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every example is left out.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, `beta` is not
+        above 0, or `zero_division` is another number.
+    TypeError
+        If `beta` is no number.
+
+    Examples
+    --------
+    >>> fbeta_examples([[1, 1, 0]], [[1, 0, 0]], beta=2)  # (1 + 4) * 1 / (4 * 2 + 1)
+    0.5555555555555556
+    """
+    beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
+    return _ratios.fbeta(compare(y_true, y_pred).per_example, zero_division, beta)
+
+
+def f1_of_means(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return the harmonic mean of the examples' mean precision and mean recall.
+
+    The "F-measure" of Mulan in 2008 and of the tables of Spyromitros et al. [1]_, which do not define it (with
+    precision 0 for an empty prediction, it reproduces their scene and emotions columns). It is usually 0.01 to 0.03
+    above :func:`f1_examples`; scikit-learn has no such measure.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What an example without predicted labels counts as in the mean precision, and one without true labels in the
+        mean recall; nan leaves it out of that mean. Where both means are 0 the result is 0 whatever this says.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every example is left out of one of the means.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    References
+    ----------
+    .. [1] Spyromitros, Tsoumakas, Vlahavas: An empirical study of lazy multilabel classification algorithms.
+       SETN 2008.
+
+    Examples
+    --------
+    >>> f1_of_means([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # both means are 3/4, the mean F is 2/3
+    0.75
+    """
+    return _ratios.f_of_means(compare(y_true, y_pred).per_example, check_zero_division(zero_division))

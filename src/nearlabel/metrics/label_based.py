@@ -1,0 +1,275 @@
+"""Measures of predictions from the labels' counts: micro adds the counts up, macro averages the labels' ratios.
+
+``zero_division`` says what a 0/0 counts as: 0, 1, or nan. For micro it is the value of the measure; for macro it is the
+value of one label, and nan leaves that label out of the mean. A label neither true nor predicted in a test fold is the
+usual case: 0 in the Mulan of 2008 and by default here, 1 in today's Mulan. scikit-learn's default is 0 with a warning;
+nothing is warned of here.
+"""
+
+from __future__ import annotations
+
+from nearlabel._typing import MatrixLike
+from nearlabel._validation import check_positive
+from nearlabel.metrics import _ratios
+from nearlabel.metrics._counts import compare
+from nearlabel.metrics._inputs import check_zero_division
+
+
+def micro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return ``hits / predicted`` with the counts of all cells of the matrix.
+
+    :func:`sklearn.metrics.precision_score` with ``average="micro"``.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value for matrices without predicted labels.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best), or `zero_division`.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    Examples
+    --------
+    >>> micro_precision([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 3 predicted cells are true
+    0.6666666666666666
+    """
+    return _ratios.precision(compare(y_true, y_pred).in_total, check_zero_division(zero_division))
+
+
+def micro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return ``hits / true`` with the counts of all cells of the matrix.
+
+    :func:`sklearn.metrics.recall_score` with ``average="micro"``.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value for matrices without true labels.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best), or `zero_division`.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    Examples
+    --------
+    >>> micro_recall([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 3 true cells are predicted
+    0.6666666666666666
+    """
+    return _ratios.recall(compare(y_true, y_pred).in_total, check_zero_division(zero_division))
+
+
+def micro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return ``2 hits / (true + predicted)`` with the counts of all cells of the matrix.
+
+    :func:`sklearn.metrics.f1_score` with ``average="micro"``.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value for matrices without true and without predicted labels.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best), or `zero_division`.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    Examples
+    --------
+    >>> micro_f1([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 * 2 / (3 + 3)
+    0.6666666666666666
+    """
+    return _ratios.fbeta(compare(y_true, y_pred).in_total, check_zero_division(zero_division))
+
+
+def micro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
+    """Return ``(1 + b²) hits / (b² true + predicted)`` with the counts of all cells of the matrix.
+
+    :func:`sklearn.metrics.fbeta_score` with ``average="micro"``, for a finite `beta` above 0.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    beta : float
+        Weight of recall against precision, above 0; 1 gives :func:`micro_f1`.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value for matrices without true and without predicted labels.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best), or `zero_division`.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, `beta` is not
+        above 0, or `zero_division` is another number.
+    TypeError
+        If `beta` is no number.
+
+    Examples
+    --------
+    >>> micro_fbeta([[1, 1, 0]], [[1, 0, 0]], beta=2)  # (1 + 4) * 1 / (4 * 2 + 1)
+    0.5555555555555556
+    """
+    beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
+    return _ratios.fbeta(compare(y_true, y_pred).in_total, zero_division, beta)
+
+
+def macro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return the mean over labels of ``hits / predicted``.
+
+    :func:`sklearn.metrics.precision_score` with ``average="macro"``.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What a label that is predicted for no example counts as; nan leaves it out of the mean.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every label is left out.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    Examples
+    --------
+    >>> macro_precision([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/1 + 0/1) / 3
+    0.6666666666666666
+    """
+    return _ratios.precision(compare(y_true, y_pred).per_label, check_zero_division(zero_division))
+
+
+def macro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return the mean over labels of ``hits / true``.
+
+    :func:`sklearn.metrics.recall_score` with ``average="macro"``.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What a label that no example has counts as; nan leaves it out of the mean.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every label is left out.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    Examples
+    --------
+    >>> macro_recall([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/2 + 0/0) / 3, with 0/0 as 0
+    0.5
+    """
+    return _ratios.recall(compare(y_true, y_pred).per_label, check_zero_division(zero_division))
+
+
+def macro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+    """Return the mean over labels of ``2 hits / (true + predicted)``.
+
+    :func:`sklearn.metrics.f1_score` with ``average="macro"``. This is the mean of the labels' F, not the F of
+    macro precision and macro recall.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What a label neither true nor predicted in any example counts as; nan leaves it out of the mean. Mulan counted
+        it as 0 in 2008 and counts it as 1 today.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every label is left out.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
+        `zero_division` is another number.
+
+    Examples
+    --------
+    >>> macro_f1([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (2/2 + 2/3 + 0/0) / 3, with 0/0 as 0
+    0.5555555555555555
+    """
+    return _ratios.fbeta(compare(y_true, y_pred).per_label, check_zero_division(zero_division))
+
+
+def macro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
+    """Return the mean over labels of ``(1 + b²) hits / (b² true + predicted)``.
+
+    :func:`sklearn.metrics.fbeta_score` with ``average="macro"``, for a finite `beta` above 0.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrices of the true and the predicted label sets; the containers may differ.
+    beta : float
+        Weight of recall against precision, above 0; 1 gives :func:`macro_f1`.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        What a label neither true nor predicted in any example counts as; nan leaves it out of the mean.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every label is left out.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, `beta` is not
+        above 0, or `zero_division` is another number.
+    TypeError
+        If `beta` is no number.
+
+    Examples
+    --------
+    >>> macro_fbeta([[1, 1], [0, 1]], [[1, 0], [0, 1]], beta=2)  # (1 + 5 * 1 / (4 * 2 + 1)) / 2
+    0.7777777777777778
+    """
+    beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
+    return _ratios.fbeta(compare(y_true, y_pred).per_label, zero_division, beta)

@@ -1,0 +1,89 @@
+"""The measures of the catalogue as scorers: what scikit-learn's ``scoring=`` takes.
+
+Measures of predictions are scorers of scikit-learn's own making. Measures of scores are not: its scorers tell what a
+classifier's scores mean from ``classes_`` alone, so they take two labels for the two classes of one label (its own
+MLPClassifier fails that way), and stop at a list of probabilities with a label of one class, which rare labels bring
+about in cross-validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.metrics import make_scorer
+
+from nearlabel._typing import MatrixLike
+from nearlabel.metrics.catalogue import CATALOGUE, Metric, get_metric
+
+Scorer: TypeAlias = Callable[[Any, MatrixLike, MatrixLike], float]
+
+
+def get_scorer(name: str) -> Scorer:
+    """Return a measure of the catalogue as a new scorer for scikit-learn's ``scoring=``.
+
+    A scorer is greater-is-better, so that of a loss is the negated loss. That of a ranking measure calls
+    ``decision_function`` if there is one, else ``predict_proba``. A list of probabilities, one array a label, is taken
+    too; a label that had one class in the training data is scored 0 if that is 0, else 1.
+
+    Parameters
+    ----------
+    name : str
+        A key of `CATALOGUE`.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, Y) -> float``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such measure; the message names the nearest ones.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> X, Y = make_multilabel_classification(n_samples=60, random_state=0)
+    >>> cross_val_score(KNeighborsClassifier(), X, Y, scoring=get_scorer("micro_f1"), cv=3).round(2)
+    array([0.7 , 0.62, 0.64])
+    """
+    metric = get_metric(name)
+    if metric.needs == "score":
+        return _RankingScorer(metric)
+    scorer: Scorer = make_scorer(metric.function, greater_is_better=metric.greater_is_better)
+    return scorer
+
+
+@dataclass(frozen=True)
+class _RankingScorer:
+    metric: Metric
+
+    def __call__(self, estimator: Any, X: MatrixLike, Y: MatrixLike) -> float:
+        sign = 1 if self.metric.greater_is_better else -1
+        return sign * self.metric.function(Y, self._scores(estimator, X))
+
+    def _scores(self, estimator: Any, X: MatrixLike) -> MatrixLike:
+        if hasattr(estimator, "decision_function"):
+            scores = estimator.decision_function(X)
+            return scores.reshape(-1, 1) if scores.ndim == 1 else scores
+        if not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"estimator must have decision_function or predict_proba to be scored by {self.metric.name},"
+                f" got {type(estimator).__name__}."
+            )
+        scores = estimator.predict_proba(X)
+        return _joined(scores, estimator.classes_) if isinstance(scores, list) else scores
+
+
+def _joined(probabilities: list[Any], classes: list[Any]) -> MatrixLike:
+    """Return the probabilities of class 1, (n_samples, n_labels): one array and the classes of its columns a label."""
+    return np.column_stack([part @ np.equal(known, 1) for part, known in zip(probabilities, classes, strict=True)])
+
+
+SCORERS: Mapping[str, Scorer] = MappingProxyType({name: get_scorer(name) for name in CATALOGUE})
