@@ -92,13 +92,12 @@ def _as_dense_labels(Y: Any, name: str) -> Matrix:
     if labels.ndim == 1 and labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise ValueError(f"{name} must be an indicator matrix of 0 and 1, got a continuous target.")
     _check_label_shape(labels.shape, name)
-    if labels.dtype.kind not in "bui":
-        try:
-            labels = labels.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must hold 0 and 1 only, got values of type {labels.dtype}.") from error
-        if np.isnan(labels).any():
-            raise ValueError(f"{name} must hold 0 and 1 only, got NaN: an unknown label cannot be learned from.")
+    if labels.dtype.kind == "O":  # data frames of several or of nullable types
+        labels = np.where(labels == 0, 0.0, np.where(labels == 1, 1.0, np.nan))
+    if labels.dtype.kind not in "buif":
+        raise ValueError(f"{name} must hold 0 and 1 only, got values of type {labels.dtype}.")
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(f"{name} must hold 0 and 1 only, got NaN or other values; unknown labels cannot be used.")
     _check_zero_one(labels, name)
     return labels.astype(np.int64)
 

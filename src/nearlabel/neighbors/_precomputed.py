@@ -24,7 +24,7 @@ class NeighborGraph:
         Distances, ascending along each row.
     indices : ndarray of int of shape (n_rows, n_neighbors)
         Training row numbers.
-    fingerprint : str, default=None
+    rows : array-like or sparse container of shape (n_rows, n_features), default=None
         Which rows these are the neighbours of; None: any set of n_rows rows is taken on trust.
 
     Raises
@@ -35,7 +35,7 @@ class NeighborGraph:
 
     distances: FloatArray
     indices: IntArray
-    fingerprint: str | None = None
+    rows: MatrixLike | None = None
 
     def __post_init__(self) -> None:
         if (
@@ -50,9 +50,9 @@ class NeighborGraph:
 
     def is_of(self, X: MatrixLike) -> bool:
         """Tell whether these are the neighbours of the rows of X."""
-        if self.fingerprint is None:
+        if self.rows is None:
             return len(self.indices) == _num_rows(X)
-        return self.fingerprint == fingerprint(X)
+        return X is self.rows or (_num_rows(X) == _num_rows(self.rows) and _digest(X) == _digest(self.rows))
 
     def nearest(self, n_neighbors: int | None) -> tuple[FloatArray, IntArray]:
         """Return distances and indices of the nearest `n_neighbors`; None: all that are known."""
@@ -112,8 +112,8 @@ class PrecomputedNeighbors:
             Knows the rows it was made for and refuses others.
         """
         search.fit(X)
-        training = NeighborGraph(*search.kneighbors(n_neighbors=n_neighbors), fingerprint(X))
-        return cls(training, tuple(NeighborGraph(*search.kneighbors(Q, n_neighbors), fingerprint(Q)) for Q in queries))
+        training = NeighborGraph(*search.kneighbors(n_neighbors=n_neighbors), X)
+        return cls(training, tuple(NeighborGraph(*search.kneighbors(Q, n_neighbors), Q) for Q in queries))
 
     def fit(self, X: MatrixLike, y: None = None) -> Self:
         """Check that X are the training rows these neighbours were found for.
@@ -174,7 +174,7 @@ def _num_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def fingerprint(X: MatrixLike) -> str:
+def _digest(X: MatrixLike) -> str:
     """Return a hash of the rows of X, the same for every numeric type and memory layout."""
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C")
     if sparse.issparse(rows):

@@ -1,0 +1,127 @@
+"""Scores to label sets: pure functions, each of one rule.
+
+Scores are a dense array or a CSR array (n_samples, n_labels); in a CSR array an absent score is 0. Label sets come
+back as an int64 indicator matrix in the same storage.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from nearlabel._typing import CSR, IntArray, Matrix
+
+
+def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) -> Matrix:
+    """Choose the labels whose score reaches the threshold.
+
+    Parameters
+    ----------
+    scores : ndarray or CSR array of shape (n_samples, n_labels)
+        Scores.
+    thresholds : float or array-like of shape (n_labels,), default=0.5
+        One for all labels or one for each.
+    strict : bool, default=False
+        Whether a score equal to the threshold is below it.
+
+    Returns
+    -------
+    labels : ndarray or CSR array of shape (n_samples, n_labels)
+        Indicator matrix.
+
+    Raises
+    ------
+    ValueError
+        If scores are sparse and a threshold would choose the absent ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cut(np.array([[0.2, 0.5, 0.9]]))
+    array([[0, 1, 1]])
+    >>> cut(np.array([[0.2, 0.5, 0.9]]), strict=True)
+    array([[0, 0, 1]])
+    """
+    limits = np.broadcast_to(np.asarray(thresholds, dtype=np.float64), scores.shape[1])
+    passes = np.greater if strict else np.greater_equal
+    if not sparse.issparse(scores):
+        return passes(scores, limits).astype(np.int64)
+    if passes(0.0, limits).any():
+        raise ValueError("thresholds of sparse scores must be above the absent score 0, got one that chooses it.")
+    return _entries_where(scores, passes(scores.data, limits[scores.indices]))
+
+
+def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
+    """Give each row without a label the label of highest score, the lower index on a tie.
+
+    Parameters
+    ----------
+    labels : ndarray or CSR array of shape (n_samples, n_labels)
+        Indicator matrix.
+    scores : ndarray or CSR array of shape (n_samples, n_labels)
+        Scores, at least 0 where sparse. A row of equal scores gets label 0.
+
+    Returns
+    -------
+    labels : ndarray or CSR array of shape (n_samples, n_labels)
+        Indicator matrix without an empty row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> at_least_one(np.array([[0, 0, 0], [1, 0, 0]]), np.array([[0.1, 0.4, 0.4], [0.5, 0.1, 0.2]]))
+    array([[0, 1, 0],
+           [1, 0, 0]])
+    """
+    empty = np.flatnonzero(np.asarray(labels.sum(axis=1)) == 0)
+    best = scores[empty].argmax(axis=1)
+    if not sparse.issparse(labels):
+        filled = labels.copy()
+        filled[empty, best] = 1
+        return filled
+    top = (np.ones(len(empty), dtype=np.int64), (empty, np.asarray(best).ravel()))
+    return (labels + sparse.csr_array(top, shape=labels.shape)).tocsr()
+
+
+def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
+    """Choose, in each row, the given number of labels of highest score, lower indices on a tie.
+
+    Parameters
+    ----------
+    scores : ndarray or CSR array of shape (n_samples, n_labels)
+        Scores; in a CSR array only stored scores can be chosen.
+    sizes : int or array-like of int of shape (n_samples,)
+        How many labels; 0 chooses none.
+
+    Returns
+    -------
+    labels : ndarray or CSR array of shape (n_samples, n_labels)
+        Indicator matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> top_labels(np.array([[0.3, 0.9, 0.3], [0.3, 0.9, 0.3]]), [2, 0])
+    array([[1, 1, 0],
+           [0, 0, 0]])
+    """
+    wanted = np.broadcast_to(np.asarray(sizes), scores.shape[0])
+    if sparse.issparse(scores):
+        row = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
+        order = np.lexsort((scores.indices, -scores.data, row))
+        place = np.empty(scores.nnz, dtype=np.intp)
+        place[order] = np.arange(scores.nnz) - scores.indptr[row[order]]
+        return _entries_where(scores, place < wanted[row])
+    order = np.argsort(-scores, axis=1, kind="stable")
+    chosen = np.arange(scores.shape[1]) < wanted[:, np.newaxis]
+    labels = np.zeros(scores.shape, dtype=np.int64)
+    np.put_along_axis(labels, order, chosen.astype(np.int64), axis=1)
+    return labels
+
+
+def _entries_where(scores: CSR, chosen: IntArray) -> CSR:
+    labels = sparse.csr_array((chosen.astype(np.int64), scores.indices, scores.indptr), shape=scores.shape, copy=True)
+    labels.eliminate_zeros()
+    labels.sort_indices()
+    return labels

@@ -1,0 +1,370 @@
+"""Functions of Y: how many labels, how many label sets, how unequal, how entangled.
+
+Y is an indicator matrix (n_samples, n_labels), dense or in any sparse container, of at least one row.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nearlabel._typing import FloatArray, Matrix, MatrixLike
+from nearlabel._validation import as_label_matrix
+
+__all__ = [
+    "cardinality",
+    "co_occurrence",
+    "density",
+    "describe",
+    "distinct_labelsets",
+    "frequencies",
+    "imbalance_ratios",
+    "labelset_diversity",
+    "labelset_proportion",
+    "mean_imbalance_ratio",
+]
+
+
+def cardinality(Y: MatrixLike) -> float:
+    """Return the mean number of labels of a row.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    References
+    ----------
+    G. Tsoumakas, I. Katakis. Multi-label classification: an overview. International Journal of Data Warehousing and
+    Mining 3(3), 2007.
+
+    Examples
+    --------
+    >>> cardinality([[1, 0, 1], [0, 1, 0]])
+    1.5
+    """
+    labels = _label_matrix(Y)
+    return float(labels.sum() / labels.shape[0])
+
+
+def density(Y: MatrixLike) -> float:
+    """Return the cardinality divided by the number of labels.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    References
+    ----------
+    G. Tsoumakas, I. Katakis. Multi-label classification: an overview. International Journal of Data Warehousing and
+    Mining 3(3), 2007.
+
+    Examples
+    --------
+    >>> density([[1, 0, 1], [0, 1, 0]])
+    0.5
+    """
+    labels = _label_matrix(Y)
+    return cardinality(labels) / int(labels.shape[1])
+
+
+def distinct_labelsets(Y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the label sets that occur, each once.
+
+    The same as ``np.unique(Y, axis=0, return_inverse=True, return_counts=True)``, but rows are compared by what they
+    hold (packed bits, or the positions of the ones), so 100,000 sparse labels need no dense matrix.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    labelsets : ndarray or csr_array of shape (n_labelsets, n_labels)
+        The rows of Y without repetition in lexicographic order, that is as binary numbers, first label most
+        significant; CSR if Y is sparse.
+    inverse : ndarray of int64, shape (n_samples,)
+        ``labelsets[inverse]`` is Y.
+    counts : ndarray of int64, shape (n_labelsets,)
+        How often each occurs.
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    Examples
+    --------
+    >>> labelsets, inverse, counts = distinct_labelsets([[1, 0], [0, 1], [1, 0]])
+    >>> labelsets.tolist(), inverse.tolist(), counts.tolist()
+    ([[0, 1], [1, 0]], [1, 0, 1], [1, 2])
+    """
+    labels = _label_matrix(Y)
+    keys = _row_keys(labels)
+    first = {key: row for row, key in reversed(list(enumerate(keys)))}
+    order = sorted(first)
+    rank = {key: position for position, key in enumerate(order)}
+    inverse = np.fromiter((rank[key] for key in keys), dtype=np.int64, count=len(keys))
+    counts = np.bincount(inverse, minlength=len(order)).astype(np.int64)
+    return labels[[first[key] for key in order]], inverse, counts
+
+
+def labelset_diversity(Y: MatrixLike) -> int:
+    """Return the number of distinct label sets.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    References
+    ----------
+    J. Read. Scalable multi-label classification. PhD thesis, University of Waikato, 2010.
+
+    Examples
+    --------
+    >>> labelset_diversity([[1, 0], [0, 1], [1, 0]])
+    2
+    """
+    return len(set(_row_keys(_label_matrix(Y))))
+
+
+def labelset_proportion(Y: MatrixLike) -> float:
+    """Return the number of distinct label sets divided by the number of rows.
+
+    It is Read's "proportion of distinct label sets" (often printed as PDL); his PUniq is another figure, which counts
+    only label sets that occur once.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    float
+        Above 0, at most 1.
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    References
+    ----------
+    J. Read. Scalable multi-label classification. PhD thesis, University of Waikato, 2010.
+
+    Examples
+    --------
+    >>> labelset_proportion([[1, 0], [0, 1], [1, 0], [1, 0]])
+    0.5
+    """
+    labels = _label_matrix(Y)
+    return labelset_diversity(labels) / int(labels.shape[0])
+
+
+def frequencies(Y: MatrixLike) -> NDArray[np.int64]:
+    """Return the number of rows that have each label.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    ndarray of int64, shape (n_labels,)
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    Examples
+    --------
+    >>> frequencies([[1, 0, 1], [1, 0, 0]]).tolist()
+    [2, 0, 1]
+    """
+    return np.asarray(_label_matrix(Y).sum(axis=0), dtype=np.int64)
+
+
+def imbalance_ratios(Y: MatrixLike) -> FloatArray:
+    """Return IRLbl: the frequency of the most frequent label divided by that of each label.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    ndarray of float64, shape (n_labels,)
+        At least 1; infinite for a label that never occurs.
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    References
+    ----------
+    F. Charte, A. J. Rivera, M. J. del Jesus, F. Herrera. Addressing imbalance in multilabel classification: measures
+    and random resampling algorithms. Neurocomputing 163, 2015.
+
+    Examples
+    --------
+    >>> imbalance_ratios([[1, 0, 1], [1, 0, 0]]).tolist()
+    [1.0, inf, 2.0]
+    """
+    counts = frequencies(Y)
+    ratios = np.full(counts.shape, np.inf)
+    np.divide(counts.max(), counts, out=ratios, where=counts > 0)
+    return ratios
+
+
+def mean_imbalance_ratio(Y: MatrixLike) -> float:
+    """Return MeanIR: the mean of `imbalance_ratios` over the labels that occur.
+
+    Charte et al. average over all labels; a label that never occurs would make that infinite.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    float
+        At least 1; NaN if no label occurs.
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    References
+    ----------
+    F. Charte, A. J. Rivera, M. J. del Jesus, F. Herrera. Addressing imbalance in multilabel classification: measures
+    and random resampling algorithms. Neurocomputing 163, 2015.
+
+    Examples
+    --------
+    >>> mean_imbalance_ratio([[1, 0, 1], [1, 0, 0]])
+    1.5
+    """
+    ratios = imbalance_ratios(Y)
+    occurring = ratios[np.isfinite(ratios)]
+    return float(occurring.mean()) if occurring.size else float("nan")
+
+
+def co_occurrence(Y: MatrixLike) -> Matrix:
+    """Return how many rows have each pair of labels.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    ndarray or csr_array of int64, shape (n_labels, n_labels)
+        Symmetric, with the frequencies on the diagonal; CSR if Y is sparse.
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    Examples
+    --------
+    >>> co_occurrence([[1, 0, 1], [1, 1, 0]]).tolist()
+    [[2, 1, 1], [1, 1, 0], [1, 0, 1]]
+    """
+    labels = _label_matrix(Y)
+    if sparse.issparse(labels):
+        return (labels.T @ labels).tocsr()
+    # Float products are much faster than integer ones, and exact up to 2^53 rows.
+    ones = labels.astype(np.float64)
+    return (ones.T @ ones).astype(np.int64)
+
+
+def describe(Y: MatrixLike) -> dict[str, int | float]:
+    """Return the figures by which label sets are usually described.
+
+    Parameters
+    ----------
+    Y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    dict
+        ``instances``, ``labels``, ``cardinality``, ``density``, ``labelset_diversity``, ``labelset_proportion``,
+        ``mean_imbalance_ratio``, ``rows_without_labels``, ``labels_without_rows``, ``max_labels`` (of a row).
+
+    Raises
+    ------
+    ValueError
+        If Y is not an indicator matrix or has no row.
+
+    Examples
+    --------
+    >>> describe([[1, 0], [0, 1], [1, 0]])["labelset_diversity"]
+    2
+    """
+    labels = _label_matrix(Y)
+    sizes = np.asarray(labels.sum(axis=1))
+    return {
+        "instances": int(labels.shape[0]),
+        "labels": int(labels.shape[1]),
+        "cardinality": cardinality(labels),
+        "density": density(labels),
+        "labelset_diversity": labelset_diversity(labels),
+        "labelset_proportion": labelset_proportion(labels),
+        "mean_imbalance_ratio": mean_imbalance_ratio(labels),
+        "rows_without_labels": int((sizes == 0).sum()),
+        "labels_without_rows": int((frequencies(labels) == 0).sum()),
+        "max_labels": int(sizes.max()),
+    }
+
+
+def _label_matrix(Y: MatrixLike) -> Matrix:
+    labels = as_label_matrix(Y)
+    if labels.shape[0] == 0:
+        raise ValueError(f"Y must have at least one row, got shape {labels.shape}.")
+    return labels
+
+
+def _row_keys(labels: Matrix) -> list[bytes]:
+    """Return bytes that are equal where rows are equal and sort as the rows do."""
+    if not sparse.issparse(labels):
+        packed = np.packbits(labels.astype(np.bool_), axis=1)  # first label in the highest bit
+        return [row.tobytes() for row in packed]
+    # Of two rows the one with a 1 further left is the larger, so positions count from the right; big-endian bytes
+    # compare as the numbers do, and a row that goes on where another ends is the larger of the two.
+    distances = (labels.shape[1] - 1 - labels.indices).astype(">u4").tobytes()
+    ends = (4 * labels.indptr).tolist()
+    return [distances[start:end] for start, end in pairwise(ends)]

@@ -1,0 +1,7 @@
+"""Lazy multi-label classifiers: one search for all labels."""
+
+from nearlabel.lazy._brknn import BRkNN, BRkNNa, BRkNNb
+from nearlabel.lazy._lpknn import LPkNN
+from nearlabel.lazy._mlknn import MLkNN
+
+__all__ = ["BRkNN", "BRkNNa", "BRkNNb", "LPkNN", "MLkNN"]

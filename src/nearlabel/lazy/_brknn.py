@@ -1,0 +1,227 @@
+"""BRkNN and its extensions a and b (Spyromitros, Tsoumakas and Vlahavas, SETN 2008)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nearlabel._typing import FloatArray, Matrix, NeighborSearch
+from nearlabel._validation import as_dense, check_choice
+from nearlabel.decision import at_least_one, cut, top_labels
+from nearlabel.lazy._base import LazyClassifier, Neighbors
+from nearlabel.neighbors import label_votes
+
+
+class BRkNN(LazyClassifier):
+    """Choose each label that most of the nearest neighbours carry.
+
+    The confidence of a label is the share of the k nearest neighbours that carry it; the label is chosen if more than
+    half of them do. Equal to binary relevance with kNN, with one search for all labels (Spyromitros et al. 2008,
+    section 2).
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Number of neighbours k, at most n_samples.
+    majority : {"strict", "half"}, default="strict"
+        "strict": more than half, which reproduces the paper's tables and is what Mulan computes. "half": at least half,
+        the paper's wording. They differ for even k only.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        What a neighbour's vote weighs. "distance": the inverse of its distance; neighbours at distance 0, if any, vote
+        alone. A callable takes distances (n_queries, n_neighbors) and returns weights of that shape. The paper's votes
+        are uniform.
+    search : object with `fit` and `kneighbors`, default=None
+        Finds the neighbours and is cloned in `fit`. None: `ExactNeighbors()`, raw Euclidean distance. The paper scales
+        the features to [0, 1] first: ``make_pipeline(MinMaxScaler(), BRkNN())``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+    n_neighbors_ : int
+        Number of neighbours used.
+    search_ : object
+        The fitted search.
+
+    See Also
+    --------
+    BRkNNa : Never an empty label set.
+    BRkNNb : As many labels as the neighbours have on average.
+
+    References
+    ----------
+    E. Spyromitros, G. Tsoumakas, I. Vlahavas: An Empirical Study of Lazy Multilabel Classification Algorithms.
+    SETN 2008.
+
+    Examples
+    --------
+    >>> from nearlabel.lazy import BRkNN
+    >>> X, Y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
+    >>> BRkNN(n_neighbors=3).fit(X, Y).predict_proba([[1]]).round(2)
+    array([[0.67, 0.67]])
+    >>> BRkNN(n_neighbors=3).fit(X, Y).predict([[1]])
+    array([[1, 1]])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        majority: str = "strict",
+        weights: str | Callable[[FloatArray], FloatArray] = "uniform",
+        search: NeighborSearch | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.majority = majority
+        self.weights = weights
+        self.search = search
+
+    def _check_parameters(self) -> None:
+        check_choice("majority", self.majority, {"strict", "half"})
+        _check_weights(self.weights)
+
+    def _learn(self, labels: Matrix) -> None:
+        self._labels = labels
+
+    def _confidence(self, neighbors: Neighbors) -> Matrix:
+        """c_l = (1/k) Σ_j [l ∈ Y_j], or the weighted share; stored as Y is."""
+        return mean_of_neighbors(neighbors, self._labels, self.weights)
+
+    def _score(self, neighbors: Neighbors) -> FloatArray:
+        return as_dense(self._confidence(neighbors))
+
+    def _decide(self, neighbors: Neighbors) -> Matrix:
+        return self._by_majority(self._confidence(neighbors))
+
+    def _by_majority(self, confidence: Matrix) -> Matrix:
+        return cut(confidence, 0.5, strict=self.majority == "strict")
+
+
+class BRkNNa(BRkNN):
+    """BRkNN, but where no label has a majority, the label of highest confidence.
+
+    Extension a of Spyromitros et al. (2008, section 2). Equal confidences go to the lower label index (the paper does
+    not say; Mulan draws at random). Where no neighbour carries any label all confidences are 0, and the rule gives
+    label 0.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Number of neighbours k, at most n_samples.
+    majority : {"strict", "half"}, default="strict"
+        More than half, or at least half; see `BRkNN`.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        What a neighbour's vote weighs; see `BRkNN`.
+    search : object with `fit` and `kneighbors`, default=None
+        Finds the neighbours; None: `ExactNeighbors()`.
+
+    See Also
+    --------
+    BRkNN : The base method, with attributes and reference.
+
+    Examples
+    --------
+    >>> from nearlabel.lazy import BRkNNa
+    >>> X, Y = [[0], [1], [2], [9]], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+    >>> BRkNNa(n_neighbors=4).fit(X, Y).predict([[1]])
+    array([[0, 0, 1]])
+    """
+
+    def _decide(self, neighbors: Neighbors) -> Matrix:
+        confidence = self._confidence(neighbors)
+        return at_least_one(self._by_majority(confidence), confidence)
+
+
+class BRkNNb(BRkNN):
+    """Choose the [s] labels of highest confidence, s the mean label-set size of the neighbours.
+
+    Extension b of Spyromitros et al. (2008, section 2); [s] is the nearest integer. Equal confidences go to the lower
+    label index. A size of 0 gives the empty set.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Number of neighbours k, at most n_samples.
+    rounding : {"half_down", "half_up"}, default="half_down"
+        Where s lies halfway: down, as Mulan does by its correction of the counts, or up. The paper does not say.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        What a neighbour's vote weighs, in the confidences and in s; see `BRkNN`.
+    search : object with `fit` and `kneighbors`, default=None
+        Finds the neighbours; None: `ExactNeighbors()`.
+
+    See Also
+    --------
+    BRkNN : The base method, with attributes and reference.
+
+    Examples
+    --------
+    >>> from nearlabel.lazy import BRkNNb
+    >>> X, Y = [[0], [1], [2], [9]], [[1, 1, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]]
+    >>> BRkNNb(n_neighbors=3).fit(X, Y).predict([[1]])
+    array([[1, 1, 0]])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        rounding: str = "half_down",
+        weights: str | Callable[[FloatArray], FloatArray] = "uniform",
+        search: NeighborSearch | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.rounding = rounding
+        self.weights = weights
+        self.search = search
+
+    def _check_parameters(self) -> None:
+        check_choice("rounding", self.rounding, {"half_down", "half_up"})
+        _check_weights(self.weights)
+
+    def _learn(self, labels: Matrix) -> None:
+        self._labels = labels
+        self._labelset_sizes = np.asarray(labels.sum(axis=1)).reshape(-1, 1)
+
+    def _decide(self, neighbors: Neighbors) -> Matrix:
+        mean_size = mean_of_neighbors(neighbors, self._labelset_sizes, self.weights)[:, 0]
+        size = np.ceil(mean_size - 0.5) if self.rounding == "half_down" else np.floor(mean_size + 0.5)
+        return top_labels(self._confidence(neighbors), size)
+
+
+def mean_of_neighbors(
+    neighbors: Neighbors, values: Matrix, weights: str | Callable[[FloatArray], FloatArray]
+) -> Matrix:
+    """Return the (weighted) mean over each query's neighbours of the rows of `values`, stored as `values` is.
+
+    With uniform weights the sum is a whole number and the quotient the float nearest to the true share, so a comparison
+    with one half is exact.
+    """
+    if isinstance(weights, str) and weights == "uniform":
+        return label_votes(neighbors.indices, values) / neighbors.indices.shape[1]
+    weighed = _vote_weights(neighbors.distances, weights)
+    total = weighed.sum(axis=1)
+    shares = np.divide(weighed, total[:, np.newaxis], out=np.zeros_like(weighed), where=total[:, np.newaxis] > 0)
+    return label_votes(neighbors.indices, values, shares)
+
+
+def _vote_weights(distances: FloatArray, weights: str | Callable[[FloatArray], FloatArray]) -> FloatArray:
+    if callable(weights):
+        weighed = np.asarray(weights(distances), dtype=np.float64)
+        if weighed.shape != distances.shape or not (weighed >= 0).all() or not np.isfinite(weighed).all():
+            raise ValueError(
+                f"weights must return finite numbers >= 0 of shape {distances.shape}, got shape {weighed.shape}."
+            )
+        return weighed
+    at_zero = distances == 0
+    inverse = np.divide(1.0, distances, out=np.zeros_like(distances), where=~at_zero)
+    return np.where(at_zero.any(axis=1, keepdims=True), at_zero, inverse)
+
+
+def _check_weights(weights: object) -> None:
+    if not callable(weights):
+        check_choice("weights", weights, {"uniform", "distance"})

@@ -1,0 +1,287 @@
+"""The contract of a multi-label classifier as checks that anyone can run, on our estimators or on their own.
+
+scikit-learn's generic checks use one target column of arbitrary classes, which an indicator matrix is not; run them
+too, with `expected_failed_checks`, which names each check that cannot hold, and why.
+
+Examples
+--------
+>>> from nearlabel.lazy import MLkNN
+>>> from nearlabel.testing import check_multilabel_estimator
+>>> check_multilabel_estimator(MLkNN(n_neighbors=3))
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from nearlabel._optional import import_optional
+from nearlabel._typing import IntArray, Matrix
+from nearlabel._validation import as_dense
+
+Check = Callable[[Any], None]
+
+_NOT_ONE_COLUMN = (
+    "its target is a single column, or holds other values than 0 and 1; a label matrix is (n, L) of 0 and 1"
+)
+_FAILS_BY_TARGET = (
+    "check_classifier_data_not_an_array",
+    "check_classifier_not_supporting_multiclass",
+    "check_classifiers_classes",
+    "check_classifiers_one_label",
+    "check_classifiers_train",
+    "check_estimator_sparse_array",
+    "check_estimator_sparse_matrix",
+    "check_estimators_dtypes",
+    "check_fit2d_1feature",
+)
+
+
+def expected_failed_checks(*, scores_reach_0_and_1: bool = False, labels_follow_scores: bool = True) -> dict[str, str]:
+    """Return the scikit-learn checks that a multi-label classifier cannot pass, each with its reason.
+
+    Parameters
+    ----------
+    scores_reach_0_and_1 : bool, default=False
+        Whether scores may be exactly 0 or 1 (shares of neighbours are), which one check forbids.
+    labels_follow_scores : bool, default=True
+        Whether the label set is always that of the scores rounded; a method that decides labels together, or
+        otherwise, differs.
+
+    Returns
+    -------
+    dict of str to str
+        For the argument `expected_failed_checks` of `sklearn.utils.estimator_checks.check_estimator`.
+    """
+    reasons = dict.fromkeys(_FAILS_BY_TARGET, _NOT_ONE_COLUMN)
+    if scores_reach_0_and_1:
+        reasons["check_classifiers_multilabel_output_format_predict_proba"] = (
+            "it wants probabilities strictly between 0 and 1; a share of neighbours may be 0 or 1"
+        )
+    if not labels_follow_scores:
+        reasons["check_classifier_multioutput"] = (
+            "it wants predict to round predict_proba; this method decides a label set by another rule"
+        )
+    return reasons
+
+
+def check_multilabel_estimator(estimator: Any) -> None:
+    """Run every check of the contract on clones of an estimator.
+
+    Parameters
+    ----------
+    estimator : object
+        An unfitted multi-label classifier with `fit`, `predict` and `predict_proba` or `decision_function`.
+
+    Raises
+    ------
+    AssertionError
+        If a check does not hold; the check's name and sentence say what was expected.
+    """
+    for check in MULTILABEL_CHECKS:
+        check(clone(estimator))
+
+
+def check_constructor_only_stores(estimator: Any) -> None:
+    """The constructor stores its parameters and nothing else; a clone has the same ones."""
+    assert set(vars(estimator)) == set(estimator.get_params(deep=False))
+    assert repr(clone(estimator)) == repr(estimator)
+
+
+def check_scores_are_one_array(estimator: Any) -> None:
+    """Scores are one finite float array (n_samples, n_labels), also for one and for two labels."""
+    for n_labels in (1, 2, 5):
+        X, Y = _problem(n_labels)
+        scores = _scores(estimator.fit(X, Y), X)
+        assert isinstance(scores, np.ndarray)
+        assert scores.dtype.kind == "f"
+        assert scores.shape == Y.shape
+        assert np.isfinite(scores).all()
+
+
+def check_predictions_are_label_sets(estimator: Any) -> None:
+    """Predictions are 0 and 1, (n_samples, n_labels), also for one label."""
+    for n_labels in (1, 2, 5):
+        X, Y = _problem(n_labels)
+        labels = estimator.fit(X, Y).predict(X)
+        assert labels.shape == Y.shape
+        assert set(np.unique(labels)) <= {0, 1}
+
+
+def check_container_of_labels_is_kept(estimator: Any) -> None:
+    """Predictions come back as Y came: array or sparse, and of its type."""
+    X, Y = _problem()
+    for dtype in (np.int64, np.int8, np.bool_, np.float64):
+        labels = estimator.fit(X, Y.astype(dtype)).predict(X)
+        assert isinstance(labels, np.ndarray)
+        assert labels.dtype == dtype
+    for stored, returned in (
+        (sparse.csr_array, sparse.csr_array),
+        (sparse.csc_array, sparse.csr_array),
+        (sparse.lil_matrix, sparse.csr_matrix),
+        (sparse.csr_matrix, sparse.csr_matrix),
+    ):
+        assert isinstance(estimator.fit(X, stored(Y)).predict(X), returned)
+
+
+def check_sparse_equals_dense(estimator: Any) -> None:
+    """Sparse X and sparse Y, in every combination, give the numbers that dense ones give."""
+    X, Y = _problem()
+    X[X < 0] = 0
+    estimator.fit(X, Y)
+    scores, labels = _scores(estimator, X), estimator.predict(X)
+    for rows, targets in (
+        (sparse.csr_array(X), Y),
+        (X, sparse.csr_array(Y)),
+        (sparse.csc_matrix(X), sparse.csr_matrix(Y)),
+    ):
+        estimator.fit(rows, targets)
+        np.testing.assert_array_equal(_scores(estimator, rows), scores)
+        np.testing.assert_array_equal(as_dense(estimator.predict(rows)), labels)
+
+
+def check_labels_with_one_class_are_constant(estimator: Any) -> None:
+    """A label that all or no training rows carry is no error and is predicted so."""
+    X, Y = _problem()
+    Y[:, 1], Y[:, 3] = 0, 1
+    for targets in (Y, sparse.csr_array(Y)):
+        labels = as_dense(estimator.fit(X, targets).predict(X + 0.1))
+        assert (labels[:, 1] == 0).all()
+        assert (labels[:, 3] == 1).all()
+
+
+def check_labels_permute_with_columns(estimator: Any) -> None:
+    """Reordering the labels reorders the scores."""
+    X, Y = _problem()
+    order = np.array([3, 0, 4, 2, 1])
+    scores = _scores(estimator.fit(X, Y), X)
+    np.testing.assert_array_equal(_scores(clone(estimator).fit(X, Y[:, order]), X), scores[:, order])
+
+
+def check_each_query_is_answered_by_itself(estimator: Any) -> None:
+    """A query's answer does not depend on the queries beside it."""
+    X, Y = _problem()
+    estimator.fit(X, Y)
+    labels, scores = estimator.predict(X), _scores(estimator, X)
+    np.testing.assert_array_equal(np.vstack([estimator.predict(row) for row in X[:, np.newaxis]]), labels)
+    np.testing.assert_array_equal(_scores(estimator, X[::-1]), scores[::-1])
+
+
+def check_predict_changes_nothing(estimator: Any) -> None:
+    """Neither `fit` nor `predict` changes its input, and `predict` stores nothing on the estimator."""
+    X, Y = _problem()
+    X_before, Y_before = X.copy(), Y.copy()
+    estimator.fit(X, Y)
+    before = pickle.dumps(estimator)
+    estimator.predict(X)
+    _scores(estimator, X)
+    assert pickle.dumps(estimator) == before
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(Y, Y_before)
+
+
+def check_fit_forgets(estimator: Any) -> None:
+    """A second `fit` leaves no trace of the first; pickling keeps the answers."""
+    X, Y = _problem()
+    labels = clone(estimator).fit(X, Y).predict(X)
+    estimator.fit(X[:30, :2], Y[:30, :3])
+    np.testing.assert_array_equal(estimator.fit(X, Y).predict(X), labels)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(estimator)).predict(X), labels)
+
+
+def check_data_frames(estimator: Any) -> None:
+    """Data frames are taken, and the columns of Y name the labels."""
+    pd = import_optional("pandas", extra="test", purpose="The check of data frames")
+    X, Y = _problem()
+    frame = pd.DataFrame(Y, columns=list("abcde"))
+    estimator.fit(pd.DataFrame(X).add_prefix("x"), frame)
+    labels = estimator.predict(pd.DataFrame(X).add_prefix("x"))
+    assert isinstance(labels, np.ndarray)
+    np.testing.assert_array_equal(labels, clone(estimator).fit(X, Y).predict(X))
+    assert estimator.label_names_.tolist() == list("abcde")
+
+
+def check_scikit_learn_tools(estimator: Any) -> None:
+    """Pipelines, grid search with scikit-learn's multi-label scorers, and `cross_val_predict` work."""
+    folds = KFold(3)
+    for n_labels in (2, 5):
+        X, Y = _problem(n_labels)
+        model = make_pipeline(MinMaxScaler(), estimator)
+        assert cross_val_predict(model, X, Y, cv=folds, method="predict_proba").shape == Y.shape
+        for targets, scorers in (
+            (Y, _PREDICTION_SCORERS + _SCORE_SCORERS),
+            (sparse.csr_array(Y), _PREDICTION_SCORERS),  # scikit-learn's others take no sparse target
+        ):
+            assert cross_val_predict(model, X, targets, cv=folds).shape == Y.shape
+            search = GridSearchCV(model, {}, scoring=list(scorers), refit=False, cv=folds, error_score="raise")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UndefinedMetricWarning)  # some rows have no label at all
+                results = search.fit(X, targets).cv_results_
+            for scorer in scorers:
+                assert np.isfinite(results[f"mean_test_{scorer}"]).all(), scorer
+
+
+def check_bad_input_is_refused(estimator: Any) -> None:
+    """Malformed label matrices, other features and unfitted use raise ValueError."""
+    X, Y = _problem()
+    for bad in (Y[:, 0], Y[:-1], Y + 1, Y * np.nan, Y.astype(str), np.zeros((len(Y), 0)), None):
+        _assert_raises(partial(clone(estimator).fit, X, bad))
+    _assert_raises(lambda: clone(estimator).predict(X))
+    _assert_raises(lambda: clone(estimator).fit(X, Y).predict(X[:, :2]))
+    _assert_raises(lambda: clone(estimator).fit(X * np.nan, Y))
+
+
+_AVERAGES = ("macro", "micro", "samples", "weighted")
+_PREDICTION_SCORERS = (
+    "accuracy",
+    *(f"{measure}_{average}" for measure in ("f1", "jaccard", "precision", "recall") for average in _AVERAGES),
+)
+_SCORE_SCORERS = ("average_precision", "roc_auc")
+
+MULTILABEL_CHECKS: tuple[Check, ...] = (
+    check_constructor_only_stores,
+    check_scores_are_one_array,
+    check_predictions_are_label_sets,
+    check_container_of_labels_is_kept,
+    check_sparse_equals_dense,
+    check_labels_with_one_class_are_constant,
+    check_labels_permute_with_columns,
+    check_each_query_is_answered_by_itself,
+    check_predict_changes_nothing,
+    check_fit_forgets,
+    check_data_frames,
+    check_scikit_learn_tools,
+    check_bad_input_is_refused,
+)
+
+
+def _problem(n_labels: int = 5) -> tuple[Matrix, IntArray]:
+    """Return 60 rows without ties and label sets that depend on them, each label with both classes."""
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, 5))
+    Y = (X[:, :n_labels] + 0.3 * rng.standard_normal((60, n_labels)) > 0.2).astype(np.int64)
+    return X, Y
+
+
+def _scores(estimator: Any, X: Matrix) -> Any:
+    method = "predict_proba" if hasattr(estimator, "predict_proba") else "decision_function"
+    return getattr(estimator, method)(X)
+
+
+def _assert_raises(call: Callable[[], object]) -> None:
+    try:
+        call()
+    except ValueError:
+        return
+    raise AssertionError("ValueError was expected, but the call went through.")
