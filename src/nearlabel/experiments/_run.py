@@ -1,0 +1,107 @@
+"""Run a plan: one search per fold serves every method and every number of neighbours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from nearlabel._typing import Matrix
+from nearlabel.experiments._methods import make_method
+from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Fold, Plan, Problem
+from nearlabel.experiments._records import Record, RecordFolder
+from nearlabel.experiments._scaling import scale_features
+from nearlabel.metrics import get_metric, score_all
+from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+
+Progress = Callable[[int, int], None]
+
+
+def run(
+    plan: Plan,
+    problems: Mapping[str, Problem],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    n_workers: int = 1,
+    progress: Progress | None = None,
+) -> list[Record]:
+    """Run a plan on problems and return its records.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to run.
+    problems : mapping of str to Dataset, or to a pair (training, test) of them
+        A pair is run on its given split.
+    out : str or path, default=None
+        Folder for ``plan.json`` and ``records.jsonl``. If it holds records of the same plan, they are kept and the rest
+        is run; an interruption loses at most the fold in work. None: nothing is written.
+    n_workers : int, default=1
+        Processes. Records and their order do not depend on it.
+    progress : callable, default=None
+        Called with the number of folds done and of all folds.
+
+    Returns
+    -------
+    list of dict
+        Flat records: dataset, seed (None for a given split), fold, method, n_neighbors, metric, value (None where the
+        measure is undefined on that fold).
+
+    Raises
+    ------
+    ValueError
+        If `out` holds records of another plan, or a problem has too few rows.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.experiments import Plan, run
+    >>> plan = Plan(methods=("brknn",), n_neighbors=(5, 10), cv=2, metrics=("hamming_loss",))
+    >>> records = run(plan, {"multidigits": load_multidigits()})
+    >>> [(r["fold"], r["n_neighbors"], r["metric"]) for r in records]
+    [(0, 5, 'hamming_loss'), (0, 10, 'hamming_loss'), (1, 5, 'hamming_loss'), (1, 10, 'hamming_loss')]
+    """
+    folds = list(plan.folds(problems))
+    folder = None if out is None else RecordFolder(out, plan.describe(problems))
+    per_fold = len(plan.methods) * len(plan.n_neighbors) * len(plan.metrics)
+    known = [] if folder is None else folder.complete_folds(per_fold)
+    records = [record for fold in known for record in fold]
+    todo = folds[len(known) :]
+    work = Parallel(n_jobs=n_workers, return_as="generator")(delayed(_run_fold)(plan, fold) for fold in todo)
+    for done, new in enumerate(work, start=len(known) + 1):
+        if folder is not None:
+            folder.append(new)
+        records += new
+        if progress is not None:
+            progress(done, len(folds))
+    return records
+
+
+def _run_fold(plan: Plan, fold: Fold) -> list[Record]:
+    X, X_test = scale_features(plan.scale, fold.X[fold.training], fold.X[fold.test])
+    Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
+    neighbors = PrecomputedNeighbors.from_search(ExactNeighbors(), X, X_test, n_neighbors=max(plan.n_neighbors))
+    records = []
+    for method in plan.methods:
+        for k in plan.n_neighbors:
+            model = make_method(method, k, neighbors).fit(X, Y)
+            for metric, value in _measure(plan, model, X_test, Y_test):
+                setting = {"method": method, "n_neighbors": k, "metric": metric, "value": value}
+                records.append(fold.label() | setting)
+    return records
+
+
+def _measure(plan: Plan, model: Any, X: Matrix, Y: Matrix) -> Iterator[tuple[str, float | None]]:
+    """Yield each metric of the plan, in its order, on the test part of a fold; None where it is undefined."""
+    measures = [name for name in plan.metrics if name != EMPTY_PREDICTIONS]
+    needs = {get_metric(name).needs for name in measures}
+    labels = model.predict(X)
+    scores = model.predict_proba(X) if "score" in needs else None
+    values = score_all(Y, labels, scores, measures)
+    if EMPTY_PREDICTIONS in plan.metrics:
+        values[EMPTY_PREDICTIONS] = float(np.mean(np.asarray(labels.sum(axis=1)) == 0))
+    for name in plan.metrics:
+        yield name, values[name] if np.isfinite(values[name]) else None

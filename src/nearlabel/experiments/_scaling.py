@@ -1,0 +1,43 @@
+"""Features scaled by what the training rows say."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils.sparsefuncs import min_max_axis
+
+from nearlabel._typing import Matrix
+from nearlabel._validation import check_choice
+
+SCALES = ("none", "minmax", "standard")
+
+
+def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
+    """Scale training and test rows by the statistics of the training rows.
+
+    Parameters
+    ----------
+    scale : {"none", "minmax", "standard"}
+        "minmax": to [0, 1] on the training rows, test values may leave it; "standard": mean 0, deviation 1. A constant
+        feature is only shifted. Sparse rows are divided but not shifted, which would fill them: distances that depend
+        on differences are the same.
+    training, test : ndarray or CSR array of shape (n_rows, n_features)
+        Rows.
+
+    Returns
+    -------
+    training, test : ndarray or CSR array
+        The rows, scaled.
+    """
+    check_choice("scale", scale, SCALES)
+    if scale == "none":
+        return training, test
+    if scale == "minmax" and sparse.issparse(training):
+        low, high = min_max_axis(training, axis=0)
+        width = np.where(high > low, high - low, 1.0)
+        inverse = sparse.diags_array(1.0 / width)
+        return (training @ inverse).tocsr(), (test @ inverse).tocsr()
+    scaler = MinMaxScaler() if scale == "minmax" else StandardScaler(with_mean=not sparse.issparse(training))
+    scaler.fit(training)
+    return scaler.transform(training), scaler.transform(test)

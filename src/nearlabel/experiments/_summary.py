@@ -1,0 +1,56 @@
+"""Records to means: the figures that tables print."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nearlabel.experiments._records import Record
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of a table.
+
+    `mean` is over the folds of a shuffle, then over the shuffles; `std` is the standard deviation over the folds of a
+    shuffle (n - 1), averaged over the shuffles, nan for a single fold; `spread` is the standard deviation of the means
+    of the shuffles, nan for a single one.
+    """
+
+    dataset: str
+    method: str
+    n_neighbors: int | str
+    metric: str
+    mean: float
+    std: float
+    spread: float
+
+
+def summarise(records: Iterable[Record]) -> list[Cell]:
+    """Return a cell for each data set, method, number of neighbours and metric, and one for the mean over the numbers.
+
+    The latter has ``n_neighbors="mean"``: in each fold the values of all numbers of neighbours are averaged first, as
+    in Tables 2 and 3 of Spyromitros et al. (2008). A value that is None (a measure undefined on that fold) is left out.
+    """
+    values: dict[tuple[str, str, int | str, str], dict[tuple[int | None, int], list[float]]]
+    values = defaultdict(lambda: defaultdict(list))
+    for r in records:
+        for k in (r["n_neighbors"], "mean") if r["value"] is not None else ():
+            values[r["dataset"], r["method"], k, r["metric"]][r["seed"], r["fold"]].append(r["value"])
+    return [_cell(key, by_fold) for key, by_fold in values.items()]
+
+
+def _cell(key: tuple[str, str, int | str, str], by_fold: dict[tuple[int | None, int], list[float]]) -> Cell:
+    shuffles: dict[int | None, list[float]] = defaultdict(list)
+    for (seed, _), of_fold in by_fold.items():
+        shuffles[seed].append(float(np.mean(of_fold)))
+    means = [float(np.mean(folds)) for folds in shuffles.values()]
+    deviation = float(np.mean([_deviation(folds) for folds in shuffles.values()]))
+    return Cell(*key, mean=float(np.mean(means)), std=deviation, spread=_deviation(means))
+
+
+def _deviation(values: list[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
