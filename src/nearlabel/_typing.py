@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
@@ -14,7 +14,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 # scipy ships no types: a sparse array is Any to the type checker, these names say which one is meant.
 CSR: TypeAlias = Any
 Matrix: TypeAlias = Any  # a dense NDArray or a CSR array
-MatrixLike: TypeAlias = ArrayLike | Any  # what a user may pass: array, nested list, data frame, any sparse container
+MatrixLike: TypeAlias = Any  # what a user may pass: array, nested list, data frame, any sparse container
 
 
 class NeighborSearch(Protocol):

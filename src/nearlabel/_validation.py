@@ -36,9 +36,10 @@ def check_positive(name: str, value: object) -> float:
     """Return `value` as a finite float above zero; raise TypeError or ValueError otherwise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
-    if not 0 < value < np.inf:
+    number = float(value)
+    if not 0 < number < np.inf:
         raise ValueError(f"{name} must be a finite number above 0, got {value}.")
-    return float(value)
+    return number
 
 
 def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: bool = False) -> int:

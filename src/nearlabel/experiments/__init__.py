@@ -1,9 +1,24 @@
 """A plan runs to records, records to tables; papers are plans with printed figures beside."""
 
 from nearlabel.experiments._methods import METHODS, make_method
+from nearlabel.experiments._papers import Curve, Paper, PrintedCell, Reproduction, paper_names
 from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Plan
 from nearlabel.experiments._records import read_records
 from nearlabel.experiments._run import run
 from nearlabel.experiments._summary import Cell, summarise
 
-__all__ = ["EMPTY_PREDICTIONS", "METHODS", "Cell", "Plan", "make_method", "read_records", "run", "summarise"]
+__all__ = [
+    "EMPTY_PREDICTIONS",
+    "METHODS",
+    "Cell",
+    "Curve",
+    "Paper",
+    "Plan",
+    "PrintedCell",
+    "Reproduction",
+    "make_method",
+    "paper_names",
+    "read_records",
+    "run",
+    "summarise",
+]

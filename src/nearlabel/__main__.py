@@ -1,0 +1,7 @@
+"""``python -m nearlabel``."""
+
+import sys
+
+from nearlabel.cli import main
+
+sys.exit(main())

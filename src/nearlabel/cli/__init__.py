@@ -1,0 +1,66 @@
+"""The command line: thin commands over the library, one file each.
+
+Exit codes: 0 done; 2 bad arguments, data or options (one line on standard error says which); 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+
+from nearlabel import __version__
+from nearlabel.cli import _demo, _describe, _evaluate, _reproduce
+
+_COMMANDS = {
+    "describe": (_describe, "say what a data set holds", "nearlabel describe yeast"),
+    "evaluate": (
+        _evaluate,
+        "compare methods on a data set by cross-validation",
+        "nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",
+    ),
+    "demo": (_demo, "compare the five lazy methods on the embedded data set", "nearlabel demo --out demo-output"),
+    "reproduce": (
+        _reproduce,
+        "print the tables of a paper beside our own numbers",
+        "nearlabel reproduce zhang2007 --table 1",
+    ),
+}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="nearlabel",
+        description="Multi-label classification by nearest neighbours.",
+        epilog=__doc__.split("\n\n")[1],
+    )
+    parser.add_argument("--version", action="version", version=f"nearlabel {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, (module, summary, example) in _COMMANDS.items():
+        command = commands.add_parser(
+            name, help=summary, description=f"{summary.capitalize()}.", epilog=f"Example: {example}"
+        )
+        module.add_arguments(command)
+        command.set_defaults(main=module.main)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    arguments = build_parser().parse_args(argv)
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    try:
+        arguments.main(arguments)
+    except KeyboardInterrupt:
+        resumes = getattr(arguments, "out", None) is not None
+        return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        return _fail(str(error), 2)
+    return 0
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stderr.write(f"nearlabel: {message}\n")
+    return code

@@ -1,0 +1,74 @@
+"""How a comparison of methods is shown: a table by measure and method, and panels over k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from nearlabel.cli import _console
+from nearlabel.experiments import Cell
+from nearlabel.metrics import CATALOGUE
+from nearlabel.report._figures import Series
+
+
+def show(cells: Sequence[Cell], format_: str) -> None:
+    """Print the cells as a table, JSON or CSV."""
+    if format_ == "json":
+        _console.print_json([asdict(cell) for cell in cells])
+    elif format_ == "csv":
+        _console.print_csv([asdict(cell) for cell in cells])
+    else:
+        for dataset in dict.fromkeys(cell.dataset for cell in cells):
+            _print_dataset(dataset, [cell for cell in cells if cell.dataset == dataset])
+
+
+def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> dict[str, Series]:
+    """Return, for each measure, each method's values over the number of neighbours."""
+    lines: dict[str, dict[str, dict[int, float]]] = {}
+    for metric in metrics:
+        heading = f"{_title(metric)} ({'higher' if _higher(metric) else 'lower'} is better)"
+        for cell in cells:
+            if cell.metric == metric and cell.n_neighbors != "mean":
+                lines.setdefault(heading, {}).setdefault(cell.method, {})[int(cell.n_neighbors)] = cell.mean
+    return dict(lines)
+
+
+def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
+    methods = list(dict.fromkeys(cell.method for cell in cells))
+    numbers = sorted({int(cell.n_neighbors) for cell in cells if cell.n_neighbors != "mean"})
+    rows = []
+    for metric in dict.fromkeys(cell.metric for cell in cells):
+        of_metric = [cell for cell in cells if cell.metric == metric]
+        rows += _rows(metric, methods, of_metric, single=len(numbers) == 1)
+    over = (
+        f"k = {numbers[0]}, mean ± deviation over folds"
+        if len(numbers) == 1
+        else (f"k = {numbers[0]}..{numbers[-1]}: mean over k, and the best k of each method")
+    )
+    _console.print_table(f"{dataset}: {over}", ("measure", "", *methods), rows, left=2)
+
+
+def _rows(metric: str, methods: Sequence[str], cells: Sequence[Cell], *, single: bool) -> list[tuple[str, ...]]:
+    mean = {cell.method: cell for cell in cells if cell.n_neighbors == "mean"}
+    best_method = _best(list(mean.values()), metric)
+    marked = {method: "*" if mean[method].mean == best_method.mean else " " for method in mean}
+    name = f"{_title(metric)} {'↑' if _higher(metric) else '↓'}"
+    if single:
+        return [(name, "", *(f"{mean[m].mean:.4f} ± {mean[m].std:.4f}{marked[m]}" for m in methods))]
+    best = {m: _best([c for c in cells if c.method == m and c.n_neighbors != "mean"], metric) for m in methods}
+    return [
+        (name, "mean", *(f"{mean[m].mean:.4f}{marked[m]}" for m in methods)),
+        ("", "best", *(f"{best[m].mean:.4f} (k={best[m].n_neighbors}) " for m in methods)),
+    ]
+
+
+def _best(cells: list[Cell], metric: str) -> Cell:
+    return (max if _higher(metric) else min)(cells, key=lambda cell: cell.mean)
+
+
+def _title(metric: str) -> str:
+    return CATALOGUE[metric].title if metric in CATALOGUE else metric.replace("_", " ")
+
+
+def _higher(metric: str) -> bool:
+    return metric in CATALOGUE and CATALOGUE[metric].greater_is_better

@@ -1,0 +1,73 @@
+"""What the commands print: tables, JSON and CSV on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from nearlabel._optional import import_optional
+from nearlabel.experiments._run import Progress
+
+FORMATS = ("table", "json", "csv")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
+    """Print a table; the first `left` columns are set to the left, the others to the right."""
+    table_module = import_optional("rich.table", extra="cli", purpose="The command line")
+    table = table_module.Table(title=title, title_justify="left", title_style="bold", box=_plain_box())
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number < left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    _console().print(table)
+
+
+def print_text(text: str) -> None:
+    """Print a line of prose, wrapped to the width of the terminal."""
+    _console().print(text, highlight=False, markup=False)
+
+
+def print_json(value: Any) -> None:
+    """Print JSON that every reader takes: NaN and infinity become null."""
+    sys.stdout.write(json.dumps(_finite(value), indent=1) + "\n")
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows of equal keys as CSV with a header."""
+    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress]:
+    """Show on standard error, if that is a terminal, how many folds are done."""
+    progress_module = import_optional("rich.progress", extra="cli", purpose="The command line")
+    console_module = import_optional("rich.console", extra="cli", purpose="The command line")
+    console = console_module.Console(stderr=True)
+    with progress_module.Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+        bar = bars.add_task(what, total=None)
+        yield lambda done, total: bars.update(bar, completed=done, total=total)
+
+
+def _console() -> Any:
+    console = import_optional("rich.console", extra="cli", purpose="The command line").Console
+    # A pipe has no width: let no column be cut there.
+    return console() if sys.stdout.isatty() else console(width=200)
+
+
+def _plain_box() -> Any:
+    return import_optional("rich.box", extra="cli", purpose="The command line").SIMPLE_HEAD
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(v) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,36 @@
+"""``nearlabel demo``: the main job on the embedded data set."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nearlabel.cli import _comparison, _console
+from nearlabel.datasets import load_multidigits
+from nearlabel.experiments import METHODS, Plan, run, summarise
+from nearlabel.report import draw_panels
+
+_METRICS = ("hamming_loss", "jaccard_examples", "subset_accuracy", "micro_f1", "macro_f1", "average_precision")
+_DRAWN = ("hamming_loss", "subset_accuracy", "micro_f1", "average_precision")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--out", type=Path, default=Path("nearlabel-demo"), help="folder; default: nearlabel-demo")
+    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Compare the five lazy methods for k = 1..30, print the table and draw the figure."""
+    digits = load_multidigits()
+    plan = Plan(methods=tuple(METHODS), n_neighbors=tuple(range(1, 31)), metrics=_METRICS)
+    with _console.progress_bar("folds of multidigits") as progress:
+        cells = summarise(run(plan, {"multidigits": digits}, progress=progress))
+    _comparison.show(cells, arguments.format)
+    figure = draw_panels(
+        _comparison.panels(cells, _DRAWN),
+        arguments.out / "multidigits.png",
+        title="Five lazy methods on multidigits, ten-fold cross-validation",
+    )
+    if arguments.format == "table":
+        _console.print_text(f"Figure: {figure}")

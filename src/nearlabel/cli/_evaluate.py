@@ -1,0 +1,83 @@
+"""``nearlabel evaluate``: compare methods on a data set by cross-validation."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nearlabel.cli import _comparison, _console, _data
+from nearlabel.experiments import METHODS, Plan, run, summarise
+from nearlabel.experiments._plan import Problem
+from nearlabel.experiments._scaling import SCALES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("data", metavar="DATA", help=_data.HELP)
+    parser.add_argument(
+        "--methods",
+        type=_names,
+        default=tuple(METHODS),
+        help="comma-separated, options behind a colon (lpknn:ties=first); default: " + ",".join(METHODS),
+    )
+    parser.add_argument(
+        "--k", type=numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
+    )
+    parser.add_argument(
+        "--cv", default="10", help="number of shuffled folds, or 'given' for the catalogue's split; default: 10"
+    )
+    parser.add_argument("--scale", choices=SCALES, default="none", help="features, by the training part; default: none")
+    parser.add_argument("--seed", type=int, default=0, help="of the shuffle; default: 0")
+    parser.add_argument("--metrics", type=_names, default=None, help="comma-separated; default: all")
+    parser.add_argument("--out", type=Path, default=None, help="folder for the records; the same command resumes there")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
+    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Run the comparison and print it."""
+    settings = {} if arguments.metrics is None else {"metrics": arguments.metrics}
+    plan = Plan(
+        methods=arguments.methods,
+        n_neighbors=arguments.k,
+        cv=10 if arguments.cv == "given" else _number("--cv", arguments.cv),
+        scale=arguments.scale,
+        seeds=(arguments.seed,),
+        **settings,
+    )
+    name, problem = _problem(arguments.data, given=arguments.cv == "given")
+    with _console.progress_bar(f"folds of {name}") as progress:
+        records = run(plan, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress)
+    _comparison.show(summarise(records), arguments.format)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Parse ``10``, ``1-30`` and ``1,5,10-12``."""
+    chosen: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.partition("-")
+        try:
+            chosen += range(int(low), int(high if dash else low) + 1)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be like 10, 1-30 or 5,10,20, got {text!r}") from None
+    if not chosen or min(chosen) < 1:
+        raise argparse.ArgumentTypeError(f"must name numbers of at least 1, low to high, got {text!r}")
+    return tuple(dict.fromkeys(chosen))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _number(option: str, text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"{option} must be a number of folds or 'given', got {text!r}.")
+    return int(text)
+
+
+def _problem(data: str, *, given: bool) -> tuple[str, Problem]:
+    if not given:
+        dataset = _data.open_data(data)
+        return dataset.name, dataset
+    training, test = (_data.open_data(data, subset=part) for part in ("train", "test"))
+    return data, (training, test)

@@ -1,0 +1,235 @@
+"""Printed tables beside our own numbers. A paper is one TOML file: experiments, and tables with the printed cells."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nearlabel._validation import check_choice
+from nearlabel.datasets import Dataset, fetch_dataset
+from nearlabel.experiments._plan import Plan, Problem
+from nearlabel.experiments._records import Record
+from nearlabel.experiments._run import Progress, run
+from nearlabel.experiments._summary import Cell, summarise
+from nearlabel.labels import describe
+
+Loader = Callable[..., Dataset]
+
+
+@dataclass(frozen=True)
+class PrintedCell:
+    """A printed figure beside ours.
+
+    `difference` is ours minus the printed one; `std` our standard deviation over folds; `beside` our figure by other
+    readings of the same cell.
+    """
+
+    dataset: str
+    method: str | None
+    n_neighbors: int | str | None
+    metric: str
+    printed: float
+    printed_std: float | None
+    ours: float
+    std: float | None
+    difference: float
+    beside: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One table of a paper, reproduced."""
+
+    paper: str
+    table: str
+    title: str
+    decimals: int
+    notes: tuple[str, ...]
+    cells: tuple[PrintedCell, ...]
+
+    def largest_differences(self) -> dict[str, float]:
+        """Return, for each metric, the largest absolute difference over the cells."""
+        largest: dict[str, float] = {}
+        for cell in self.cells:
+            largest[cell.metric] = max(largest.get(cell.metric, 0.0), abs(cell.difference))
+        return largest
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain dicts and lists, for JSON."""
+        return asdict(self) | {"largest_differences": self.largest_differences()}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One figure of a paper: a share over n_neighbors for each data set."""
+
+    paper: str
+    figure: str
+    title: str
+    notes: tuple[str, ...]
+    series: dict[str, dict[int, float]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain dicts and lists, for JSON."""
+        return asdict(self)
+
+
+def paper_names() -> list[str]:
+    """Return the names of the papers that can be reproduced."""
+    folder = resources.files("nearlabel.experiments") / "papers"
+    return sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".toml"))
+
+
+class Paper:
+    """A publication's experiments and tables.
+
+    Parameters
+    ----------
+    name : str
+        One of `paper_names`.
+    load : callable, default=fetch_dataset
+        Takes a name and ``subset=`` "all", "train" or "test".
+    out : str or path, default=None
+        Folder for the records, one sub-folder an experiment; an interrupted run resumes there.
+    n_workers : int, default=1
+        Processes.
+    progress : callable, default=None
+        As for `run`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such paper.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        load: Loader = fetch_dataset,
+        out: Path | None = None,
+        n_workers: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
+        check_choice("paper", name, paper_names())
+        text = (resources.files("nearlabel.experiments") / "papers" / f"{name}.toml").read_text()
+        self._facts = tomllib.loads(text)
+        self._load = load
+        self._out = out
+        self._n_workers = n_workers
+        self._progress = progress
+        self._records: dict[str, list[Record]] = {}
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return str(self._facts["name"])
+
+    @property
+    def tables(self) -> list[str]:
+        """Numbers of the tables."""
+        return list(self._facts.get("tables", {}))
+
+    @property
+    def figures(self) -> list[str]:
+        """Numbers of the figures."""
+        return list(self._facts.get("figures", {}))
+
+    def reproduce_table(self, number: str) -> Reproduction:
+        """Run what a table needs and put the printed figures beside.
+
+        Raises
+        ------
+        ValueError
+            If the table is not known.
+        """
+        check_choice("table", number, self.tables)
+        facts = self._facts["tables"][number]
+        cells = self._statistics(facts) if "statistics" in facts else self._results(facts)
+        return Reproduction(
+            self.name, number, facts["title"], facts.get("decimals", 4), tuple(facts.get("notes", ())), tuple(cells)
+        )
+
+    def reproduce_figure(self, number: str) -> Curve:
+        """Run what a figure needs and return its curves.
+
+        Raises
+        ------
+        ValueError
+            If the figure is not known.
+        """
+        check_choice("figure", number, self.figures)
+        facts = self._facts["figures"][number]
+        series: dict[str, dict[int, float]] = {}
+        for cell in summarise(self._run(facts["experiment"])):
+            if (cell.method, cell.metric) == (facts["method"], facts["metric"]) and cell.n_neighbors != "mean":
+                series.setdefault(cell.dataset, {})[int(cell.n_neighbors)] = cell.mean
+        return Curve(self.name, number, facts["title"], tuple(facts.get("notes", ())), series)
+
+    def _statistics(self, facts: Mapping[str, Any]) -> list[PrintedCell]:
+        ours = {name: _facts_of(self._load(name)) for name in facts["statistics"]}
+        return [
+            PrintedCell(name, None, None, statistic, printed, None, ours[name][statistic], None, difference)
+            for name, statistic, printed in facts["printed"]
+            for difference in [ours[name][statistic] - printed]
+        ]
+
+    def _results(self, facts: Mapping[str, Any]) -> list[PrintedCell]:
+        cells = summarise(self._run(facts["experiment"]))
+        found = {(c.dataset, c.method, c.n_neighbors, c.metric): c for c in cells + _averages(cells)}
+        return [_beside_printed(row, found, facts) for row in facts["printed"]]
+
+    def _run(self, experiment: str) -> list[Record]:
+        if experiment not in self._records:
+            facts = dict(self._facts["experiments"][experiment])
+            problems: dict[str, Problem] = {name: self._load(name) for name in facts.pop("datasets", ())}
+            for name in facts.pop("given_split", ()):
+                problems[name] = (self._load(name, subset="train"), self._load(name, subset="test"))
+            settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()}
+            plan = Plan(**settings)
+            out = None if self._out is None else self._out / f"{self.name}-{experiment}"
+            self._records[experiment] = run(plan, problems, out=out, n_workers=self._n_workers, progress=self._progress)
+        return self._records[experiment]
+
+
+def _beside_printed(
+    row: list[Any], found: Mapping[tuple[str, str, int | str, str], Cell], facts: Mapping[str, Any]
+) -> PrintedCell:
+    dataset, method, k, metric, printed, *printed_std = row
+    ours = found[dataset, method, k, metric]
+    other_metrics = facts.get("beside_metrics", {}).get(metric, ())
+    other_methods = facts.get("beside_methods", {}).get(method, ())
+    beside = {other: found[dataset, method, k, other].mean for other in other_metrics}
+    beside |= {other: found[dataset, other, k, metric].mean for other in other_methods}
+    return PrintedCell(
+        dataset=dataset,
+        method=method,
+        n_neighbors=k,
+        metric=metric,
+        printed=printed,
+        printed_std=printed_std[0] if printed_std else None,
+        ours=ours.mean,
+        std=ours.std if np.isfinite(ours.std) else None,
+        difference=ours.mean - printed,
+        beside=beside,
+    )
+
+
+def _averages(cells: list[Cell]) -> list[Cell]:
+    """Return the means over the data sets, as data set "average"."""
+    groups: dict[tuple[str, int | str, str], list[float]] = {}
+    for cell in cells:
+        groups.setdefault((cell.method, cell.n_neighbors, cell.metric), []).append(cell.mean)
+    nan = float("nan")
+    return [Cell("average", *key, mean=float(np.mean(means)), std=nan, spread=nan) for key, means in groups.items()]
+
+
+def _facts_of(dataset: Dataset) -> dict[str, float]:
+    figures = describe(dataset.Y)
+    return figures | {"instances": dataset.X.shape[0], "features": dataset.X.shape[1], "labels": dataset.Y.shape[1]}

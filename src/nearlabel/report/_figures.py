@@ -1,0 +1,67 @@
+"""Series of numbers to pictures; nothing is computed here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nearlabel._optional import import_optional
+
+# Okabe and Ito's colours, told apart by colour-blind readers too.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#F0E442")
+_LINES = ("-", "--", "-.", ":")
+
+Series = Mapping[str, Mapping[int, float]]  # name of a line -> {number of neighbours: value}
+
+
+def draw_panels(panels: Mapping[str, Series], file: str | os.PathLike[str], *, title: str) -> Path:
+    """Draw one panel for each measure, a line for each method over the number of neighbours.
+
+    Parameters
+    ----------
+    panels : mapping of str to series
+        Heading of a panel to its lines.
+    file : str or path
+        Where to write; the ending decides the format (png, svg, pdf).
+    title : str
+        Above all panels.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    matplotlib = import_optional("matplotlib.figure", extra="plot", purpose="Drawing")
+    n_columns = min(2, len(panels))
+    n_rows = -(-len(panels) // n_columns)
+    figure = matplotlib.Figure(figsize=(5.2 * n_columns, 3.4 * n_rows + 0.6), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for axis, (heading, series) in zip(axes, panels.items(), strict=False):
+        _draw_lines(axis, series)
+        axis.set_title(heading, fontsize=10, loc="left")
+    for axis in axes[len(panels) :]:
+        axis.remove()
+    lines, names = axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside lower center", ncols=min(5, len(names)), frameon=False, fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    target = Path(file)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=150)
+    return target
+
+
+def _draw_lines(axis: Any, series: Series) -> None:
+    for number, (name, points) in enumerate(series.items()):
+        style = {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _LINES[number % len(_LINES)]}
+        axis.plot(list(points), list(points.values()), label=name, linewidth=1.6, marker=".", markersize=4, **style)
+    axis.set_xlabel("number of neighbours k", fontsize=9)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(visible=True, linewidth=0.4, alpha=0.5)
+    axis.xaxis.get_major_locator().set_params(integer=True)
