@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -24,11 +24,14 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import manhattan_distances
 
 from nearlabel._blocks import row_blocks
-from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_SQUARE = float(np.finfo(np.float64).max) / 16
+
+
+Pairs: TypeAlias = tuple[IntArray, IntArray]  # numbers of queries and of rows, one of each a pair
 
 
 @dataclass(frozen=True)
@@ -96,25 +99,39 @@ def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | 
 def sum_over_features(
     left: Matrix,
     right: Matrix,
+    pairs: Pairs,
     combine: Callable[[Any, Any], Any],
-    term: Callable[[FloatArray], FloatArray] | None = None,
+    term: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """Return the sum over the features, in their order, of term(combine(left, right)), for each pair of rows.
+    """Return, for each pair (row of left, row of right), the sum over the features in their order.
 
-    `combine` is ``operator.sub`` or `product`; both rows must be of the same storage, CSR in canonical form.
+    Summed is ``term(combine(a, b))``, `combine` being `difference` or `product`. Both sides are stored alike: dense,
+    best with features contiguous, or CSR in canonical form.
     """
     if sparse.issparse(left):
-        combined = combine(left, right).tocsr()
-        combined.sort_indices()
-        terms = combined.data if term is None else term(combined.data)
-        pair = np.repeat(np.arange(combined.shape[0]), np.diff(combined.indptr))
-        # bincount adds one after the other; the rows come in order.
-        return np.bincount(pair, weights=terms, minlength=combined.shape[0]).astype(np.float64)
-    total: FloatArray = np.zeros(left.shape[0])
-    for a, b in zip(np.ascontiguousarray(left.T), np.ascontiguousarray(right.T), strict=True):
-        combined = combine(a, b)
-        total += combined if term is None else term(combined)
+        return _sum_over_stored_features(left, right, pairs, combine, term)
+    total: FloatArray = np.zeros(len(pairs[0]))
+    for a, b in zip(left.T, right.T, strict=True):
+        total += term(combine(a[pairs[0]], b[pairs[1]]))
     return total
+
+
+def _sum_over_stored_features(
+    left: CSR,
+    right: CSR,
+    pairs: Pairs,
+    combine: Callable[[Any, Any], Any],
+    term: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    sums: FloatArray = np.empty(len(pairs[0]))
+    stored_per_row = 1 + (left.nnz + right.nnz) // (left.shape[0] + right.shape[0])
+    for block in row_blocks(len(sums), 64 * stored_per_row):
+        combined = combine(left[pairs[0][block]], right[pairs[1][block]]).tocsr()
+        combined.sort_indices()
+        pair = np.repeat(np.arange(combined.shape[0]), np.diff(combined.indptr))
+        # bincount adds one after the other, and the features of a row come in order.
+        sums[block] = np.bincount(pair, weights=term(combined.data), minlength=combined.shape[0])
+    return sums
 
 
 def difference(left: Any, right: Any) -> Any:
@@ -127,23 +144,9 @@ def product(left: Any, right: Any) -> Any:
     return left.multiply(right) if sparse.issparse(left) else left * right
 
 
-def pairs_in_blocks(
-    queries: Rows, rows: Rows, sum_of_pairs: Callable[[Matrix, Matrix], FloatArray]
-) -> Callable[[IntArray, IntArray], FloatArray]:
-    """Return a function of (query numbers, row numbers) that sums over the features of each pair, in bounded memory."""
-
-    def refine(query: IntArray, row: IntArray) -> FloatArray:
-        sums = np.empty(len(query))
-        for block in row_blocks(len(query), 32 * _stored_per_row(rows.values)):
-            sums[block] = sum_of_pairs(queries.values[query[block]], rows.values[row[block]])
-        return sums
-
-    return refine
-
-
-def _stored_per_row(values: Matrix) -> int:
-    n_rows, n_features = values.shape
-    return int(2 * values.nnz // max(1, n_rows) + 1 if sparse.issparse(values) else n_features)
+def itself(values: FloatArray) -> FloatArray:
+    """Return the values."""
+    return values
 
 
 def inner_products(left: Matrix, right: Matrix) -> FloatArray:
@@ -171,7 +174,7 @@ class SquaredEuclidean:
                 f"X must have rows whose squares fit float64, got a squared norm of {norms.max():.3g}."
                 " Hint: scale the features."
             )
-        return Rows(X, nominees, norms)
+        return Rows(_by_feature(X), nominees, norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound the squared distance of all pairs."""
@@ -184,11 +187,11 @@ class SquaredEuclidean:
         lower -= scale
         scale *= 2.0
         upper = np.add(lower, scale, out=scale)
-        return Tile(lower, upper, pairs_in_blocks(queries, rows, self._sum))
 
-    @staticmethod
-    def _sum(left: Matrix, right: Matrix) -> FloatArray:
-        return sum_over_features(left, right, difference, np.square)
+        def refine(query: IntArray, row: IntArray) -> FloatArray:
+            return sum_over_features(queries.values, rows.values, (query, row), difference, np.square)
+
+        return Tile(lower, upper, refine)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""
@@ -211,20 +214,20 @@ class Manhattan:
 
     def prepare(self, X: Matrix) -> Rows:
         """Take the rows as they are."""
-        return Rows(X, X, np.zeros(X.shape[0]))
+        return Rows(_by_feature(X), X, np.zeros(X.shape[0]))
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound the distance of all pairs: summing absolute values never cancels."""
         if sparse.issparse(rows.values):
-            sums = manhattan_distances(queries.values, rows.values)
+            sums = manhattan_distances(queries.nominees, rows.nominees)
         else:
-            sums = cdist(queries.values, rows.values, "cityblock")
+            sums = cdist(queries.nominees, rows.nominees, "cityblock")
         margin = _rounding(rows.values.shape[1])
-        return Tile(sums * (1 - margin) - _TINY, sums * (1 + margin) + _TINY, pairs_in_blocks(queries, rows, self._sum))
 
-    @staticmethod
-    def _sum(left: Matrix, right: Matrix) -> FloatArray:
-        return sum_over_features(left, right, difference, np.abs)
+        def refine(query: IntArray, row: IntArray) -> FloatArray:
+            return sum_over_features(queries.values, rows.values, (query, row), difference, np.abs)
+
+        return Tile(sums * (1 - margin) - _TINY, sums * (1 + margin) + _TINY, refine)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""
@@ -244,27 +247,23 @@ class Cosine:
     def prepare(self, X: Matrix) -> Rows:
         """Scale each row to a largest value in [0.5, 1) and take its squared norm."""
         values = _scaled_by_powers_of_two(X)
-        norms = sum_over_features(values, values, product)
+        each = np.arange(values.shape[0])
+        norms = sum_over_features(values, values, (each, each), product, itself)
         lengths = np.sqrt(np.where(norms > 0, norms, 1.0))
-        return Rows(values, _divide_rows(values, lengths), norms)
+        return Rows(_by_feature(values), _divide_rows(values, lengths), norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound minus the cosine of all pairs."""
         cosines = inner_products(queries.nominees, rows.nominees)
         margin = _rounding(rows.values.shape[1])
-        dots = pairs_in_blocks(queries, rows, self._sum)
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
-            dot = dots(query, row)
+            dot = sum_over_features(queries.values, rows.values, (query, row), product, itself)
             squares = queries.norms[query] * rows.norms[row]
             ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
             return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
 
         return Tile(-cosines - margin, -cosines + margin, refine)
-
-    @staticmethod
-    def _sum(left: Matrix, right: Matrix) -> FloatArray:
-        return sum_over_features(left, right, product)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return 1 - cosine."""
@@ -318,6 +317,11 @@ def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
     if metric == "seuclidean":
         return {"V": np.var(dense, axis=0, ddof=1)}
     return {"VI": np.linalg.inv(np.cov(dense.T)).T.copy()}
+
+
+def _by_feature(X: Matrix) -> Matrix:
+    """Store dense rows feature by feature, as `sum_over_features` reads them."""
+    return X if sparse.issparse(X) else np.asfortranarray(X)
 
 
 def _squared_norms(X: Matrix) -> FloatArray:
