@@ -150,6 +150,9 @@ def labelset_diversity(Y: MatrixLike) -> int:
     ----------
     J. Read. Scalable multi-label classification. PhD thesis, University of Waikato, 2010.
 
+    M.-L. Zhang, Z.-H. Zhou. A review on multi-label learning algorithms. IEEE Transactions on Knowledge and Data
+    Engineering 26(8), 2014.
+
     Examples
     --------
     >>> labelset_diversity([[1, 0], [0, 1], [1, 0]])
@@ -161,8 +164,8 @@ def labelset_diversity(Y: MatrixLike) -> int:
 def labelset_proportion(Y: MatrixLike) -> float:
     """Return the number of distinct label sets divided by the number of rows.
 
-    It is Read's "proportion of distinct label sets" (often printed as PDL); his PUniq is another figure, which counts
-    only label sets that occur once.
+    The proportion of distinct label sets, PLDiv in Zhang and Zhou's review. Read's PUniq is another figure: it counts
+    only the label sets that occur in a single row.
 
     Parameters
     ----------
@@ -181,6 +184,9 @@ def labelset_proportion(Y: MatrixLike) -> float:
     References
     ----------
     J. Read. Scalable multi-label classification. PhD thesis, University of Waikato, 2010.
+
+    M.-L. Zhang, Z.-H. Zhou. A review on multi-label learning algorithms. IEEE Transactions on Knowledge and Data
+    Engineering 26(8), 2014.
 
     Examples
     --------

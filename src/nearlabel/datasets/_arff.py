@@ -1,0 +1,143 @@
+"""ARFF files, dense and sparse, with some attributes as labels.
+
+The format is WEKA's attribute-relation file. Which attributes are labels is no part of it: Mulan keeps that in an XML
+file, MEKA in the relation's name, so the caller says it with a function of the header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._typing import CSR, BoolArray, IntArray, Matrix
+from nearlabel.datasets._arff_cells import CellReader
+from nearlabel.datasets._arff_header import Attribute, Header, read_header
+from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._lines import Lines, plain_name
+from nearlabel.datasets._row_store import DenseRows, SparseRows
+
+Blocks = Iterator[tuple[int, bytes]]
+
+_TRUE = frozenset({"1", "1.0", "yes", "y", "true", "t"})
+_FALSE = frozenset({"0", "0.0", "-1", "no", "n", "false", "f"})
+
+
+def read_arff(path: str | Path, choose_labels: Callable[[Header], Sequence[int]]) -> Dataset:
+    """Read an ARFF file in one pass.
+
+    Parameters
+    ----------
+    path : path-like
+        Plain, gzip or bzip2.
+    choose_labels : callable
+        Takes the header, returns the columns of the labels in the order wanted.
+
+    Raises
+    ------
+    ValueError
+        If the file is malformed (with file and line), or a label is not binary.
+    """
+    path = Path(path)
+    with Lines(path) as lines:
+        header = read_header(lines)
+        columns = _Columns(header, choose_labels(header))
+        is_sparse, blocks = _peek(path, lines.blocks())
+        X, Y = (_read_sparse if is_sparse else _read_dense)(columns, blocks)
+    names = header.names
+    feature_names = tuple(names[column] for column in columns.features)
+    label_names = tuple(names[column] for column in columns.labels)
+    return Dataset(X, _as_indicator(Y), feature_names, label_names, Path(plain_name(path)).stem)
+
+
+class _Columns:
+    """Which columns of the file are features and which labels, and how a label's code becomes 0 or 1."""
+
+    def __init__(self, header: Header, labels: Sequence[int]) -> None:
+        binary = {column: _binary(header, header.attributes[column]) for column in labels}
+        self.header = header.with_attributes(binary)
+        self.labels: IntArray = np.array(labels, dtype=np.intp)
+        self.is_label: BoolArray = np.zeros(len(header.attributes), dtype=np.bool_)
+        self.is_label[self.labels] = True
+        self.features: IntArray = np.flatnonzero(~self.is_label)
+        self.place: IntArray = np.empty(len(header.attributes), dtype=np.intp)  # column in X or in Y
+        self.place[self.labels] = np.arange(len(self.labels))
+        self.place[self.features] = np.arange(len(self.features))
+        # Where "1" is declared first its code is 0, also for the cells that a sparse row leaves out.
+        self.inverted: IntArray = np.flatnonzero([_is_true(binary[column]) for column in labels])
+
+
+def _binary(header: Header, attribute: Attribute) -> Attribute:
+    """Return the label's attribute as a nominal one that says 0 or 1."""
+    if attribute.values is None:
+        return Attribute(attribute.name, ("0", "1"))
+    words = [value.lower() for value in attribute.values]
+    positive, negative = sum(word in _TRUE for word in words), sum(word in _FALSE for word in words)
+    if positive + negative != len(words) or max(positive, negative) > 1:
+        raise ValueError(
+            f"{header.path}: label {attribute.name!r} must be numeric or declared {{0,1}} (or YES, NO; true, false),"
+            f" got {{{','.join(attribute.values[:5])}}}."
+        )
+    return attribute
+
+
+def _is_true(label: Attribute) -> bool:
+    return label.values is not None and label.values[0].lower() in _TRUE
+
+
+def _peek(path: Path, blocks: Blocks) -> tuple[bool, Blocks]:
+    """Return whether the first row is sparse, and all blocks from the one that holds it."""
+    for number, block in blocks:
+        for line in block.split(b"\n"):
+            text = line.strip()
+            if text and not text.startswith(b"%"):
+                return text.startswith(b"{"), chain([(number, block)], blocks)
+    raise ValueError(f"{path} must hold at least one row behind @data, got none.")
+
+
+def _read_sparse(columns: _Columns, blocks: Blocks) -> tuple[CSR, CSR]:
+    reader = CellReader(columns.header)
+    X, Y = SparseRows(), SparseRows()
+    for first_line, block in blocks:
+        n_rows, rows, cells, values = reader.sparse(first_line, block)
+        place, label = columns.place[cells], columns.is_label[cells]
+        Y.append(n_rows, rows[label], place[label], values[label])
+        X.append(n_rows, rows[~label], place[~label], values[~label])
+    return X.matrix(len(columns.features)), _invert_sparse(Y.matrix(len(columns.labels)), columns.inverted)
+
+
+def _read_dense(columns: _Columns, blocks: Blocks) -> tuple[Matrix, Matrix]:
+    reader = CellReader(columns.header)
+    X, Y = DenseRows(len(columns.features)), DenseRows(len(columns.labels))
+    for first_line, block in blocks:
+        cells = reader.dense(first_line, block)
+        X.append(cells[:, columns.features])
+        Y.append(cells[:, columns.labels])
+    labels = Y.matrix()
+    labels[:, columns.inverted] = 1 - labels[:, columns.inverted]
+    return X.matrix(), labels
+
+
+def _invert_sparse(codes: CSR, inverted: IntArray) -> CSR:
+    """Return 1 - code in some columns, which become dense: there an absent cell means 1."""
+    if not inverted.size:
+        return codes
+    n_rows, n_labels = codes.shape
+    sign = np.ones(n_labels)
+    sign[inverted] = -1
+    ones = np.zeros((1, n_labels))
+    ones[0, inverted] = 1
+    signed = codes @ sparse.csr_array(sparse.diags_array(sign))
+    labels = signed + sparse.csr_array(np.ones((n_rows, 1))) @ sparse.csr_array(ones)
+    labels.eliminate_zeros()
+    labels.sort_indices()
+    return labels
+
+
+def _as_indicator(Y: Matrix) -> Matrix:
+    """Return int64 unless a label is missing."""
+    values = Y.data if sparse.issparse(Y) else Y
+    return Y if np.isnan(values).any() else Y.astype(np.int64)

@@ -1,0 +1,252 @@
+"""The cells of one block of ARFF data rows.
+
+Each block is tried the fast way first: one regular expression proves that it holds nothing but plainly written numbers,
+numpy reads them all in one call, and nominal values are looked up as arrays. What the fast way does not understand
+(quotes, words, comments, ``?``, any mistake) goes line by line through the slow way, which alone decides what is wrong
+and names the line. So the fast way may give up freely but must never accept what the slow way refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel._typing import FloatArray, IntArray
+from nearlabel.datasets._arff_header import QUOTED, Attribute, Header, unquote
+from nearlabel.datasets._lines import decode, malformed
+from nearlabel.datasets._numbers import NUMBER_PATTERN, parse_numbers
+
+_PAIR = rb"\d++[ \t]++" + NUMBER_PATTERN
+_SPARSE_BLOCK = re.compile(rb"(?:\{(?:%b(?:,[ \t]*+%b)*+)?+\}\n)*+" % (_PAIR, _PAIR))
+_DENSE_BLOCK = re.compile(rb"(?:[ \t]*+%b[ \t]*+[,\n])*+" % NUMBER_PATTERN)
+_DENSE_COMMAS = bytes.maketrans(b"\n", b",")
+_SPARSE_BLANKS = bytes.maketrans(b"{},\n\t", b"     ")
+_SLOW_PAIR = re.compile(rf"\s*(?:(-?\d+)\s+(?:{QUOTED}|([^\s,}}'\"%][^,}}%]*?)))?\s*([,}}])")
+_SLOW_CELL = re.compile(rf"\s*(?:{QUOTED}|([^\s,'\"%][^,%]*?))\s*(,|(?:%.*)?$)")
+
+
+class SparseCells(NamedTuple):
+    """Cells of `n_rows` rows, ordered by row and column; each array has shape (n_cells,)."""
+
+    n_rows: int
+    rows: IntArray
+    columns: IntArray
+    values: FloatArray
+
+
+class CellReader:
+    """Reads blocks of data rows under one header."""
+
+    def __init__(self, header: Header) -> None:
+        self._path = header.path
+        self._attributes = header.attributes
+        self._codes = _NumericCodes(header.attributes)
+
+    def sparse(self, first_line: int, block: bytes) -> SparseCells:
+        """Return the cells of rows ``{index value,...}``."""
+        cells = self._fast_sparse(_tidy(block).replace(b"{,", b"{"))
+        return self._slow_sparse(first_line, block) if cells is None else cells
+
+    def dense(self, first_line: int, block: bytes) -> FloatArray:
+        """Return rows ``value,...`` as an array (n_rows, n_attributes)."""
+        cells = self._fast_dense(_tidy(block))
+        return self._slow_dense(first_line, block) if cells is None else cells
+
+    def _fast_sparse(self, block: bytes) -> SparseCells | None:
+        if not _SPARSE_BLOCK.fullmatch(block):
+            return None
+        counts = _cells_per_sparse_row(block)
+        numbers = parse_numbers(block.translate(_SPARSE_BLANKS), " ").reshape(-1, 2)
+        values = numbers[:, 1].copy()
+        if numbers[:, 0].max(initial=0) >= len(self._attributes) or not np.isfinite(values).all():
+            return None
+        rows, columns = np.repeat(np.arange(len(counts)), counts), numbers[:, 0].astype(np.intp)
+        if not self._codes.encode(values, columns):
+            return None
+        return _ordered(SparseCells(len(counts), rows, columns, values), len(self._attributes))
+
+    def _fast_dense(self, block: bytes) -> FloatArray | None:
+        width = len(self._attributes)
+        if not _DENSE_BLOCK.fullmatch(block) or (_per_line(block, b",") != width - 1).any():
+            return None
+        cells = parse_numbers(block.translate(_DENSE_COMMAS, b" \t")[:-1], ",").reshape(-1, width)
+        columns = np.broadcast_to(np.arange(width), cells.shape)
+        return cells if np.isfinite(cells).all() and self._codes.encode(cells, columns) else None
+
+    def _slow_sparse(self, first_line: int, block: bytes) -> SparseCells:
+        counts: list[int] = []
+        columns: list[int] = []
+        values: list[float] = []
+        for number, line in _data_lines(first_line, block):
+            try:
+                row = _sparse_row(line, self._attributes)
+            except ValueError as error:
+                raise malformed(self._path, number, str(error)) from None
+            counts.append(len(row))
+            columns.extend(row)
+            values.extend(row[column] for column in row)
+        rows = np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.intp))
+        return SparseCells(len(counts), rows, np.array(columns, dtype=np.intp), np.array(values, dtype=np.float64))
+
+    def _slow_dense(self, first_line: int, block: bytes) -> FloatArray:
+        rows: list[FloatArray] = []
+        for number, line in _data_lines(first_line, block):
+            try:
+                rows.append(_dense_row(line, self._attributes))
+            except ValueError as error:
+                raise malformed(self._path, number, str(error)) from None
+        return np.array(rows).reshape(-1, len(self._attributes))
+
+
+class _NumericCodes:
+    """Nominal values that are numbers, looked up as arrays: columns of equal declaration form one group."""
+
+    def __init__(self, attributes: tuple[Attribute, ...]) -> None:
+        group_of: dict[tuple[str, ...], int] = {}
+        self._group_of_column = np.zeros(len(attributes), dtype=np.intp)
+        self._tables: list[tuple[FloatArray, FloatArray]] = []
+        for column, attribute in enumerate(attributes):
+            if attribute.values is None:
+                continue
+            if attribute.values not in group_of:
+                self._tables.append(_table(attribute.codes_by_number))
+                group_of[attribute.values] = len(self._tables)
+            self._group_of_column[column] = group_of[attribute.values]
+
+    def encode(self, values: FloatArray, columns: IntArray) -> bool:
+        """Replace nominal numbers by their codes in place; False if one is not declared."""
+        groups = self._group_of_column[columns]
+        for group, (numbers, codes) in enumerate(self._tables, 1):
+            here = groups == group
+            found = values[here]
+            if not found.size:
+                continue
+            if not numbers.size:
+                return False
+            place = np.minimum(np.searchsorted(numbers, found), numbers.size - 1)
+            if (numbers[place] != found).any():
+                return False
+            values[here] = codes[place]
+        return True
+
+
+def _table(codes: dict[float, int]) -> tuple[FloatArray, FloatArray]:
+    numbers = sorted(codes)
+    return np.array(numbers, dtype=np.float64), np.array([codes[number] for number in numbers], dtype=np.float64)
+
+
+def _tidy(block: bytes) -> bytes:
+    """Return the block with plain line ends and without empty lines."""
+    block = block.replace(b"\r\n", b"\n")
+    if block.startswith(b"\n") or b"\n\n" in block:
+        block = re.sub(rb"\n{2,}", b"\n", block).lstrip(b"\n")
+    return block
+
+
+def _per_line(block: bytes, separator: bytes) -> NDArray[np.int64]:
+    """Return how often the separator occurs in each line."""
+    characters = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero(characters == ord("\n"))
+    counts: NDArray[np.int64] = np.diff(np.cumsum(characters == ord(separator))[ends], prepend=0)
+    return counts
+
+
+def _cells_per_sparse_row(block: bytes) -> NDArray[np.int64]:
+    characters = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero(characters == ord("\n"))
+    empty = characters[ends - 2] == ord("{")  # a line is {...}\n, so only {} has the brace there
+    counts: NDArray[np.int64] = _per_line(block, b",") + 1 - empty
+    return counts
+
+
+def _ordered(cells: SparseCells, width: int) -> SparseCells | None:
+    """Return the cells in the order of the columns, None if a column occurs twice in a row."""
+    keys = cells.rows * width + cells.columns
+    if (np.diff(keys) > 0).all():
+        return cells
+    order = np.argsort(keys, kind="stable")
+    if (np.diff(keys[order]) == 0).any():
+        return None
+    return SparseCells(cells.n_rows, cells.rows, cells.columns[order], cells.values[order])
+
+
+def _data_lines(first_line: int, block: bytes) -> Iterator[tuple[int, str]]:
+    """Yield (line number, text) of the lines that hold a row."""
+    for number, line in enumerate(block.split(b"\n"), first_line):
+        text = decode(line).strip()
+        if text and not text.startswith("%"):
+            yield number, text
+
+
+def _sparse_row(text: str, attributes: tuple[Attribute, ...]) -> dict[int, float]:
+    """Return column -> value, in the order of the columns."""
+    if not text.startswith("{"):
+        raise ValueError(f"a row must be sparse, {{index value,...}}, as the first is, got {text[:60]!r}.")
+    row: dict[int, float] = {}
+    position, closing = 1, ","
+    while closing == ",":
+        match = _SLOW_PAIR.match(text, position)
+        if match is None or (match[1] is None and not _may_be_empty(text, position)):
+            raise ValueError(f"a cell must read 'index value', got {text[position:][:60]!r}.{_quote_hint(text)}")
+        if match[1] is not None:
+            column = _column(int(match[1]), row, len(attributes))
+            row[column] = attributes[column].encode(unquote(match.groups()[1:4]))
+        position, closing = match.end(), match[5]
+    _check_end(text[position:].strip())
+    return dict(sorted(row.items()))
+
+
+def _may_be_empty(text: str, position: int) -> bool:
+    """Allow ``{}`` and the empty first cell ``{,3 1}`` that some writers leave."""
+    return position == 1 or text.startswith("{,}")
+
+
+def _column(column: int, row: dict[int, float], width: int) -> int:
+    if not 0 <= column < width:
+        raise ValueError(f"an index must be from 0 to {width - 1} for {width} attributes, got {column}.")
+    if column in row:
+        raise ValueError(f"an index must occur once in a row, got {column} twice.")
+    return column
+
+
+def _dense_row(text: str, attributes: tuple[Attribute, ...]) -> FloatArray:
+    if text.startswith("{"):
+        raise ValueError(f"a row must be dense, value,..., as the first is, got {text[:60]!r}.")
+    cells = _split(text)
+    if len(cells) == len(attributes) + 1 and cells[-1].startswith("{"):
+        _check_end("," + cells[-1])
+    if len(cells) != len(attributes):
+        raise ValueError(f"a row must have {len(attributes)} cells, got {len(cells)}.")
+    return np.array([attribute.encode(cell) for attribute, cell in zip(attributes, cells, strict=True)])
+
+
+def _split(text: str) -> list[str]:
+    if not any(character in text for character in "'\"%"):
+        return [cell.strip() for cell in text.split(",")]
+    cells: list[str] = []
+    position, closing = 0, ","
+    while closing == ",":
+        match = _SLOW_CELL.match(text, position)
+        if match is None:
+            raise ValueError(
+                f"a cell must be a value, plain or in quotes, got {text[position:][:60]!r}.{_quote_hint(text)}"
+            )
+        cells.append(unquote(match.groups()[:3]))
+        position, closing = match.end(), match[4]
+    return cells
+
+
+def _quote_hint(text: str) -> str:
+    return " Hint: a quote is not closed." if text.count("'") % 2 or text.count('"') % 2 else ""
+
+
+def _check_end(rest: str) -> None:
+    """Refuse anything but a comment behind a row."""
+    if re.match(r",\s*\{", rest):
+        raise ValueError(f"a row must have no instance weight, got {rest[1:].strip()!r}: weights are not supported.")
+    if rest and not rest.startswith("%"):
+        raise ValueError(f"a row must end in }}, got {rest[:60]!r} behind it.")

@@ -1,0 +1,148 @@
+"""Get a well-known data set by its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._typing import Matrix
+from nearlabel._validation import check_choice
+from nearlabel.datasets._catalogue import SUBSETS, CatalogueEntry, CatalogueFile, catalogue_entry
+from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._download import cached_file
+from nearlabel.datasets._lines import Lines
+from nearlabel.datasets._meka import read_meka
+from nearlabel.datasets._mulan import read_mulan
+from nearlabel.datasets._svmlight import read_svmlight
+
+
+def fetch_dataset(name: str, subset: str = "all") -> Dataset:
+    """Get a data set of the catalogue.
+
+    Looked for in the folder of the environment variable ``NEARLABEL_DATA`` (taken as it is, not hashed), then in the
+    user's cache (``NEARLABEL_CACHE``, else the platform's place), then downloaded into the cache and checked by sha256.
+    Data sets without a public file in one piece (yahoo-*, rcv1subset*, reuters21578-modapte90) are only ever found in
+    ``NEARLABEL_DATA``. A feature that is a mere identifier is left out (genbase: ``protein``).
+
+    Parameters
+    ----------
+    name : str
+        One of `catalogue`.
+    subset : {"all", "train", "test"}, default="all"
+        The published split. Where there is no file of the whole, "all" is the training rows, then the test rows.
+
+    Returns
+    -------
+    Dataset
+        X (n_samples, n_features) and Y (n_samples, n_labels) of the shape the catalogue states; the name is `name`,
+        with the subset unless it is "all".
+
+    Raises
+    ------
+    ValueError
+        If the name or the subset is unknown, the file is malformed or damaged, or its shape is not the catalogue's.
+    FileNotFoundError
+        If the data set cannot be downloaded and is not in ``NEARLABEL_DATA``.
+    OSError
+        If the download fails.
+    ImportError
+        If a download is needed and pooch is not installed.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import fetch_dataset
+    >>> fetch_dataset("emotions", "train")  # doctest: +SKIP
+    Dataset 'emotions-train': 391 rows, 72 features, 6 labels (dense)
+    """
+    check_choice("subset", subset, SUBSETS)
+    entry = catalogue_entry(name)
+    parts = [_part(entry, file) for file in entry.files(subset)]
+    whole = parts[0] if len(parts) == 1 else _stack(parts)
+    return replace(whole, name=name if subset == "all" else f"{name}-{subset}")
+
+
+def _part(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:
+    part = _drop_features(_READERS[entry.format](entry, file), entry.drop)
+    got = (*part.X.shape, part.Y.shape[1])
+    expected = (file.instances, entry.features, entry.labels)
+    if got != expected:
+        raise ValueError(
+            f"{entry.folder}/{file.file} must have (rows, features, labels) {expected} as in the catalogue, got {got}."
+        )
+    return part
+
+
+def _read_mulan(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:
+    if entry.xml is None:
+        raise ValueError(f"the catalogue must name the XML file of {entry.name!r}, got none.")
+    return read_mulan(_locate(entry, file), _locate(entry, entry.xml))
+
+
+def _read_meka(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:
+    return read_meka(_locate(entry, file))
+
+
+def _read_svmlight(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:
+    part = read_svmlight(_locate(entry, file), entry.features, entry.labels)
+    return replace(
+        part,
+        feature_names=_names(entry, entry.feature_names) or part.feature_names,
+        label_names=_names(entry, entry.label_names) or part.label_names,
+    )
+
+
+_READERS: dict[str, Callable[[CatalogueEntry, CatalogueFile], Dataset]] = {
+    "mulan": _read_mulan,
+    "meka": _read_meka,
+    "svmlight": _read_svmlight,
+}
+
+
+def _names(entry: CatalogueEntry, file: str | None) -> tuple[str, ...]:
+    """Return the lines of a file of names."""
+    if file is None:
+        return ()
+    with Lines(_locate(entry, CatalogueFile(file, sha256=""))) as lines:
+        return tuple(iter(lines.next_line, None))
+
+
+def _locate(entry: CatalogueEntry, file: CatalogueFile) -> Path:
+    """Return where the file lies: in the user's folder (there it may be compressed), else in the cache."""
+    folder = os.environ.get("NEARLABEL_DATA")
+    if folder:
+        plain = Path(folder) / entry.folder / file.file
+        for path in (plain, Path(f"{plain}.gz"), Path(f"{plain}.bz2")):
+            if path.is_file():
+                return path
+    if entry.source is None:
+        where = f"{folder!r}, which lacks {entry.folder}/{file.file}" if folder else "nothing"
+        raise FileNotFoundError(
+            f"NEARLABEL_DATA must name a folder that holds {entry.folder}/{file.file}, got {where}:"
+            f" {entry.name!r} cannot be downloaded."
+        )
+    return cached_file(entry, file)
+
+
+def _drop_features(data: Dataset, names: tuple[str, ...]) -> Dataset:
+    if not names:
+        return data
+    kept = np.flatnonzero([name not in names for name in data.feature_names])
+    return replace(data, X=data.X[:, kept], feature_names=tuple(data.feature_names[column] for column in kept))
+
+
+def _stack(parts: list[Dataset]) -> Dataset:
+    """Return the rows of all parts, one after the other."""
+    first, *others = parts
+    for part in others:
+        if (part.feature_names, part.label_names) != (first.feature_names, first.label_names):
+            raise ValueError(f"{part.name} must have the features and labels of {first.name}, got other names.")
+    return replace(first, X=_stack_rows([part.X for part in parts]), Y=_stack_rows([part.Y for part in parts]))
+
+
+def _stack_rows(matrices: list[Matrix]) -> Matrix:
+    return sparse.vstack(matrices, format="csr") if sparse.issparse(matrices[0]) else np.vstack(matrices)

@@ -1,0 +1,101 @@
+"""The lines of a plain or compressed text file, numbered for error messages and read in blocks for speed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+BLOCK_BYTES = 2**19  # large enough for numpy to be fast, small enough that a block's arrays do not matter
+
+_COMPRESSIONS = (".gz", ".bz2")
+
+
+class _ByteStream(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+    def readline(self) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class Lines:
+    """A text file, plain, gzip or bzip2 by its first bytes, as a context manager.
+
+    `number` is the number of the last line that `next_line` gave.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.number = 0
+        self._stream = _open(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stream.close()
+
+    def next_line(self) -> str | None:
+        """Return the next line without its end, or None after the last."""
+        line = self._read(0)
+        if not line:
+            return None
+        self.number += 1
+        return decode(line.removeprefix(b"\xef\xbb\xbf") if self.number == 1 else line).rstrip("\r\n")
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the rest as (number of the first line, whole lines that each end in a newline)."""
+        while block := self._read(BLOCK_BYTES):
+            whole = block if block.endswith(b"\n") else block + b"\n"
+            first = self.number + 1
+            self.number += whole.count(b"\n")
+            yield first, whole
+
+    def _read(self, size: int) -> bytes:
+        """Return about `size` bytes, up to the end of a line; a damaged file is an error, not a short read."""
+        try:
+            block = self._stream.read(size) if size else b""
+            return block + (b"" if block.endswith(b"\n") else self._stream.readline())
+        except (EOFError, zlib.error, OSError) as error:
+            raise ValueError(
+                f"{self.path} must be a whole compressed file, got one that is truncated or damaged"
+                f" after line {self.number} ({error})."
+            ) from error
+
+
+def _open(path: Path) -> _ByteStream:
+    """Open by content, since files are renamed more often than they are repacked."""
+    with path.open("rb") as stream:
+        start = stream.read(3)
+    if start.startswith(b"\x1f\x8b"):
+        return gzip.open(path, "rb")
+    return bz2.open(path, "rb") if start == b"BZh" else path.open("rb")
+
+
+def decode(line: bytes) -> str:
+    """Return the text: UTF-8, else Latin-1, in which no byte is wrong."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
+
+
+def plain_name(path: Path) -> str:
+    """Return the file's name without the suffix of a compression.
+
+    >>> plain_name(Path("scene/scene-train.arff.gz"))
+    'scene-train.arff'
+    """
+    return path.stem if path.suffix.lower() in _COMPRESSIONS else path.name
+
+
+def malformed(path: Path, line: int, problem: str) -> ValueError:
+    """Return the error for one line of a file."""
+    return ValueError(f"{path}, line {line}: {problem}")

@@ -1,0 +1,67 @@
+"""MEKA's dialect: the relation's name says how many attributes are labels."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nearlabel.datasets._arff import read_arff
+from nearlabel.datasets._arff_header import Header
+from nearlabel.datasets._dataset import Dataset
+
+_OPTION = re.compile(r"(?:^|[\s:])-C\s*(-?\d+)(?![\w.])")
+
+
+def read_meka(path: str | Path) -> Dataset:
+    r"""Read a data set in MEKA's format.
+
+    The relation's name ends in options, ``'Music: -C 6'``: with ``-C n`` the first n attributes are the labels, with
+    ``-C -n`` the last n. Other options (``-R``, ``-split-number``) are passed over; all rows are read.
+
+    Parameters
+    ----------
+    path : path-like
+        The ARFF file: plain, gzip or bzip2.
+
+    Returns
+    -------
+    Dataset
+        X (n_samples, n_features) and Y (n_samples, n_labels), labels in the order of the file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ValueError
+        If the file is malformed (with file and line), or ``-C`` is missing or out of range.
+
+    References
+    ----------
+    J. Read, P. Reutemann, B. Pfahringer, G. Holmes. MEKA: a multi-label/multi-target extension to WEKA. Journal of
+    Machine Learning Research 17, 2016.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "pets.arff"
+    >>> _ = path.write_text("@relation 'pets: -C 1'\n@attribute cat {0,1}\n@attribute kg numeric\n@data\n{1 3.5}\n")
+    >>> pets = read_meka(path)
+    >>> pets.label_names, pets.X.toarray().tolist(), pets.Y.toarray().tolist()
+    (('cat',), [[3.5]], [[0]])
+    """
+    return read_arff(path, _columns)
+
+
+def has_label_option(header: Header) -> bool:
+    """Return whether the relation's name says how many attributes are labels."""
+    return _OPTION.search(header.relation) is not None
+
+
+def _columns(header: Header) -> range:
+    option = _OPTION.search(header.relation)
+    if option is None:
+        raise ValueError(f"{header.path}: the relation's name must hold -C n, got {header.relation!r}.")
+    count, width = int(option[1]), len(header.attributes)
+    if not 0 < abs(count) < width:
+        raise ValueError(f"{header.path}: -C must be from 1 to {width - 1} for {width} attributes, got {count}.")
+    return range(count) if count > 0 else range(width + count, width)

@@ -1,0 +1,137 @@
+"""Mulan's dialect: an ARFF file, and an XML file that names its labels."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearlabel.datasets._arff import read_arff
+from nearlabel.datasets._arff_header import Header, unescape
+from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._lines import plain_name
+
+
+def read_mulan(arff_path: str | Path, xml_path: str | Path | None = None) -> Dataset:
+    r"""Read a data set in Mulan's format.
+
+    The labels are those the XML file names, in the order in which it names them, wherever their attributes are in the
+    ARFF file. Nested (hierarchical) labels are taken one by one, parents before children. Sparse rows give sparse
+    matrices; a cell they leave out is 0, or for a nominal attribute the first declared value.
+
+    Parameters
+    ----------
+    arff_path : path-like
+        The ARFF file: plain, gzip or bzip2.
+    xml_path : path-like, default=None
+        The XML file. By default ``NAME.xml`` beside ``NAME.arff``, else the only XML file there of which every label is
+        an attribute of the ARFF file (``yeast.xml`` for ``yeast-train.arff.gz``).
+
+    Returns
+    -------
+    Dataset
+        X (n_samples, n_features) and Y (n_samples, n_labels); a nominal feature holds the index of its value.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file does not exist.
+    ValueError
+        If a file is malformed (with file and line), a label of the XML file is no attribute, or no XML file fits.
+
+    References
+    ----------
+    G. Tsoumakas, E. Spyromitros-Xioufis, J. Vilcek, I. Vlahavas. Mulan: a Java library for multi-label learning.
+    Journal of Machine Learning Research 12, 2011.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> arff = "@relation pets\n@attribute weight numeric\n@attribute cat {0,1}\n@data\n3.5,1\n20,0\n"
+    >>> _ = (folder / "pets.arff").write_text(arff)
+    >>> xml = '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="cat"></label></labels>'
+    >>> _ = (folder / "pets.xml").write_text(xml)
+    >>> pets = read_mulan(folder / "pets.arff")
+    >>> pets
+    Dataset 'pets': 2 rows, 1 feature, 1 label (dense)
+    >>> pets.Y.tolist()
+    [[1], [0]]
+    """
+    arff_path = Path(arff_path)
+
+    def labels_of_xml(header: Header) -> Sequence[int]:
+        chosen = Path(xml_path) if xml_path is not None else find_label_xml(header)
+        if chosen is None:
+            raise ValueError(
+                f"{arff_path} must have an XML file beside it that names its labels, got none."
+                " Hint: pass xml_path, or use read_meka if the relation's name holds -C."
+            )
+        return _columns(header, chosen)
+
+    return read_arff(arff_path, labels_of_xml)
+
+
+def find_label_xml(header: Header) -> Path | None:
+    """Return the XML file that belongs to an ARFF file: of the same stem, else the only one whose labels all occur."""
+    folder = header.path.parent
+    namesake = folder / Path(plain_name(header.path)).with_suffix(".xml")
+    if namesake.is_file():
+        return namesake
+    fitting = [path for path in sorted(folder.glob("*.xml")) if _fits(header, path)]
+    if len(fitting) > 1:
+        names = ", ".join(path.name for path in fitting)
+        raise ValueError(
+            f"{header.path} must have one XML file beside it whose labels all occur in it, got {names}."
+            " Hint: pass xml_path."
+        )
+    return fitting[0] if fitting else None
+
+
+def _fits(header: Header, path: Path) -> bool:
+    """Return whether a file lists labels that all occur; other XML files are nobody's mistake."""
+    try:
+        labels = _label_names(path)
+    except ValueError:
+        return False
+    known = set(header.names)
+    return all(name in known or unescape(name) in known for name in labels)
+
+
+def _columns(header: Header, xml_path: Path) -> list[int]:
+    position = {name: column for column, name in enumerate(header.names)}
+    labels = _label_names(xml_path)
+    # The ARFF name lost its backslashes with its quotes; some XML files keep them.
+    names = [name if name in position else unescape(name) for name in labels]
+    missing = [name for name in names if name not in position]
+    if missing:
+        raise ValueError(
+            f"{xml_path}: every label must be an attribute of {header.path}, got {missing[0]!r}"
+            f" ({len(missing)} of {len(names)} labels are missing)."
+        )
+    _check_unique(f"{xml_path}: every label must be named once", names)
+    counts = Counter(header.names)
+    if twice := [name for name in names if counts[name] > 1]:
+        raise ValueError(f"{header.path}: a label must be one attribute, got two of the name {twice[0]!r}.")
+    return [position[name] for name in names]
+
+
+def _check_unique(rule: str, names: list[str]) -> None:
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"{rule}, got {name!r} {count} times.")
+
+
+def _label_names(path: Path) -> list[str]:
+    """Return the names in the order of the document, whatever the nesting; the namespace may be left out."""
+    try:
+        root = ET.parse(path).getroot()
+    except ET.ParseError as error:
+        raise ValueError(f"{path} must be well-formed XML, got: {error}.") from error
+    if root.tag.rpartition("}")[2] != "labels":
+        raise ValueError(f"{path} must have the root element <labels>, got <{root.tag.rpartition('}')[2]}>.")
+    names = [element.get("name") for element in root.iter() if element.tag.rpartition("}")[2] == "label"]
+    if not names or None in names:
+        raise ValueError(f"{path} must hold elements <label name=...>, got {len(names)} elements or one without name.")
+    return [name for name in names if name is not None]

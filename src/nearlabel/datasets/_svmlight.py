@@ -1,0 +1,195 @@
+"""The multi-label svmlight format: ``label,label index:value ...``.
+
+scikit-learn reads it too; here the rows go straight into the matrices, and a mistake is reported with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel._typing import CSR, FloatArray
+from nearlabel._validation import check_integer
+from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._lines import Lines, malformed, plain_name
+from nearlabel.datasets._numbers import NUMBER_PATTERN, parse_numbers
+from nearlabel.datasets._row_store import SparseRows
+
+_INDEX = rb"\d{1,9}+(?!\d)"  # fits a 32-bit index
+_LABEL = _INDEX + rb"(?:\.0*+)?+"  # some writers give labels as floats
+_ROW = re.compile(rb"(?:(%b(?:,%b)*+)(?![^\s]))?+((?:\s++%b:%b)*+)\s*+" % (_LABEL, _LABEL, _INDEX, NUMBER_PATTERN))
+_DIMENSIONS = re.compile(rb"\s*(\d+)\s+(\d+)\s+(\d+)\s*")
+_QUERY = re.compile(rb"\sqid:\d+")
+_COLONS = bytes.maketrans(b":\t\n", b"   ")
+
+
+def read_svmlight(
+    path: str | Path,
+    n_features: int | None = None,
+    n_labels: int | None = None,
+    *,
+    zero_based: bool | Literal["auto"] = True,
+    labels_zero_based: bool = True,
+) -> Dataset:
+    r"""Read a multi-label file in svmlight (LIBSVM) format.
+
+    A row is a comma list of label numbers (none: the row begins with a blank or with its first feature), then
+    ``index:value`` pairs. ``qid:n`` is passed over, ``#`` begins a comment. A first line of three integers (rows,
+    features, labels), as in the extreme classification repository, is understood.
+
+    Parameters
+    ----------
+    path : path-like
+        Plain, gzip or bzip2.
+    n_features, n_labels : int, default=None
+        Number of columns of X and Y; by default the largest index says. Give them for a test file that may lack the
+        last ones.
+    zero_based : bool or "auto", default=True
+        Whether feature indices count from 0. With True a file that counts from 1 only gains an empty column, which no
+        distance sees; "auto" takes a file without index 0 as counting from 1, which may differ between two parts of
+        one data set.
+    labels_zero_based : bool, default=True
+        Whether label numbers count from 0.
+
+    Returns
+    -------
+    Dataset
+        X and Y are CSR arrays (n_samples, n_features) and (n_samples, n_labels); names are the indices as text.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    TypeError, ValueError
+        If a row is malformed or an index out of range (with file and line), or a parameter is of a wrong kind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "pets.svm"
+    >>> _ = path.write_text("0,2 0:3.5 # a cat\n 1:2\n")
+    >>> pets = read_svmlight(path)
+    >>> pets.Y.toarray().tolist(), pets.X.toarray().tolist()
+    ([[1, 0, 1], [0, 0, 0]], [[3.5, 0.0], [0.0, 2.0]])
+    """
+    path = Path(path)
+    _check_arguments(n_features, n_labels, zero_based)
+    with Lines(path) as lines:
+        reader = _Reader(path, n_features, n_labels)
+        for first_line, block in lines.blocks():
+            reader.add(first_line, block)
+    X, Y = reader.matrices(zero_based, labels_zero_based)
+    feature_names = tuple(map(str, range(X.shape[1])))
+    label_names = tuple(map(str, range(Y.shape[1])))
+    return Dataset(X, Y.astype(np.int64), feature_names, label_names, Path(plain_name(path)).stem)
+
+
+def _check_arguments(n_features: int | None, n_labels: int | None, zero_based: object) -> None:
+    for name, value in (("n_features", n_features), ("n_labels", n_labels)):
+        if value is not None:
+            check_integer(name, value, low=1)
+    if zero_based not in (True, False, "auto"):
+        raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}.")
+
+
+class _Reader:
+    """Rows so far, and the numbers of columns as far as they are known."""
+
+    def __init__(self, path: Path, n_features: int | None, n_labels: int | None) -> None:
+        self._path = path
+        self._n_features = n_features
+        self._n_labels = n_labels
+        self._X = SparseRows()
+        self._Y = SparseRows()
+
+    def add(self, first_line: int, block: bytes) -> None:
+        """Read one block of lines."""
+        numbers: list[int] = []
+        heads: list[bytes] = []
+        tails: list[bytes] = []
+        for number, head, tail in self._rows(first_line, block):
+            numbers.append(number)
+            heads.append(head)
+            tails.append(tail)
+        labels = parse_numbers(b",".join(filter(None, heads)), ",")
+        label_counts = [head.count(b",") + 1 if head else 0 for head in heads]
+        self._append(self._Y, "label", numbers, label_counts, labels, np.ones(len(labels)))
+        pairs = parse_numbers(b" ".join(tails).translate(_COLONS), " ").reshape(-1, 2)
+        counts = [tail.count(b":") for tail in tails]
+        self._append(self._X, "feature index", numbers, counts, pairs[:, 0], pairs[:, 1].copy())
+
+    def _rows(self, first_line: int, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield (line number, labels, pairs) of the lines that hold a row."""
+        for number, line in enumerate(block.split(b"\n"), first_line):
+            row = line.partition(b"#")[0]
+            if not row.strip():
+                continue
+            if number == 1 and (dimensions := _DIMENSIONS.fullmatch(row)):
+                self._n_features = self._n_features or int(dimensions[2])
+                self._n_labels = self._n_labels or int(dimensions[3])
+                continue
+            yield number, *self._split(number, row)
+
+    def _split(self, number: int, row: bytes) -> tuple[bytes, bytes]:
+        if b"qid:" in row:
+            row = _QUERY.sub(b"", row)
+        match = _ROW.fullmatch(row if row[:1].isspace() or b":" not in row.split(None, 1)[0] else b" " + row)
+        if match is None:
+            got = row.strip()[:60].decode("latin-1")
+            raise malformed(self._path, number, f"a row must read 'label,label index:value ...', got {got!r}.")
+        return match[1] or b"", match[2]
+
+    def _append(
+        self,
+        store: SparseRows,
+        what: str,
+        numbers: list[int],
+        counts: list[int],
+        columns: FloatArray,
+        values: FloatArray,
+    ) -> None:
+        rows = np.repeat(np.arange(len(numbers)), np.array(counts, dtype=np.intp))
+        indices = columns.astype(np.intp)
+        order = np.lexsort((indices, rows))
+        same = (np.diff(rows[order]) == 0) & (np.diff(indices[order]) == 0)
+        if same.any():
+            at = order[np.flatnonzero(same)[0]]
+            problem = f"a {what} must occur once in a row, got {indices[at]} twice."
+            raise malformed(self._path, numbers[rows[at]], problem)
+        if not np.isfinite(values).all():
+            at = np.flatnonzero(~np.isfinite(values))[0]
+            raise malformed(self._path, numbers[rows[at]], f"a value must be finite, got {values[at]}.")
+        self._check_range(what, numbers, rows, indices)
+        store.append(len(numbers), rows, indices[order], values[order])
+
+    def _check_range(self, what: str, numbers: list[int], rows: NDArray[np.intp], indices: NDArray[np.intp]) -> None:
+        limit = self._n_labels if what == "label" else self._n_features
+        if limit is not None and indices.max(initial=0) > limit:  # exactly `limit` is right where indices count from 1
+            at = int(np.argmax(indices))
+            raise malformed(self._path, numbers[rows[at]], f"a {what} must be below {limit}, got {indices[at]}.")
+
+    def matrices(self, zero_based: bool | Literal["auto"], labels_zero_based: bool) -> tuple[CSR, CSR]:
+        """Return X and Y."""
+        if not len(self._X):
+            raise ValueError(f"{self._path} must hold at least one row, got none.")
+        if zero_based == "auto":
+            zero_based = self._X.first_column == 0
+        X = _finish(self._path, self._X, "feature index", self._n_features, bool(zero_based))
+        return X, _finish(self._path, self._Y, "label", self._n_labels, labels_zero_based)
+
+
+def _finish(path: Path, store: SparseRows, what: str, width: int | None, zero_based: bool) -> CSR:
+    if not zero_based:
+        if store.width and store.first_column == 0:
+            raise ValueError(f"{path}: a {what} must be at least 1 where they count from 1, got 0.")
+        store.shift(-1)
+    if width is not None and store.width > width:
+        raise ValueError(f"{path}: a {what} must be below {width}, got {store.width - 1}.")
+    if not (width or store.width):
+        raise ValueError(f"{path} must hold at least one {what}, got none.")
+    return store.matrix(width if width is not None else store.width)

@@ -1,0 +1,40 @@
+import pytest
+
+from nearlabel.datasets import load_dataset
+
+ARFF = "@relation 'toy: -C 1'\n@attribute y {0,1}\n@attribute z {0,1}\n@data\n1,0\n"
+
+
+def test_xml_decides_over_the_option(write, write_xml):
+    """An XML file beside the ARFF decides, even where the relation's name says otherwise."""
+    path = write("toy.arff", ARFF)
+    write_xml("toy.xml", "z")
+    assert load_dataset(path).label_names == ("z",)
+
+
+def test_option_decides_without_xml(write, write_xml):
+    """Without an XML file that fits, -C decides."""
+    path = write("toy.arff", ARFF)
+    write_xml("other.xml", "w")
+    assert load_dataset(str(path)).label_names == ("y",)
+
+
+@pytest.mark.parametrize("name", ["toy.svm", "toy.svmlight", "toy.libsvm", "toy.TXT", "toy.svm.gz"])
+def test_svmlight_by_its_suffix(write, name):
+    """The suffix, below one of a compression, says svmlight."""
+    data = load_dataset(write(name, "0 1:2\n"))
+    assert (data.X.shape, data.name) == ((1, 2), "toy")
+
+
+def test_nothing_says_which_are_labels(write):
+    """An ARFF file with neither is refused with both ways named."""
+    path = write("toy.arff", ARFF.replace(": -C 1", ""))
+    with pytest.raises(ValueError, match=r"by an XML file beside it or by -C in the relation's name, got neither"):
+        load_dataset(path)
+
+
+@pytest.mark.parametrize(("name", "got"), [("toy.csv", "'.csv'"), ("toy", "'no suffix'"), ("toy.gz", "'no suffix'")])
+def test_unknown_suffix(write, name, got):
+    """Any other suffix is refused."""
+    with pytest.raises(ValueError, match=rf"must end in one of \.arff, \.libsvm, .*, got {got}\."):
+        load_dataset(write(name, ""))

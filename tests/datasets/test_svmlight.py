@@ -1,0 +1,146 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from nearlabel.datasets import _lines as lines_module
+from nearlabel.datasets import read_svmlight
+
+
+def test_labels_and_features(write):
+    """Label numbers and index:value pairs become two CSR arrays, named by their numbers."""
+    data = read_svmlight(write("toy.svm", "2,0 0:1.5 3:-2e1\n1 2:7\n"))
+    np.testing.assert_array_equal(data.Y.toarray(), [[1, 0, 1], [0, 1, 0]])
+    np.testing.assert_array_equal(data.X.toarray(), [[1.5, 0, 0, -20], [0, 0, 7, 0]])
+    assert (data.Y.dtype, data.X.dtype, data.X.format) == (np.int64, np.float64, "csr")
+    assert (data.label_names, data.feature_names) == (("0", "1", "2"), ("0", "1", "2", "3"))
+    assert data.Y.has_canonical_format
+    assert data.name == "toy"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 0:2\n 1:3",
+        "1 0:2 \r\n1:3\r\n",
+        "# top\n1 qid:4 0:2 # one\n\n\t1:3\n",
+        "1.0 0:2\n 1:3 0:0\n",
+    ],
+    ids=["no newline at the end", "no blank before features", "qid and comments", "float labels"],
+)
+def test_spellings(write, text):
+    """However they are spelled, these are a row with label 1 and one without labels."""
+    data = read_svmlight(write("toy.svm", text))
+    np.testing.assert_array_equal(data.Y.toarray(), [[0, 1], [0, 0]])
+    np.testing.assert_array_equal(data.X.toarray(), [[2, 0], [0, 3]])
+
+
+def test_row_without_features(write):
+    """A row may have labels only."""
+    data = read_svmlight(write("toy.svm", "0\n1 0:3\n"))
+    np.testing.assert_array_equal(data.X.toarray(), [[0], [3]])
+
+
+def test_no_features_or_no_labels_at_all(write):
+    """A file may lack either, if the number of columns is given."""
+    path = write("toy.svm", "0\n1\n")
+    assert read_svmlight(path, n_features=3).X.toarray().tolist() == [[0, 0, 0], [0, 0, 0]]
+    path = write("toy.svm", " 0:1\n 0:2\n")
+    assert read_svmlight(path, n_labels=2).Y.toarray().tolist() == [[0, 0], [0, 0]]
+
+
+def test_numbers_of_columns(write):
+    """The number of columns may be given, to agree with a training file."""
+    data = read_svmlight(write("toy.svm", "0 0:1\n"), n_features=5, n_labels=3)
+    assert (data.X.shape, data.Y.shape) == ((1, 5), (1, 3))
+
+
+def test_first_line_of_dimensions(write):
+    """A first line of three integers gives rows, features, labels."""
+    data = read_svmlight(write("toy.txt", "1 6 4\n0 0:1\n"))
+    assert (data.X.shape, data.Y.shape) == ((1, 6), (1, 4))
+
+
+@pytest.mark.parametrize(("zero_based", "width"), [(True, 3), (False, 2), ("auto", 2)])
+def test_indices_from_1(write, zero_based, width):
+    """A file that counts from 1 gains an empty column, unless it is said or found out."""
+    data = read_svmlight(write("toy.svm", "1 1:5 2:6\n"), zero_based=zero_based, labels_zero_based=False)
+    np.testing.assert_array_equal(data.X.toarray()[:, -2:], [[5, 6]])
+    assert data.X.shape[1] == width
+    assert data.Y.toarray().tolist() == [[1]]
+
+
+def test_auto_keeps_indices_from_0(write):
+    """An index 0 anywhere, even with the value 0, shows that indices count from 0."""
+    assert read_svmlight(write("toy.svm", "0 1:5\n0 0:0\n"), zero_based="auto").X.shape == (2, 2)
+
+
+def test_compressed_in_many_blocks(tmp_path, monkeypatch):
+    """Blocks do not show."""
+    path = tmp_path / "toy.svm.gz"
+    path.write_bytes(gzip.compress("".join(f"{n % 3} {n}:{n + 1}\n" for n in range(300)).encode()))
+    whole = read_svmlight(path)
+    monkeypatch.setattr(lines_module, "BLOCK_BYTES", 50)
+    parts = read_svmlight(path)
+    assert (whole.X != parts.X).nnz == (whole.Y != parts.Y).nnz == 0
+    np.testing.assert_array_equal(parts.X.data, np.arange(1, 301))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0 0:1\n0 x:1\n", r"toy\.svm, line 2: a row must read 'label,label index:value \.\.\.', got '0 x:1'\."),
+        ("a 0:1\n", r"line 1: a row must read"),
+        ("0 0:\n", r"line 1: a row must read"),
+        ("0 0:nan\n", r"line 1: a row must read"),
+        ("-1 0:1\n", r"line 1: a row must read"),
+        ("0,,1 0:1\n", r"line 1: a row must read"),
+        ("1.5 0:1\n", r"line 1: a row must read"),
+        ("0 -1:1\n", r"line 1: a row must read"),
+        ("0 99999999999:1\n", r"line 1: a row must read"),
+        ("0 0:1\n1 2:1 2:3\n", r"line 2: a feature index must occur once in a row, got 2 twice\."),
+        ("1,0,1 2:1\n", r"line 1: a label must occur once in a row, got 1 twice\."),
+        ("0 0:1e999\n", r"line 1: a value must be finite, got inf\."),
+        ("\n# c\n", r"toy\.svm must hold at least one row, got none\."),
+        (" 0:1\n", r"toy\.svm must hold at least one label, got none\."),
+    ],
+)
+def test_malformed(write, text, message):
+    """A wrong row is reported with file, line, what was expected and what was got."""
+    with pytest.raises(ValueError, match=message):
+        read_svmlight(write("toy.svm", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0 0:1\n0 7:1\n", r"line 2: a feature index must be below 3, got 7\."),
+        ("0 3:1\n", r"a feature index must be below 3, got 3\."),
+        ("0 0:1\n9 0:1\n", r"line 2: a label must be below 2, got 9\."),
+        ("2 0:1\n", r"a label must be below 2, got 2\."),
+    ],
+)
+def test_out_of_range(write, text, message):
+    """An index beyond the given number of columns is refused."""
+    with pytest.raises(ValueError, match=message):
+        read_svmlight(write("toy.svm", text), n_features=3, n_labels=2)
+
+
+def test_index_0_where_they_count_from_1(write):
+    """Index 0 contradicts zero_based=False."""
+    with pytest.raises(ValueError, match=r"a feature index must be at least 1 where they count from 1, got 0\."):
+        read_svmlight(write("toy.svm", "0 0:1\n"), zero_based=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"n_features": 0}, ValueError, "n_features must be at least 1, got 0"),
+        ({"n_labels": 1.5}, TypeError, "n_labels must be an integer, got 1.5"),
+        ({"zero_based": "maybe"}, ValueError, "zero_based must be True, False or 'auto', got 'maybe'"),
+    ],
+)
+def test_parameters(write, arguments, error, message):
+    """Parameters are checked before reading."""
+    with pytest.raises(error, match=message):
+        read_svmlight(write("toy.svm", "0 0:1\n"), **arguments)
