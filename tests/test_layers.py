@@ -15,6 +15,7 @@ LEVELS = {
     "experiments": 5,
     "report": 6,
     "cli": 7,
+    "__main__": 7,
 }  # fmt: skip
 NOT_EACH_OTHER = {3}  # siblings of this level do not know each other
 NOT_DATASETS = {2, 3}  # estimators and measures never read files

@@ -17,14 +17,16 @@ FORMATS = ("table", "json", "csv")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
-    """Print a table; the first `left` columns are set to the left, the others to the right."""
+    """Print a title and a table; the first `left` columns are set to the left, the others to the right."""
     table_module = import_optional("rich.table", extra="cli", purpose="The command line")
-    table = table_module.Table(title=title, title_justify="left", title_style="bold", box=_plain_box())
+    table = table_module.Table(box=import_optional("rich.box", extra="cli", purpose="The command line").SIMPLE_HEAD)
     for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number < left else "right", no_wrap=True)
+        table.add_column(column, justify="left" if number < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    _console().print(table)
+    console = _console()
+    console.print(title, style="bold", highlight=False, markup=False)
+    console.print(table)
 
 
 def print_text(text: str) -> None:
@@ -57,12 +59,8 @@ def progress_bar(what: str) -> Iterator[Progress]:
 
 def _console() -> Any:
     console = import_optional("rich.console", extra="cli", purpose="The command line").Console
-    # A pipe has no width: let no column be cut there.
-    return console() if sys.stdout.isatty() else console(width=200)
-
-
-def _plain_box() -> Any:
-    return import_optional("rich.box", extra="cli", purpose="The command line").SIMPLE_HEAD
+    # A file or a pipe has no width: there, let no line be folded.
+    return console() if sys.stdout.isatty() else console(width=10_000)
 
 
 def _finite(value: Any) -> Any:

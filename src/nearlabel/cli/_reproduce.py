@@ -60,10 +60,11 @@ def _print_csv(tables: Sequence[Reproduction], figures: Sequence[Curve]) -> None
 def _print_table(table: Reproduction) -> None:
     columns = ["data set", "method", "k", "measure", "printed", "ours", "difference"]
     if any(cell.beside for cell in table.cells):
-        columns.append("our other readings")
+        columns.append("ours, read otherwise")
     rows = [_row(cell, table.decimals)[: len(columns)] for cell in table.cells]
     _console.print_table(f"{table.paper}, table {table.table}: {table.title}", columns, rows, left=4)
-    largest = ", ".join(f"{m} {d:.{table.decimals + 1}f}" for m, d in table.largest_differences().items())
+    differences = table.largest_differences().items()
+    largest = ", ".join(f"{metric} {_number(value, table.decimals + 1)}" for metric, value in differences)
     _console.print_text(f"Largest differences: {largest}.")
     for note in table.notes:
         _console.print_text(f"Note: {note}")

@@ -206,7 +206,7 @@ def _beside_printed(
     other_metrics = facts.get("beside_metrics", {}).get(metric, ())
     other_methods = facts.get("beside_methods", {}).get(method, ())
     beside = {other: found[dataset, method, k, other].mean for other in other_metrics}
-    beside |= {other: found[dataset, other, k, metric].mean for other in other_methods}
+    beside |= {other.removeprefix(f"{method}:"): found[dataset, other, k, metric].mean for other in other_methods}
     return PrintedCell(
         dataset=dataset,
         method=method,

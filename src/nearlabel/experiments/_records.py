@@ -33,7 +33,8 @@ class RecordFolder:
         self.path = Path(path)
         text = json.dumps(plan, indent=1, sort_keys=True) + "\n"
         known = self.path / _PLAN
-        if known.exists():
+        records = self.path / _RECORDS
+        if known.exists() and records.exists() and records.stat().st_size:
             _check_same_plan(json.loads(known.read_text()), json.loads(text), self.path)
         else:
             self.path.mkdir(parents=True, exist_ok=True)
