@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP ?= $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint types check clean
+.PHONY: help demo test test-oldest lint types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,6 +19,9 @@ demo: $(BIN)/python  ## install, compare the five lazy methods on the embedded d
 test: $(BIN)/python  ## install and run all tests (those on real data need NEARLABEL_DATA)
 	$(PIP) install --editable '.[test]'
 	$(BIN)/python -m pytest
+
+test-oldest:  ## the same with the oldest libraries that are supported
+	$(MAKE) test VENV=.venv-oldest PIP='.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet --constraint=tests/oldest.txt'
 
 lint: $(BIN)/python  ## ruff: rules and formatting
 	$(PIP) install --editable '.[test,lint]'

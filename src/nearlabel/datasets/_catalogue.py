@@ -14,7 +14,17 @@ SUBSETS = ("all", "train", "test")
 
 @dataclass(frozen=True)
 class CatalogueFile:
-    """A file of a data set: its name, the checksum of its download, and its rows (0 for a file of names)."""
+    """A file of a data set.
+
+    Parameters
+    ----------
+    file : str
+        Its name below the data set's folder.
+    sha256 : str
+        Checksum of its download.
+    instances : int, default=0
+        Its rows; 0 for a file of names.
+    """
 
     file: str
     sha256: str

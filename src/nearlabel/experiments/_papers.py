@@ -26,8 +26,28 @@ Loader = Callable[..., Dataset]
 class PrintedCell:
     """A printed figure beside ours.
 
-    `difference` is ours minus the printed one; `std` our standard deviation over folds; `beside` our figure by other
-    readings of the same cell.
+    Parameters
+    ----------
+    dataset : str
+        Name, or "average" over the data sets.
+    method : str or None
+        Method; None for a statistic of the data.
+    n_neighbors : int, "mean" or None
+        Number of neighbours.
+    metric : str
+        Measure, or statistic.
+    printed : float
+        The printed figure.
+    printed_std : float or None
+        The printed standard deviation.
+    ours : float
+        Our figure.
+    std : float or None
+        Our standard deviation over folds.
+    difference : float
+        Ours less the printed one.
+    beside : dict of str to float
+        Our figure by other readings of the cell: another measure, another option of the method.
     """
 
     dataset: str
@@ -44,7 +64,19 @@ class PrintedCell:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One table of a paper, reproduced."""
+    """One table of a paper, reproduced.
+
+    Parameters
+    ----------
+    paper, table, title : str
+        Name of the paper, number and title of the table.
+    decimals : int
+        How many the paper prints.
+    notes : tuple of str
+        What a reader must know to compare.
+    cells : tuple of PrintedCell
+        Its figures.
+    """
 
     paper: str
     table: str
@@ -67,7 +99,17 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Curve:
-    """One figure of a paper: a share over n_neighbors for each data set."""
+    """One figure of a paper, reproduced.
+
+    Parameters
+    ----------
+    paper, figure, title : str
+        Name of the paper, number and title of the figure.
+    notes : tuple of str
+        What a reader must know to compare.
+    series : dict of str to dict of int to float
+        For each data set, the value for each number of neighbours.
+    """
 
     paper: str
     figure: str

@@ -15,9 +15,20 @@ from nearlabel.experiments._records import Record
 class Cell:
     """One figure of a table.
 
-    `mean` is over the folds of a shuffle, then over the shuffles; `std` is the standard deviation over the folds of a
-    shuffle (n - 1), averaged over the shuffles, nan for a single fold; `spread` is the standard deviation of the means
-    of the shuffles, nan for a single one.
+    Parameters
+    ----------
+    dataset, method : str
+        Names, as in the records.
+    n_neighbors : int or "mean"
+        Number of neighbours; "mean" for the mean over all of them.
+    metric : str
+        Name of the measure.
+    mean : float
+        Over the folds of a shuffle, then over the shuffles.
+    std : float
+        Standard deviation over the folds of a shuffle (n - 1), averaged over the shuffles; nan for a single fold.
+    spread : float
+        Standard deviation of the shuffles' means (n - 1); nan for a single shuffle.
     """
 
     dataset: str

@@ -78,12 +78,12 @@ class PrecomputedNeighbors:
 
     Examples
     --------
-    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.lazy import BRkNN
     >>> from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
-    >>> X, Y, query = [[0.0], [1.0], [2.0], [4.0]], [[1, 0], [1, 0], [0, 1], [0, 1]], [[0.4]]
+    >>> X, Y, query = [[0.0], [1.0], [2.0], [4.0]], [[1, 0], [1, 0], [1, 1], [0, 1]], [[0.4]]
     >>> neighbors = PrecomputedNeighbors.from_search(ExactNeighbors(), X, query, n_neighbors=3)
-    >>> [MLkNN(k, search=neighbors).fit(X, Y).predict(query).tolist() for k in (1, 2, 3)]
-    [[[1, 0]], [[1, 0]], [[0, 0]]]
+    >>> [BRkNN(k, search=neighbors).fit(X, Y).predict_proba(query).round(2).tolist() for k in (1, 2, 3)]
+    [[[1.0, 0.0]], [[1.0, 0.0]], [[1.0, 0.33]]]
     """
 
     training: NeighborGraph

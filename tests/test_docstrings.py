@@ -1,0 +1,94 @@
+"""Docstrings say what signatures say, and documents name what exists."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from nearlabel.cli import build_parser
+
+ROOT = Path(__file__).parents[1]
+MODULES = ["datasets", "decision", "experiments", "labels", "lazy", "metrics", "neighbors", "report", "testing"]
+
+
+def public_objects():
+    """Yield every public class, method and function of the library."""
+    for name in MODULES:
+        module = importlib.import_module(f"nearlabel.{name}")
+        public = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+        for entry in public:
+            thing = getattr(module, entry)
+            if not callable(thing) or not getattr(thing, "__module__", "").startswith("nearlabel"):
+                continue
+            yield f"{name}.{entry}", thing
+            if inspect.isclass(thing):
+                for member, function in inspect.getmembers(thing, inspect.isfunction):
+                    if not member.startswith("_") and function.__module__.startswith("nearlabel"):
+                        yield f"{name}.{entry}.{member}", function
+
+
+def documented_parameters(docstring):
+    """Return the names in the section Parameters, or None where there is none."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", inspect.cleandoc(docstring), re.M | re.S)
+    if section is None:
+        return None
+    heads = re.findall(r"^(\S[^:\n]*?) ?(?::|$)", section.group(1), re.M)
+    return [name.strip().lstrip("*") for head in heads for name in head.split(",")]
+
+
+OBJECTS = dict(public_objects())
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_public_objects_have_a_docstring(name):
+    """Everything public is documented."""
+    assert OBJECTS[name].__doc__, name
+
+
+@pytest.mark.parametrize("name", [n for n, o in OBJECTS.items() if o.__doc__ and documented_parameters(o.__doc__)])
+def test_documented_parameters_are_those_of_the_signature(name):
+    """A section Parameters lists the parameters of the signature, in their order."""
+    thing = OBJECTS[name]
+    parameters = [p for p in inspect.signature(thing).parameters if p != "self"]
+    assert documented_parameters(thing.__doc__) == parameters
+
+
+def test_parameters_of_every_class_are_documented():
+    """A class that takes parameters documents them on the class."""
+    for name, thing in OBJECTS.items():
+        if inspect.isclass(thing) and inspect.signature(thing).parameters:
+            assert documented_parameters(thing.__doc__), name
+
+
+def test_the_example_of_the_readme_prints_what_it_says(capsys):
+    """The ten lines run, and their output is quoted right."""
+    readme = (ROOT / "README.md").read_text()
+    exec(re.search(r"```python\n(.*?)```", readme, re.S).group(1), {})
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 3
+    for line in printed:
+        assert f"`{line}`" in readme
+
+
+def test_commands_of_the_documents_exist():
+    """Every `nearlabel ...` command line in README and docs is one that the parser takes."""
+    parser = build_parser()
+    found = 0
+    for document in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+        for line in re.findall(r"^(?:\$ )?nearlabel (.+)$", document.read_text(), re.M):
+            parser.parse_args(line.split())
+            found += 1
+    assert found >= 4
+
+
+def test_every_command_is_documented():
+    """The page of the command line has a section for each command, with all its options."""
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    commands = next(a for a in build_parser()._actions if hasattr(a, "choices") and isinstance(a.choices, dict)).choices
+    for name, command in commands.items():
+        section = re.search(rf"^## `nearlabel {name}`\n(.*?)(?=^## |\Z)", page, re.M | re.S)
+        assert section, f"{name} is not documented"
+        options = [o for action in command._actions for o in action.option_strings if o.startswith("--")]
+        assert [o for o in options if o != "--help" and f"`{o}" not in section.group(1)] == []
