@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP ?= $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
 .PHONY: help demo test test-oldest lint types check clean
 
@@ -13,23 +13,23 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 demo: $(BIN)/python  ## install, compare the five lazy methods on the embedded data set, write a figure
-	$(PIP) install --editable '.[cli,plot]'
+	$(INSTALL) '.[cli,plot]'
 	$(BIN)/nearlabel demo --out demo-output
 
 test: $(BIN)/python  ## install and run all tests (those on real data need NEARLABEL_DATA)
-	$(PIP) install --editable '.[test]'
+	$(INSTALL) '.[test]'
 	$(BIN)/python -m pytest
 
 test-oldest:  ## the same with the oldest libraries that are supported
-	$(MAKE) test VENV=.venv-oldest PIP='.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet --constraint=tests/oldest.txt'
+	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt
 
 lint: $(BIN)/python  ## ruff: rules and formatting
-	$(PIP) install --editable '.[test,lint]'
+	$(INSTALL) '.[test,lint]'
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
 types: $(BIN)/python  ## mypy, strict
-	$(PIP) install --editable '.[test,lint]'
+	$(INSTALL) '.[test,lint]'
 	$(BIN)/mypy
 
 check: lint types test  ## everything that CI runs
