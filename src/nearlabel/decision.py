@@ -6,11 +6,13 @@ back as an int64 indicator matrix in the same storage.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel._typing import CSR, IntArray, Matrix
+from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
 
 
 def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) -> Matrix:
@@ -33,7 +35,7 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
     Raises
     ------
     ValueError
-        If scores are sparse and a threshold would choose the absent ones.
+        If scores are sparse and a threshold would choose the absent ones, or there is not one threshold for each label.
 
     Examples
     --------
@@ -43,13 +45,14 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
     >>> cut(np.array([[0.2, 0.5, 0.9]]), strict=True)
     array([[0, 0, 1]])
     """
-    limits = np.broadcast_to(np.asarray(thresholds, dtype=np.float64), scores.shape[1])
+    limits = _one_each("thresholds", np.asarray(thresholds, dtype=np.float64), scores.shape[1], "labels")
     passes = np.greater if strict else np.greater_equal
     if not sparse.issparse(scores):
         return passes(scores, limits).astype(np.int64)
     if passes(0.0, limits).any():
         raise ValueError("thresholds of sparse scores must be above the absent score 0, got one that chooses it.")
-    return _entries_where(scores, passes(scores.data, limits[scores.indices]))
+    stored = sparse.csr_array(scores)
+    return _entries_where(stored, passes(stored.data, limits[stored.indices]))
 
 
 def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
@@ -99,6 +102,11 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     labels : ndarray or CSR array of shape (n_samples, n_labels)
         Indicator matrix.
 
+    Raises
+    ------
+    ValueError
+        If there is not one size for each row.
+
     Examples
     --------
     >>> import numpy as np
@@ -106,18 +114,31 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     array([[1, 1, 0],
            [0, 0, 0]])
     """
-    wanted = np.broadcast_to(np.asarray(sizes), scores.shape[0])
+    wanted = _one_each("sizes", np.asarray(sizes), scores.shape[0], "rows")
     if sparse.issparse(scores):
-        row = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
-        order = np.lexsort((scores.indices, -scores.data, row))
-        place = np.empty(scores.nnz, dtype=np.intp)
-        place[order] = np.arange(scores.nnz) - scores.indptr[row[order]]
-        return _entries_where(scores, place < wanted[row])
-    order = np.argsort(-scores, axis=1, kind="stable")
+        stored = sparse.csr_array(scores)
+        row = np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
+        order = np.lexsort((stored.indices, _best_first(stored.data), row))
+        place = np.empty(len(row), dtype=np.intp)
+        place[order] = np.arange(len(row)) - stored.indptr[row[order]]
+        return _entries_where(stored, place < wanted[row])
+    order = np.argsort(_best_first(scores), axis=1, kind="stable")
     chosen = np.arange(scores.shape[1]) < wanted[:, np.newaxis]
     labels = np.zeros(scores.shape, dtype=np.int64)
     np.put_along_axis(labels, order, chosen.astype(np.int64), axis=1)
     return labels
+
+
+def _one_each(name: str, values: Any, n: int, what: str) -> Any:
+    if values.shape not in ((), (1,), (n,)):
+        raise ValueError(f"{name} must be one number or one for each of the {n} {what}, got shape {values.shape}.")
+    return np.broadcast_to(values, n)
+
+
+def _best_first(scores: Any) -> FloatArray:
+    """Return what ascends as the scores descend; unsigned scores have no negative of their own type."""
+    negated: FloatArray = np.negative(scores, dtype=np.float64)
+    return negated
 
 
 def _entries_where(scores: CSR, chosen: IntArray) -> CSR:

@@ -41,7 +41,7 @@ def make_method(spec: str, n_neighbors: int, search: NeighborSearch | None = Non
     """
     name, *options = spec.split(":")
     if name not in METHODS:
-        near = difflib.get_close_matches(name, METHODS, n=1)
+        near = difflib.get_close_matches(name.lower(), METHODS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"method must be one of {sorted(METHODS)}, got {name!r}.{hint}")
     parameters = dict(_parse_option(name, option) for option in options)

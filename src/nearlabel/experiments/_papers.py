@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -155,15 +156,15 @@ class Paper:
         name: str,
         *,
         load: Loader = fetch_dataset,
-        out: Path | None = None,
+        out: str | os.PathLike[str] | None = None,
         n_workers: int = 1,
         progress: Progress | None = None,
     ) -> None:
         check_choice("paper", name, paper_names())
-        text = (resources.files("nearlabel.experiments") / "papers" / f"{name}.toml").read_text()
+        text = (resources.files("nearlabel.experiments") / "papers" / f"{name}.toml").read_text(encoding="utf-8")
         self._facts = tomllib.loads(text)
         self._load = load
-        self._out = out
+        self._out = None if out is None else Path(out)
         self._n_workers = n_workers
         self._progress = progress
         self._records: dict[str, list[Record]] = {}

@@ -26,7 +26,7 @@ class RecordFolder:
     Raises
     ------
     ValueError
-        If the folder holds the records of another plan; nothing is changed.
+        If the folder holds the records of another plan, or of none; nothing is changed.
     """
 
     def __init__(self, path: str | os.PathLike[str], plan: Mapping[str, Any]) -> None:
@@ -34,7 +34,9 @@ class RecordFolder:
         text = json.dumps(plan, indent=1, sort_keys=True) + "\n"
         known = self.path / _PLAN
         records = self.path / _RECORDS
-        if known.exists() and records.exists() and records.stat().st_size:
+        if records.exists() and records.stat().st_size:
+            if not known.exists():
+                raise ValueError(f"{records} must stand beside its {_PLAN}, got none. Hint: choose another folder.")
             _check_same_plan(json.loads(known.read_text()), json.loads(text), self.path)
         else:
             self.path.mkdir(parents=True, exist_ok=True)

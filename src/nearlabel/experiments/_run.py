@@ -53,7 +53,7 @@ def run(
     Raises
     ------
     ValueError
-        If `out` holds records of another plan, or a problem has too few rows.
+        If `out` holds records of another plan, a problem has too few rows or missing values, or `n_workers` is 0.
 
     Examples
     --------
@@ -64,6 +64,8 @@ def run(
     >>> [(r["fold"], r["n_neighbors"], r["metric"]) for r in records]
     [(0, 5, 'hamming_loss'), (0, 10, 'hamming_loss'), (1, 5, 'hamming_loss'), (1, 10, 'hamming_loss')]
     """
+    if n_workers == 0:
+        raise ValueError("n_workers must be a number of processes, or negative to leave some cores free, got 0.")
     folds = list(plan.folds(problems))
     folder = None if out is None else RecordFolder(out, plan.describe(problems))
     per_fold = len(plan.methods) * len(plan.n_neighbors) * len(plan.metrics)

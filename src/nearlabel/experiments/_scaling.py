@@ -35,7 +35,8 @@ def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, 
         return training, test
     if scale == "minmax" and sparse.issparse(training):
         low, high = min_max_axis(training, axis=0)
-        width = np.where(high > low, high - low, 1.0)
+        width = high - low
+        width[width < 10 * np.finfo(np.float64).eps] = 1.0  # as MinMaxScaler does for dense rows
         inverse = sparse.diags_array(1.0 / width)
         return (training @ inverse).tocsr(), (test @ inverse).tocsr()
     scaler = MinMaxScaler() if scale == "minmax" else StandardScaler(with_mean=not sparse.issparse(training))

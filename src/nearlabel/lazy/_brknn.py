@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,8 +13,30 @@ from nearlabel.decision import at_least_one, cut, top_labels
 from nearlabel.lazy._base import LazyClassifier, Neighbors
 from nearlabel.neighbors import label_votes
 
+Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
 
-class BRkNN(LazyClassifier):
+
+class _ByConfidence(LazyClassifier):
+    """The confidence of a label, which BRkNN and its extensions decide on."""
+
+    weights: Weights
+
+    def _check_parameters(self) -> None:
+        if not callable(self.weights):
+            check_choice("weights", self.weights, {"uniform", "distance"})
+
+    def _learn(self, labels: Matrix) -> None:
+        self._labels = labels
+
+    def _confidence(self, neighbors: Neighbors) -> Matrix:
+        """c_l = (1/k) Σ_j [l ∈ Y_j], or the weighted share; stored as Y is."""
+        return mean_of_neighbors(neighbors, self._labels, self.weights)
+
+    def _score(self, neighbors: Neighbors) -> FloatArray:
+        return as_dense(self._confidence(neighbors))
+
+
+class BRkNN(_ByConfidence):
     """Choose each label that most of the nearest neighbours carry.
 
     The confidence of a label is the share of the k nearest neighbours that carry it; the label is chosen if more than
@@ -73,7 +96,7 @@ class BRkNN(LazyClassifier):
         n_neighbors: int = 10,
         *,
         majority: str = "strict",
-        weights: str | Callable[[FloatArray], FloatArray] = "uniform",
+        weights: Weights = "uniform",
         search: NeighborSearch | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -82,18 +105,8 @@ class BRkNN(LazyClassifier):
         self.search = search
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("majority", self.majority, {"strict", "half"})
-        _check_weights(self.weights)
-
-    def _learn(self, labels: Matrix) -> None:
-        self._labels = labels
-
-    def _confidence(self, neighbors: Neighbors) -> Matrix:
-        """c_l = (1/k) Σ_j [l ∈ Y_j], or the weighted share; stored as Y is."""
-        return mean_of_neighbors(neighbors, self._labels, self.weights)
-
-    def _score(self, neighbors: Neighbors) -> FloatArray:
-        return as_dense(self._confidence(neighbors))
 
     def _decide(self, neighbors: Neighbors) -> Matrix:
         return self._by_majority(self._confidence(neighbors))
@@ -137,7 +150,7 @@ class BRkNNa(BRkNN):
         return at_least_one(self._by_majority(confidence), confidence)
 
 
-class BRkNNb(BRkNN):
+class BRkNNb(_ByConfidence):
     """Choose the [s] labels of highest confidence, s the mean label-set size of the neighbours.
 
     Extension b of Spyromitros et al. (2008, section 2); [s] is the nearest integer. Equal confidences go to the lower
@@ -171,7 +184,7 @@ class BRkNNb(BRkNN):
         n_neighbors: int = 10,
         *,
         rounding: str = "half_down",
-        weights: str | Callable[[FloatArray], FloatArray] = "uniform",
+        weights: Weights = "uniform",
         search: NeighborSearch | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
@@ -180,11 +193,11 @@ class BRkNNb(BRkNN):
         self.search = search
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice("rounding", self.rounding, {"half_down", "half_up"})
-        _check_weights(self.weights)
 
     def _learn(self, labels: Matrix) -> None:
-        self._labels = labels
+        super()._learn(labels)
         self._labelset_sizes = np.asarray(labels.sum(axis=1)).reshape(-1, 1)
 
     def _decide(self, neighbors: Neighbors) -> Matrix:
@@ -193,9 +206,7 @@ class BRkNNb(BRkNN):
         return top_labels(self._confidence(neighbors), size)
 
 
-def mean_of_neighbors(
-    neighbors: Neighbors, values: Matrix, weights: str | Callable[[FloatArray], FloatArray]
-) -> Matrix:
+def mean_of_neighbors(neighbors: Neighbors, values: Matrix, weights: Weights) -> Matrix:
     """Return the (weighted) mean over each query's neighbours of the rows of `values`, stored as `values` is.
 
     With uniform weights the sum is a whole number and the quotient the float nearest to the true share, so a comparison
@@ -209,7 +220,7 @@ def mean_of_neighbors(
     return label_votes(neighbors.indices, values, shares)
 
 
-def _vote_weights(distances: FloatArray, weights: str | Callable[[FloatArray], FloatArray]) -> FloatArray:
+def _vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
     if callable(weights):
         weighed = np.asarray(weights(distances), dtype=np.float64)
         if weighed.shape != distances.shape or not (weighed >= 0).all() or not np.isfinite(weighed).all():
@@ -220,8 +231,3 @@ def _vote_weights(distances: FloatArray, weights: str | Callable[[FloatArray], F
     at_zero = distances == 0
     inverse = np.divide(1.0, distances, out=np.zeros_like(distances), where=~at_zero)
     return np.where(at_zero.any(axis=1, keepdims=True), at_zero, inverse)
-
-
-def _check_weights(weights: object) -> None:
-    if not callable(weights):
-        check_choice("weights", weights, {"uniform", "distance"})
