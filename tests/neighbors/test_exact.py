@@ -95,6 +95,51 @@ def test_cancellation_does_not_matter():
     assert ExactNeighbors().fit(X).kneighbors(n_neighbors=4)[1][:40].tolist() == expected
 
 
+def sums_of_squares(A, B):
+    """Squared distances (n, m), added feature by feature."""
+    total = np.zeros((len(A), len(B)))
+    for a, b in zip(A.T, B.T, strict=True):
+        total += (a[:, np.newaxis] - b) ** 2
+    return total
+
+
+def adversarial_rows(rng):
+    """Rows of mixed scales, offsets, rounding, zeros, outliers and duplicates, as a coin decides."""
+    n, d = rng.integers(2, 140), rng.integers(1, 40)
+    X = rng.normal(size=(n, d))
+    changes = [
+        lambda X: X * 10.0 ** rng.uniform(-8, 8, (1, d)),
+        lambda X: X * 10.0 ** rng.uniform(-6, 6, (n, 1)),
+        lambda X: X + 10.0 ** rng.uniform(0, 9),
+        lambda X: np.round(2 * X) / 2,
+        lambda X: X * (rng.random((n, d)) < 0.2),
+        lambda X: X * np.where(np.arange(n)[:, np.newaxis] == n // 2, 1e120, 1),
+        lambda X: X[rng.integers(0, n, n)],
+        lambda X: X * 1e-158,
+    ]
+    for change in changes:
+        if rng.random() < 0.35:
+            X = change(X)
+    return X
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bounds_hold_on_adversarial_rows(seed):
+    """No neighbour is lost to rounding: each answer is that of plain sums and a stable sort."""
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        X = adversarial_rows(rng)
+        k = int(rng.integers(1, len(X)))
+        sums = sums_of_squares(X, X)
+        with_itself = np.argsort(sums, axis=1, kind="stable")[:, :k]
+        np.fill_diagonal(sums, np.inf)
+        without_itself = np.argsort(sums, axis=1, kind="stable")[:, :k]
+        for container in ("dense", "csr_array"):
+            search = ExactNeighbors().fit(CONTAINERS[container](X))
+            np.testing.assert_array_equal(search.kneighbors(CONTAINERS[container](X), k)[1], with_itself)
+            np.testing.assert_array_equal(search.kneighbors(n_neighbors=k)[1], without_itself)
+
+
 def test_tiny_numbers_underflow_alike():
     """Squares that underflow give ties by index, dense and sparse."""
     X = np.array([[3e-170], [0.0], [1e-170], [5.0]])
@@ -155,7 +200,10 @@ def test_clone_and_input_untouched():
         (lambda: ExactNeighbors("nonsense").fit(np.eye(3)), "metric must be .* got 'nonsense'"),
         (lambda: ExactNeighbors().fit([[1e200], [0.0]]), "squares fit float64"),
         (lambda: ExactNeighbors().fit([[np.nan], [0.0]]), "NaN"),
-        (lambda: ExactNeighbors("correlation").fit([[1.0, 1.0], [1.0, 2.0]]).kneighbors(n_neighbors=1), "got NaN"),
+        (
+            lambda: ExactNeighbors(lambda a, b: np.nan).fit(np.eye(3)).kneighbors(n_neighbors=1),
+            "finite numbers, got nan",
+        ),
         (lambda: ExactNeighbors().fit(np.eye(3)).kneighbors(np.eye(2), 1), "features"),
     ],
 )

@@ -2,19 +2,22 @@
 
 A matrix product is fast but rounds differently from machine to machine, and the expanded square |q|² - 2 q·r + |r|²
 cancels. So each distance does two things. `tile` bounds it for all pairs of a tile from below and above, by whatever is
-fast; the bounds hold for every rounding. `Tile.refine` computes it for chosen pairs, feature by feature in float64,
-with elementwise operations only. Equal features give equal bits, and a zero adds nothing, so dense and sparse agree.
-The refined number is called *rank*: it decides the order; `to_distance` turns it into the distance that is returned.
+fast; the bounds hold for every rounding, pair by pair, so one far row does not loosen those of the others.
+`Tile.refine` computes it for chosen pairs, feature by feature in float64, with elementwise operations only. Equal
+features give equal bits, and a zero adds nothing, so dense and sparse agree. The refined number is called *rank*: it
+decides the order; `to_distance` turns it into the distance that is returned.
 
 For the bounds: with u = 2^-53, a sum of d products in any order is off by at most d·u/(1 - d·u) times the sum of their
-absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1), here below (qn + rn) of the
-two squared norms. Product, norms, centring and the refined number itself err at most (4d + 32)·u·(qn + rn) together.
+absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). For squared distances that
+sum is below twice qn + rn, the two squared norms. Product, norms, centring and the refined number itself err by at most
+(6d + 48)·u·(qn + rn) together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -53,10 +56,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class Tile:
-    """Bounds (n_queries, n_rows) on the rank of every pair, and the exact rank of chosen pairs."""
+    """Bounds on the rank of every pair of a query and a row, and the rank itself of chosen pairs.
 
-    lower: FloatArray
-    upper: FloatArray
+    The rank is at least ``lower + base`` of its query, and exceeds that by at most ``query_slack + row_slack``.
+    """
+
+    lower: FloatArray  # (n_queries, n_rows)
+    base: FloatArray  # (n_queries,)
+    query_slack: FloatArray  # (n_queries,)
+    row_slack: FloatArray  # (n_rows,)
     refine: Callable[[IntArray, IntArray], FloatArray]
 
 
@@ -155,7 +163,7 @@ def inner_products(left: Matrix, right: Matrix) -> FloatArray:
 
 
 def _rounding(n_features: int) -> float:
-    return (4 * n_features + 32) * 2.0**-53
+    return (6 * n_features + 48) * 2.0**-53
 
 
 class SquaredEuclidean:
@@ -166,32 +174,27 @@ class SquaredEuclidean:
         self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else X.mean(axis=0)
 
     def prepare(self, X: Matrix) -> Rows:
-        """Centre the rows and take their squared norms."""
-        nominees = X if sparse.issparse(X) else X - self._centre
-        norms = _squared_norms(nominees)
+        """Centre the rows, take their squared norms rn, and append (1 - rounding) rn as a column."""
+        centred = X if sparse.issparse(X) else X - self._centre
+        norms = _squared_norms(centred)
         if not (norms < _LARGEST_SQUARE).all():
             raise ValueError(
                 f"X must have rows whose squares fit float64, got a squared norm of {norms.max():.3g}."
                 " Hint: scale the features."
             )
-        return Rows(_by_feature(X), nominees, norms)
+        return Rows(_by_feature(X), _with_column(centred, norms * (1 - _rounding(X.shape[1]))), norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
-        """Bound the squared distance of all pairs."""
-        scale = queries.norms[:, np.newaxis] + rows.norms
-        lower = inner_products(queries.nominees, rows.nominees)
-        lower *= -2.0
-        lower += scale
-        scale *= _rounding(rows.values.shape[1])
-        scale += _TINY
-        lower -= scale
-        scale *= 2.0
-        upper = np.add(lower, scale, out=scale)
+        """Bound the squared distance of all pairs, less the query's own norm: one product, [-2q, 1]·[r, rn]."""
+        rounding = _rounding(rows.values.shape[1])
+        left = _with_column(-2.0 * queries.nominees[:, :-1], np.ones(len(queries)))
+        lower = inner_products(left, rows.nominees)
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
             return sum_over_features(queries.values, rows.values, (query, row), difference, np.square)
 
-        return Tile(lower, upper, refine)
+        base = queries.norms * (1 - rounding) - _TINY
+        return Tile(lower, base, 2 * (rounding * queries.norms + _TINY), 2 * rounding * rows.norms, refine)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""
@@ -213,21 +216,21 @@ class Manhattan:
         """Nothing to learn."""
 
     def prepare(self, X: Matrix) -> Rows:
-        """Take the rows as they are."""
-        return Rows(_by_feature(X), X, np.zeros(X.shape[0]))
+        """Take the rows as they are, and their sums of absolute values."""
+        return Rows(_by_feature(X), X, np.asarray(abs(X).sum(axis=1)).ravel())
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
-        """Bound the distance of all pairs: summing absolute values never cancels."""
-        if sparse.issparse(rows.values):
-            sums = manhattan_distances(queries.nominees, rows.nominees)
-        else:
-            sums = cdist(queries.nominees, rows.nominees, "cityblock")
-        margin = _rounding(rows.values.shape[1])
+        """Compute the distance of all pairs, in an order of summation not ours."""
+        rounding = _rounding(rows.values.shape[1])
+        sums = manhattan_distances if sparse.issparse(rows.values) else partial(cdist, metric="cityblock")
+        lower = sums(queries.nominees, rows.nominees)
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
             return sum_over_features(queries.values, rows.values, (query, row), difference, np.abs)
 
-        return Tile(sums * (1 - margin) - _TINY, sums * (1 + margin) + _TINY, refine)
+        slack, row_slack = rounding * queries.norms + _TINY, rounding * rows.norms
+        lower -= row_slack
+        return Tile(lower, -slack, 2 * slack, 2 * row_slack, refine)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""
@@ -254,8 +257,8 @@ class Cosine:
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound minus the cosine of all pairs."""
-        cosines = inner_products(queries.nominees, rows.nominees)
-        margin = _rounding(rows.values.shape[1])
+        lower = inner_products(-queries.nominees, rows.nominees)
+        margin = np.full(len(queries), _rounding(rows.values.shape[1]))
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
             dot = sum_over_features(queries.values, rows.values, (query, row), product, itself)
@@ -263,7 +266,7 @@ class Cosine:
             ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
             return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
 
-        return Tile(-cosines - margin, -cosines + margin, refine)
+        return Tile(lower, -margin, 2 * margin, np.zeros(len(rows)), refine)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return 1 - cosine."""
@@ -295,12 +298,13 @@ class AnyMetric:
         return Rows(X, X, np.zeros(X.shape[0]))
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
-        """Compute the distance of all pairs; both bounds are exact."""
+        """Compute the distance of all pairs: the bounds are exact."""
         distances = self._distances(as_dense(queries.values), as_dense(rows.values))
-        if np.isnan(distances).any():
-            raise ValueError(f"metric {self._metric!r} must give numbers, got NaN for some pair of rows.")
-        # A copy each: the search marks pairs to leave out in the bounds.
-        return Tile(distances.copy(), distances.copy(), lambda query, row: distances[query, row])
+        if not np.isfinite(distances).all():
+            wrong = distances[~np.isfinite(distances)][0]
+            raise ValueError(f"metric {self._metric!r} must give finite numbers, got {wrong} for some pair of rows.")
+        nothing = np.zeros(len(queries))
+        return Tile(distances, nothing, nothing, np.zeros(len(rows)), lambda query, row: distances[query, row])
 
     def _distances(self, left: FloatArray, right: FloatArray) -> FloatArray:
         if callable(self._metric):
@@ -322,6 +326,13 @@ def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
 def _by_feature(X: Matrix) -> Matrix:
     """Store dense rows feature by feature, as `sum_over_features` reads them."""
     return X if sparse.issparse(X) else np.asfortranarray(X)
+
+
+def _with_column(X: Matrix, column: FloatArray) -> Matrix:
+    """Append a column."""
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_array(column[:, np.newaxis])], format="csr")
+    return np.column_stack([X, column])
 
 
 def _squared_norms(X: Matrix) -> FloatArray:

@@ -18,7 +18,8 @@ from nearlabel._validation import check_n_neighbors
 from nearlabel.neighbors._distances import Distance, Rows, Tile, distance_named
 
 _QUERIES_PER_TILE = 256
-_BYTES_PER_PAIR = 8 * 4  # the product, two bounds and a comparison
+_BYTES_PER_PAIR = 8 * 2  # a bound, run minima and a comparison
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class ExactNeighbors(BaseEstimator):
@@ -177,33 +178,38 @@ def nearest_rows(
         tile = distance.tile(queries, rows[panel])
         if own_index is not None:
             _leave_out_own(tile, own_index - panel.start)
-        limit = np.minimum(_bound_on_kth(tile.upper, k), ranks[:, -1])
-        query, row = np.nonzero(tile.lower <= limit[:, np.newaxis])
+        limit = np.minimum(_bound_on_kth(tile, k), _above(ranks[:, -1] - tile.base))
+        query, row = np.divmod(np.flatnonzero(tile.lower <= limit[:, np.newaxis]), tile.lower.shape[1])
         ranks, indices = _keep_best(ranks, indices, query, tile.refine(query, row), row + panel.start)
     return ranks, indices
 
 
 def _leave_out_own(tile: Tile, first: int) -> None:
-    """Mark the pairs (i, first + i): NaN is below no limit, infinity bounds nothing."""
+    """Put the pairs (i, first + i) above every limit."""
     own = first + np.arange(tile.lower.shape[0])
     inside = np.flatnonzero((own >= 0) & (own < tile.lower.shape[1]))
-    tile.lower[inside, own[inside]] = np.nan
-    tile.upper[inside, own[inside]] = np.inf
+    tile.lower[inside, own[inside]] = np.inf
 
 
-def _bound_on_kth(upper: FloatArray, k: int) -> FloatArray:
-    """Return, for each query, a number that at least k rows do not exceed.
+def _bound_on_kth(tile: Tile, k: int) -> FloatArray:
+    """Return, for each query, a finite number that at least k rows, if there are as many, do not exceed (less `base`).
 
     The k least minima of disjoint runs belong to k different rows; minima of strided runs cost far less than a
-    partition of all pairs.
+    partition of all pairs. Each run takes the largest slack of its own rows.
     """
-    n_queries, n_rows = upper.shape
+    n_queries, n_rows = tile.lower.shape
     if n_rows < k:
-        return np.full(n_queries, np.inf)
+        return np.full(n_queries, _LARGEST)
     run = max(1, min(32, n_rows // (2 * k)))
     n_runs = n_rows // run
-    minima = upper[:, : n_runs * run].reshape(n_queries, run, n_runs).min(axis=1)
-    return np.asarray(np.partition(minima, k - 1, axis=1)[:, k - 1])
+    least = tile.lower[:, : n_runs * run].reshape(n_queries, run, n_runs).min(axis=1)
+    least += tile.row_slack[: n_runs * run].reshape(run, n_runs).max(axis=0)
+    return _above(np.partition(least, k - 1, axis=1)[:, k - 1] + tile.query_slack)
+
+
+def _above(limit: FloatArray) -> FloatArray:
+    """Return finite numbers that rounding, in the sum that gave `limit`, cannot have made too small."""
+    return np.minimum(limit + 4 * np.finfo(np.float64).eps * np.abs(limit), _LARGEST)
 
 
 def _keep_best(
