@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from nearlabel._typing import IntArray
+
 BLOCK_BYTES = 64 * 2**20  # what one temporary array of a block may take
 
 
@@ -12,3 +16,14 @@ def row_blocks(n_rows: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> It
     size = max(1, budget // max(1, bytes_per_row))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
+
+
+def uneven_blocks(sizes: IntArray, budget: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Yield slices that cover rows of the given sizes in bytes, each of one row or of at most `budget` bytes."""
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < len(sizes):
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + budget, side="right")))
+        yield slice(start, stop)
+        start = stop

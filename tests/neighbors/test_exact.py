@@ -49,7 +49,7 @@ def test_blocks_threads_and_storage_change_nothing(problem, metric, monkeypatch)
     X, _, queries = problem
     distances, indices = ExactNeighbors(metric).fit(X).kneighbors(queries, 9)
     monkeypatch.setattr(_exact, "_QUERIES_PER_TILE", 3)
-    monkeypatch.setattr(_exact, "_BYTES_PER_PAIR", 2**23)
+    monkeypatch.setattr(_exact, "_LARGEST_TILE", 300)
     for container in CONTAINERS:
         store = CONTAINERS[container]
         search = ExactNeighbors(metric, n_jobs=2).fit(store(X))
@@ -163,7 +163,7 @@ def test_metrics_that_estimate_take_the_training_rows(metric, monkeypatch):
     """Variances come from all training rows, never from a block."""
     X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 5, 20]
     whole = ExactNeighbors(metric).fit(X).kneighbors(X[:9], 4)
-    monkeypatch.setattr(_exact, "_BYTES_PER_PAIR", 2**22)
+    monkeypatch.setattr(_exact, "_LARGEST_TILE", 300)
     blocks = ExactNeighbors(metric).fit(X).kneighbors(X[:9], 4)
     np.testing.assert_array_equal(whole[0], blocks[0])
     learned = {"V": X.var(axis=0, ddof=1)} if metric == "seuclidean" else {"VI": np.linalg.inv(np.cov(X.T))}
@@ -198,7 +198,7 @@ def test_clone_and_input_untouched():
         ),
         (lambda: ExactNeighbors().fit(np.eye(3)).kneighbors(np.eye(3), 0), "n_neighbors must be at least 1, got 0"),
         (lambda: ExactNeighbors("nonsense").fit(np.eye(3)), "metric must be .* got 'nonsense'"),
-        (lambda: ExactNeighbors().fit([[1e200], [0.0]]), "squares fit float64"),
+        (lambda: ExactNeighbors().fit([[1e200], [0.0]]), "squared norm fits float64, got inf"),
         (lambda: ExactNeighbors().fit([[np.nan], [0.0]]), "NaN"),
         (
             lambda: ExactNeighbors(lambda a, b: np.nan).fit(np.eye(3)).kneighbors(n_neighbors=1),

@@ -26,13 +26,13 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import manhattan_distances
 
-from nearlabel._blocks import row_blocks
+from nearlabel._blocks import uneven_blocks
 from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
-_LARGEST_SQUARE = float(np.finfo(np.float64).max) / 16
-
+_LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
+_ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 
 Pairs: TypeAlias = tuple[IntArray, IntArray]  # numbers of queries and of rows, one of each a pair
 
@@ -71,6 +71,8 @@ class Tile:
 class Distance(Protocol):
     """What `ExactNeighbors` needs to know of a distance."""
 
+    fills_rows: bool  # whether `tile` makes sparse rows dense
+
     def fit(self, X: Matrix) -> None:
         """Learn what the distance takes from the training rows (a centre, variances)."""
         ...
@@ -90,18 +92,16 @@ class Distance(Protocol):
 
 def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> Distance:
     """Return the distance that a metric's name, or a function of two rows, stands for."""
+    if not isinstance(metric, str) and not callable(metric):
+        raise TypeError(f"metric must be a name or a function of two rows, got {metric!r}.")
+    name = _ALIASES.get(metric, metric) if isinstance(metric, str) else metric
     known: dict[Any, Callable[[], Distance]] = {
         "euclidean": Euclidean,
-        "l2": Euclidean,
         "sqeuclidean": SquaredEuclidean,
-        "manhattan": Manhattan,
         "cityblock": Manhattan,
-        "l1": Manhattan,
         "cosine": Cosine,
     }
-    if metric in known and not params:
-        return known[metric]()
-    return AnyMetric(metric, params or {})
+    return AnyMetric(name, params or {}) if params or name not in known else known[name]()
 
 
 def sum_over_features(
@@ -132,8 +132,8 @@ def _sum_over_stored_features(
     term: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
     sums: FloatArray = np.empty(len(pairs[0]))
-    stored_per_row = 1 + (left.nnz + right.nnz) // (left.shape[0] + right.shape[0])
-    for block in row_blocks(len(sums), 64 * stored_per_row):
+    stored = np.diff(left.indptr)[pairs[0]] + np.diff(right.indptr)[pairs[1]]
+    for block in uneven_blocks(64 * stored.astype(np.int64)):
         combined = combine(left[pairs[0][block]], right[pairs[1][block]]).tocsr()
         combined.sort_indices()
         pair = np.repeat(np.arange(combined.shape[0]), np.diff(combined.indptr))
@@ -167,21 +167,25 @@ def _rounding(n_features: int) -> float:
 
 
 class SquaredEuclidean:
-    """Σ (a - b)². Bounded by the expanded square of rows centred on the training mean."""
+    """Σ (a - b)². Bounded by the expanded square of centred rows: near the centre norms, hence slacks, are small.
+
+    Any centre is right. The median of some thousand rows is near most rows, whatever far ones there are.
+    """
+
+    fills_rows = False
 
     def fit(self, X: Matrix) -> None:
         """Learn the centre; sparse rows are not centred, which would fill them."""
-        self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else X.mean(axis=0)
+        some = X[:: max(1, X.shape[0] // 1024)]
+        with np.errstate(over="ignore", invalid="ignore"):  # `prepare` refuses what overflows
+            self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else np.median(some, axis=0)
 
     def prepare(self, X: Matrix) -> Rows:
         """Centre the rows, take their squared norms rn, and append (1 - rounding) rn as a column."""
-        centred = X if sparse.issparse(X) else X - self._centre
-        norms = _squared_norms(centred)
-        if not (norms < _LARGEST_SQUARE).all():
-            raise ValueError(
-                f"X must have rows whose squares fit float64, got a squared norm of {norms.max():.3g}."
-                " Hint: scale the features."
-            )
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            centred = X if sparse.issparse(X) else X - self._centre
+            norms = _squared_norms(centred)
+        _check_norms(norms, "squared norm")
         return Rows(_by_feature(X), _with_column(centred, norms * (1 - _rounding(X.shape[1]))), norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
@@ -212,12 +216,17 @@ class Euclidean(SquaredEuclidean):
 class Manhattan:
     """Σ |a - b|."""
 
+    fills_rows = False
+
     def fit(self, X: Matrix) -> None:
         """Nothing to learn."""
 
     def prepare(self, X: Matrix) -> Rows:
         """Take the rows as they are, and their sums of absolute values."""
-        return Rows(_by_feature(X), X, np.asarray(abs(X).sum(axis=1)).ravel())
+        with np.errstate(over="ignore"):  # refused below
+            norms = np.asarray(abs(X).sum(axis=1)).ravel()
+        _check_norms(norms, "sum of absolute values")
+        return Rows(_by_feature(X), X, norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Compute the distance of all pairs, in an order of summation not ours."""
@@ -240,9 +249,12 @@ class Manhattan:
 class Cosine:
     """1 - a·b / (|a| |b|), and 1 where a row is empty.
 
-    The cosine is the root of (a·b)² / (a·a b·b): on whole numbers numerator and denominator are exact, so cosines that
-    are equal on paper are equal here. Rows are first scaled by powers of two, which changes no digit.
+    The cosine is the root of (a·b)² / (a·a b·b). On whole numbers, while (a·a)(b·b) stays below 2^53, numerator and
+    denominator are exact, so cosines that are equal on paper are equal here. Rows are first scaled by powers of two,
+    which changes no digit.
     """
+
+    fills_rows = False
 
     def fit(self, X: Matrix) -> None:
         """Nothing to learn."""
@@ -276,6 +288,8 @@ class Cosine:
 class AnyMetric:
     """Any metric of `scipy.spatial.distance.cdist`, or a function of two rows; every pair is computed."""
 
+    fills_rows = True
+
     def __init__(self, metric: str | Callable[..., float], params: dict[str, Any]) -> None:
         self._metric = metric
         self._params = params
@@ -283,14 +297,14 @@ class AnyMetric:
     def fit(self, X: Matrix) -> None:
         """Fix what a metric would otherwise estimate from each tile by itself, and try the metric once."""
         dense = as_dense(X[:2])
-        if self._metric in ("seuclidean", "mahalanobis"):
-            self._params = _training_statistics(self._metric, X) | self._params
         try:
+            self._params = _training_statistics(self._metric, X) | self._params
             self._distances(dense, dense)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, np.linalg.LinAlgError) as error:
             raise ValueError(
                 "metric must be 'euclidean', 'sqeuclidean', 'manhattan', 'cosine', a metric of"
-                f" scipy.spatial.distance.cdist or a function of two rows, got {self._metric!r}: {error}"
+                " scipy.spatial.distance.cdist or a function of two rows, and fit the rows and metric_params,"
+                f" got {self._metric!r}: {error}"
             ) from error
 
     def prepare(self, X: Matrix) -> Rows:
@@ -317,10 +331,22 @@ class AnyMetric:
 
 
 def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
+    if metric not in ("seuclidean", "mahalanobis"):
+        return {}
+    if X.shape[0] < 2:
+        raise ValueError("its variances need at least two rows")
     dense = as_dense(X)
     if metric == "seuclidean":
-        return {"V": np.var(dense, axis=0, ddof=1)}
-    return {"VI": np.linalg.inv(np.cov(dense.T)).T.copy()}
+        variances = np.var(dense, axis=0, ddof=1)
+        return {"V": np.where(variances > 0, variances, 1.0)}
+    return {"VI": np.linalg.inv(np.atleast_2d(np.cov(dense.T))).T.copy()}
+
+
+def _check_norms(norms: FloatArray, what: str) -> None:
+    if not (norms < _LARGEST_NORM).all():
+        raise ValueError(
+            f"X must have rows whose {what} fits float64, got {norms.max():.3g}. Hint: scale the features."
+        )
 
 
 def _by_feature(X: Matrix) -> Matrix:
@@ -336,10 +362,9 @@ def _with_column(X: Matrix, column: FloatArray) -> Matrix:
 
 
 def _squared_norms(X: Matrix) -> FloatArray:
-    with np.errstate(over="ignore"):  # `prepare` refuses what overflows
-        if sparse.issparse(X):
-            return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        return np.asarray(np.einsum("ij,ij->i", X, X))
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
 def _scaled_by_powers_of_two(X: Matrix) -> Matrix:

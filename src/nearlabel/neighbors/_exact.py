@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel._blocks import row_blocks
+from nearlabel._blocks import BLOCK_BYTES, row_blocks
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel._validation import check_n_neighbors
 from nearlabel.neighbors._distances import Distance, Rows, Tile, distance_named
 
 _QUERIES_PER_TILE = 256
+_LARGEST_TILE = BLOCK_BYTES
 _BYTES_PER_PAIR = 8 * 2  # a bound, run minima and a comparison
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -28,7 +29,8 @@ class ExactNeighbors(BaseEstimator):
     The answer does not depend on the number of threads, the size of blocks, dense or sparse storage, or the linear
     algebra library: a fast product only *nominates* neighbours, within proven error bounds, and a float64 sum over the
     features in their order *decides*. For ``"euclidean"`` the squared distance decides, so two neighbours may show the
-    same root. Memory is bounded by blocks, whatever the number of rows.
+    same root. Beside the training rows, kept as float64 (twice where dense), memory is bounded by blocks, whatever the
+    number of rows and queries.
 
     Parameters
     ----------
@@ -142,18 +144,29 @@ class ExactNeighbors(BaseEstimator):
     def _search(self, queries: Matrix | None, k: int) -> tuple[FloatArray, IntArray]:
         """Answer the queries tile by tile; each tile is answered by itself, so tiles may run in any thread."""
         n_queries = self.n_samples_fit_ if queries is None else queries.shape[0]
-        tiles = list(row_blocks(n_queries, 1, budget=_QUERIES_PER_TILE))
+        most = _LARGEST_TILE // self._filled_bytes_per_row()
+        tiles = list(row_blocks(n_queries, 1, budget=max(1, min(_QUERIES_PER_TILE, most))))
         answers = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
             delayed(self._search_tile)(queries, tile, k) for tile in tiles
         )
         return np.vstack([ranks for ranks, _ in answers]), np.vstack([indices for _, indices in answers])
 
+    def _filled_bytes_per_row(self) -> int:
+        """Return what a sparse row takes where the distance makes it dense, else 1."""
+        filled = self._distance.fills_rows and sparse.issparse(self._rows.values)
+        return 8 * self.n_features_in_ if filled else 1
+
     def _search_tile(self, queries: Matrix | None, tile: slice, k: int) -> tuple[FloatArray, IntArray]:
         if queries is None:
-            return nearest_rows(self._rows[tile], self._rows, k, self._distance, own_index=tile.start)
+            return self._nearest(self._rows[tile], k, own_index=tile.start)
         like = sparse.issparse(self._rows.values)
         rows = _as_float_rows(_stored_alike(queries[tile], as_sparse=like))
-        return nearest_rows(self._distance.prepare(rows), self._rows, k, self._distance)
+        return self._nearest(self._distance.prepare(rows), k)
+
+    def _nearest(self, queries: Rows, k: int, own_index: int | None = None) -> tuple[FloatArray, IntArray]:
+        bytes_per_row = len(queries) * _BYTES_PER_PAIR + self._filled_bytes_per_row()
+        panels = row_blocks(self.n_samples_fit_, bytes_per_row, _LARGEST_TILE)
+        return nearest_rows(queries, self._rows, k, self._distance, panels, own_index=own_index)
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that sparse input is welcome."""
@@ -163,7 +176,13 @@ class ExactNeighbors(BaseEstimator):
 
 
 def nearest_rows(
-    queries: Rows, rows: Rows, k: int, distance: Distance, *, own_index: int | None = None
+    queries: Rows,
+    rows: Rows,
+    k: int,
+    distance: Distance,
+    panels: Iterable[slice],
+    *,
+    own_index: int | None = None,
 ) -> tuple[FloatArray, IntArray]:
     """Return rank and index (n_queries, k) of the k rows of least (rank, index) for each query.
 
@@ -174,7 +193,7 @@ def nearest_rows(
     n_queries = len(queries)
     ranks = np.full((n_queries, k), np.inf)
     indices = np.full((n_queries, k), len(rows))
-    for panel in row_blocks(len(rows), n_queries * _BYTES_PER_PAIR):
+    for panel in panels:
         tile = distance.tile(queries, rows[panel])
         if own_index is not None:
             _leave_out_own(tile, own_index - panel.start)
@@ -238,4 +257,6 @@ def _as_float_rows(X: Matrix) -> Matrix:
         return np.asarray(X, dtype=np.float64)
     rows = sparse.csr_array(X, dtype=np.float64, copy=True)
     rows.sum_duplicates()
+    if max(rows.nnz, rows.shape[1]) <= np.iinfo(np.int32).max:  # scikit-learn's sparse Manhattan takes no other index
+        rows.indptr, rows.indices = rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
     return rows
