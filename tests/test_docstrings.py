@@ -83,6 +83,13 @@ def test_commands_of_the_documents_exist():
     assert found >= 4
 
 
+def test_links_of_the_documents_lead_somewhere():
+    """Every relative link of README and docs names a file or folder."""
+    for document in [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
 def test_every_command_is_documented():
     """The page of the command line has a section for each command, with all its options."""
     page = (ROOT / "docs" / "command_line.md").read_text()

@@ -16,6 +16,8 @@ from scipy import sparse
 
 from nearlabel._typing import CSR, Matrix, MatrixLike
 
+_SETS_HINT = " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from sets or lists of labels."
+
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Raise ValueError unless `value` is one of `choices`."""
@@ -87,12 +89,11 @@ def _as_dense_labels(Y: Any, name: str) -> Matrix:
         labels = np.asarray(Y)
     except ValueError as error:
         raise ValueError(
-            f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length."
-            " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from lists of labels."
+            f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length.{_SETS_HINT}"
         ) from error
     if labels.ndim == 1 and labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise ValueError(f"{name} must be an indicator matrix of 0 and 1, got a continuous target.")
-    _check_label_shape(labels.shape, name)
+    _check_label_shape(labels.shape, name, labels.dtype.kind)
     if labels.dtype.kind == "O":  # data frames of several or of nullable types
         labels = np.where(labels == 0, 0.0, np.where(labels == 1, 1.0, np.nan))
     if labels.dtype.kind not in "buif":
@@ -103,9 +104,9 @@ def _as_dense_labels(Y: Any, name: str) -> Matrix:
     return labels.astype(np.int64)
 
 
-def _check_label_shape(shape: tuple[int, ...], name: str) -> None:
+def _check_label_shape(shape: tuple[int, ...], name: str, kind: str = "") -> None:
     if len(shape) != 2:
-        hint = " Hint: a single label is one column, Y.reshape(-1, 1)." if len(shape) == 1 else ""
+        hint = _SETS_HINT if kind == "O" else " Hint: a single label is one column, Y.reshape(-1, 1)."
         raise ValueError(f"{name} must be an indicator matrix of shape (n_samples, n_labels), got shape {shape}.{hint}")
     if shape[1] == 0:
         raise ValueError(f"{name} must have at least one label, got shape {shape}.")

@@ -90,7 +90,10 @@ def check_multilabel_estimator(estimator: Any) -> None:
         If a check does not hold; the check's name and sentence say what was expected.
     """
     for check in MULTILABEL_CHECKS:
-        check(clone(estimator))
+        try:
+            check(clone(estimator))
+        except AssertionError as failure:
+            raise AssertionError(f"{check.__name__}: {check.__doc__} {failure}".rstrip()) from failure
 
 
 def check_constructor_only_stores(estimator: Any) -> None:

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,7 +10,7 @@ from _reference import brknn, brknn_a, brknn_b, lpknn, mlknn, nearest
 from conftest import CONTAINERS
 from nearlabel import testing
 from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN
-from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 
 BY_NEIGHBORS = [
     (BRkNN, {}, brknn),
@@ -203,15 +205,6 @@ def test_many_labels_stay_sparse(method):
     assert predicted.nnz == method(5).fit(X, few).predict(X).sum()
 
 
-def test_blocks_of_queries_change_nothing(monkeypatch):
-    """Answers do not depend on how many queries fit the memory budget."""
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(50, 3)), rng.integers(0, 2, (50, 4))
-    whole = MLkNN(5).fit(X, Y).predict_proba(X)
-    monkeypatch.setattr("nearlabel._blocks.row_blocks.__defaults__", (500,))
-    np.testing.assert_array_equal(MLkNN(5).fit(X, Y).predict_proba(X), whole)
-
-
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
@@ -226,7 +219,7 @@ def test_blocks_of_queries_change_nothing(monkeypatch):
         (LPkNN(2, ties="any"), ValueError, "ties must be one of"),
         (MLkNN(2, smoothing=0), ValueError, "smoothing must be a finite number above 0, got 0"),
         (MLkNN(2, smoothing="1"), TypeError, "smoothing must be a number, got '1' of type str"),
-        (MLkNN(2, search=3), TypeError, "search must have the methods fit and kneighbors, got 3"),
+        (MLkNN(2, search=3), TypeError, "search must be an object with the methods fit and kneighbors, got 3"),
     ],
 )
 def test_bad_parameters(model, error, message):
@@ -245,6 +238,7 @@ def test_bad_parameters(model, error, message):
         ([[0], [1], [0.5]], "continuous"),
         ([[0], [1, 0], [1]], "rows of unequal length"),
         ([["a"], ["b"], ["a"]], "Y must hold 0 and 1 only"),
+        ([{1}, {2}, {1, 2}], "MultiLabelBinarizer makes one from sets"),
         (sparse.csr_array([[0], [1], [3]]), "Y must hold 0 and 1 only, got 3"),
         (np.zeros((3, 0)), "at least one label"),
         (np.eye(4), "inconsistent numbers of samples"),
@@ -255,3 +249,124 @@ def test_bad_labels(Y, message):
     """A malformed label matrix gets a clear error."""
     with pytest.raises(ValueError, match=message):
         BRkNN(1).fit(np.eye(3), Y)
+
+
+@pytest.mark.parametrize("container", ["dense", "csr_array"])
+@pytest.mark.parametrize("method", [BRkNN, BRkNNa, BRkNNb], ids=lambda m: m.__name__)
+def test_equal_distances_weigh_as_if_unweighted(method, container):
+    """With all neighbours at one distance, one half is exactly one half, whatever k and the distance."""
+    rng = np.random.default_rng(0)
+    store = CONTAINERS[container]
+    for k in range(2, 30):
+        Y = np.zeros((k, 4), dtype=int)
+        for label in range(3):
+            Y[rng.permutation(k)[: k // 2], label] = 1
+        Y[:, 3] = 1
+        for distance in (0.1, 0.3, 1.0, 7.7, 1e-200, 1e200):
+            known = PrecomputedNeighbors(
+                NeighborGraph(np.full((k, 1), distance), np.zeros((k, 1), dtype=int)),
+                (NeighborGraph(np.full((1, k), distance), rng.permutation(k)[np.newaxis]),),
+            )
+            answers = [
+                method(k, weights=weights, search=known).fit(np.zeros((k, 1)), store(Y))
+                for weights in ("uniform", "distance")
+            ]
+            uniform, weighted = (model.predict(np.zeros((1, 1))) for model in answers)
+            assert (uniform != weighted).sum() == 0, (k, distance)
+            scores = [model.predict_proba(np.zeros((1, 1))).tolist() for model in answers]
+            assert scores[0] == scores[1]
+
+
+def test_tiny_distances_weigh_finitely():
+    """Distances whose inverse overflows still vote by their ratio."""
+    known = PrecomputedNeighbors(
+        NeighborGraph(np.ones((3, 1)), np.zeros((3, 1), dtype=int)),
+        (NeighborGraph(np.array([[1e-310, 3e-310]]), np.array([[0, 1]])),),
+    )
+    model = BRkNN(2, weights="distance", search=known).fit(np.zeros((3, 1)), [[1, 0], [0, 1], [0, 0]])
+    np.testing.assert_allclose(model.predict_proba(np.zeros((1, 1))), [[0.75, 0.25]])
+
+
+@pytest.mark.parametrize("options", [{}, {"ties": "random", "random_state": 0}], ids=str)
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__name__)
+def test_blocks_of_queries_change_nothing(method, options, monkeypatch):
+    """Answers do not depend on how many queries fit the memory budget, random ones included."""
+    if options and method is not LPkNN:
+        pytest.skip("only LPkNN draws")
+    rng = np.random.default_rng(0)
+    X, Y = rng.integers(0, 3, (50, 2)).astype(float), rng.integers(0, 2, (50, 4))
+    model = method(6, **options).fit(X, Y)
+    labels, scores = model.predict(X), model.predict_proba(X)
+    monkeypatch.setattr("nearlabel._blocks.row_blocks.__defaults__", (1000,))
+    np.testing.assert_array_equal(model.predict(X), labels)
+    np.testing.assert_array_equal(model.predict_proba(X), scores)
+    np.testing.assert_array_equal(method(6, **options).fit(X, Y).predict(X), labels)
+
+
+def test_mlknn_is_exact_for_many_rows():
+    """The posterior of a label that nearly all of a million rows carry keeps its digits."""
+    n, k = 1_000_000, 3
+    indices = (np.arange(n)[:, np.newaxis] + [1, 2, 3]) % n
+    Y = np.ones((n, 1), dtype=int)
+    Y[0] = 0
+    known = PrecomputedNeighbors(NeighborGraph(np.ones((n, k)), indices))
+    model = MLkNN(k, search=known).fit(np.zeros((n, 1)), Y)
+    counts = {1: [0, 0, 3, n - 4], 0: [0, 0, 0, 1]}  # row 0 lacks the label and is a neighbour of three
+    n1 = n - 1
+    for j in range(k + 1):
+        yes = Fraction(1 + n1, 2 + n) * Fraction(1 + counts[1][j], k + 1 + n1)
+        no = Fraction(2, 2 + n) * Fraction(1 + counts[0][j], k + 1 + 1)
+        assert model.posterior_[0, j] == pytest.approx(float(yes / (yes + no)), abs=1e-12)
+
+
+class _Answers:
+    """A search that gives a fixed answer to every question."""
+
+    def __init__(self, indices):
+        self.indices = np.asarray(indices)
+
+    def fit(self, X):
+        return None
+
+    def kneighbors(self, X=None, n_neighbors=None):
+        return np.ones(self.indices.shape), self.indices
+
+
+@pytest.mark.parametrize(
+    ("indices", "message"),
+    [
+        ([[0, -1]], "indices must name training rows 0 to 2, got -1"),
+        ([[0, 3]], "indices must name training rows 0 to 2, got 3"),
+        ([[0, 1, 2]], r"search must answer with arrays of shape \(1, 2\), got \(1, 3\)"),
+        ([[0.0, 1.0]], "indices must be whole numbers"),
+    ],
+)
+def test_answers_of_a_search_are_checked(indices, message):
+    """A search that finds nothing (-1), too much or no rows at all is an error, never read on."""
+    model = BRkNN(2, search=_Answers(indices)).fit(np.eye(3), np.eye(3, dtype=int))
+    with pytest.raises(ValueError, match=message):
+        model.predict(np.eye(3)[:1])
+
+
+def test_parameters_are_checked_when_they_are_used():
+    """A parameter that is changed after `fit` is checked by `predict`."""
+    model = BRkNN(2).fit(np.eye(3), np.eye(3, dtype=int))
+    with pytest.raises(ValueError, match="majority must be one of"):
+        model.set_params(majority="typo").predict(np.eye(3))
+
+
+def test_numpy_numbers_are_numbers():
+    """A smoothing of numpy's float32, as a grid may give it, is taken."""
+    assert MLkNN(np.int64(2), smoothing=np.float32(0.5)).fit(np.eye(5), np.eye(5, dtype=int)).prior_.shape == (5,)
+
+
+def test_a_failing_check_says_what_was_expected():
+    """The public check of the contract names the check and its sentence."""
+
+    class Reversed(BRkNN):
+        def predict(self, X):
+            return 1 - super().predict(X)
+
+    with pytest.raises(AssertionError, match="check_container_of_labels_is_kept: Predictions come back as Y"):
+        testing.check_multilabel_estimator(Reversed(3))
+    testing.check_multilabel_estimator(BRkNN(3))

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -158,6 +160,61 @@ def test_a_function_of_two_rows_is_a_metric():
     assert (by_power[1] == np.argsort(cdist(X, X, "minkowski", p=3), kind="stable")[:, :4]).all()
 
 
+def test_aliases_take_parameters():
+    """scikit-learn's names for a metric mean the same with parameters."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    weighted = ExactNeighbors("manhattan", metric_params={"w": [1, 2, 3]}).fit(X).kneighbors(n_neighbors=4)
+    scaled = ExactNeighbors("l1").fit(X * [1, 2, 3]).kneighbors(n_neighbors=4)
+    assert (weighted[1] == scaled[1]).all()
+
+
+def test_a_metric_is_a_name_or_a_function():
+    """Anything else is a TypeError that says so."""
+    with pytest.raises(TypeError, match=r"metric must be a name or a function of two rows, got \['euclidean'\]"):
+        ExactNeighbors(["euclidean"]).fit(np.eye(3))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "chebyshev"])
+def test_wide_indices_of_sparse_rows(metric):
+    """CSR rows with 64-bit indices are taken like others."""
+    X = CONTAINERS["csr_array"](np.random.default_rng(0).integers(0, 3, (20, 6)).astype(float))
+    expected = ExactNeighbors(metric).fit(X).kneighbors(X, 4)[1]
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    np.testing.assert_array_equal(ExactNeighbors(metric).fit(X).kneighbors(X, 4)[1], expected)
+
+
+def test_one_far_row_opens_no_other_pairs(monkeypatch):
+    """Bounds belong to pairs: with one row at 1e14 about as many pairs are refined as without it."""
+    refined = []
+    keep_best = _exact._keep_best
+
+    def counting(ranks, indices, query, *new):
+        refined.append(len(query))
+        return keep_best(ranks, indices, query, *new)
+
+    monkeypatch.setattr(_exact, "_keep_best", counting)
+    X = np.random.default_rng(0).normal(size=(4000, 5))
+    counts = []
+    for far in (0.0, 1e14):
+        refined.clear()
+        X[5] += far
+        ExactNeighbors().fit(X).kneighbors(X[:100], 5)
+        counts.append(sum(refined))
+    assert counts[1] < 2 * counts[0]
+
+
+def test_one_long_row_among_short_ones_stays_in_bounds():
+    """Pairs of sparse rows are refined in blocks by what each pair stores, not by what pairs store on average."""
+    rng = np.random.default_rng(0)
+    X = CONTAINERS["csr_array"]((rng.random((2000, 2000)) < 0.005).astype(float))
+    queries = CONTAINERS["csr_array"](np.ones((1, 2000)))
+    tracemalloc.start()
+    ExactNeighbors().fit(X).kneighbors(queries, 5)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200 * 2**20
+
+
 @pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
 def test_metrics_that_estimate_take_the_training_rows(metric, monkeypatch):
     """Variances come from all training rows, never from a block."""
@@ -200,6 +257,12 @@ def test_clone_and_input_untouched():
         (lambda: ExactNeighbors("nonsense").fit(np.eye(3)), "metric must be .* got 'nonsense'"),
         (lambda: ExactNeighbors().fit([[1e200], [0.0]]), "squared norm fits float64, got inf"),
         (lambda: ExactNeighbors().fit([[np.nan], [0.0]]), "NaN"),
+        (
+            lambda: ExactNeighbors("manhattan").fit([[1e308, 1e308], [0, 1]]),
+            "sum of absolute values fits float64, got inf",
+        ),
+        (lambda: ExactNeighbors("mahalanobis").fit(np.ones((4, 2))), "Singular matrix"),
+        (lambda: ExactNeighbors("seuclidean").fit(np.ones((1, 2))), "at least two rows"),
         (
             lambda: ExactNeighbors(lambda a, b: np.nan).fit(np.eye(3)).kneighbors(n_neighbors=1),
             "finite numbers, got nan",

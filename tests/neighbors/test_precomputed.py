@@ -34,6 +34,24 @@ def test_rows_are_known_in_any_type_and_layout():
     assert known.fit(np.asfortranarray(rows, dtype=np.float32)) is known
 
 
+def test_rows_changed_in_place_are_other_rows():
+    """Neighbours are those of the rows as they were; zeros of any sign and storage are equal."""
+    rows = np.round(X * 2)
+    known = PrecomputedNeighbors.from_search(ExactNeighbors(), rows, n_neighbors=3)
+    known.fit(0 * X - rows * -1)
+    rows[0] += 1
+    with pytest.raises(ValueError, match="other rows"):
+        known.fit(rows)
+
+
+def test_unchecked_rows_are_told_apart_by_their_number():
+    """For those who pass the rows on themselves, no row is read."""
+    known = PrecomputedNeighbors.from_search(ExactNeighbors(), X, QUERIES, n_neighbors=3, check_rows=False)
+    assert known.fit(np.zeros((30, 1))).kneighbors(np.zeros((8, 1)))[1].shape == (8, 3)
+    with pytest.raises(ValueError, match="other rows"):
+        known.fit(np.zeros((29, 1)))
+
+
 def test_clone_is_the_same_object(known):
     """A classifier that clones its search does not copy the neighbours."""
     assert clone(known) is known
@@ -55,5 +73,5 @@ def test_arrays_of_any_engine():
     assert PrecomputedNeighbors(graph).fit(np.zeros((2, 9))).kneighbors(return_distance=False).tolist() == [[1], [0]]
     with pytest.raises(ValueError, match="other rows"):
         PrecomputedNeighbors(graph).fit(np.zeros((3, 9)))
-    with pytest.raises(ValueError, match=r"arrays of one shape .* got \(2, 1\) and \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"arrays of one shape .* got shapes \(2, 1\) and \(1, 2\)"):
         NeighborGraph(np.zeros((2, 1)), np.zeros((1, 2), dtype=int))

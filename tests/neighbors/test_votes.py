@@ -29,3 +29,19 @@ def test_a_hundred_thousand_labels():
     votes = label_votes(RNG.integers(0, 500, (200, 10)), Y)
     assert votes.shape == (200, 100_000)
     assert votes.nnz <= 200 * 10 * np.diff(Y.indptr).max()
+
+
+@pytest.mark.parametrize(
+    ("indices", "message"),
+    [
+        ([[0, -1]], "training rows 0 to 2, got -1"),
+        ([[0, 10**9]], "training rows 0 to 2, got 1000000000"),
+        ([0, 1], r"of shape \(n_queries, n_neighbors\)"),
+        (np.zeros((2, 0), dtype=int), r"of shape \(n_queries, n_neighbors\)"),
+        ([[0.5]], "whole numbers"),
+    ],
+)
+def test_indices_that_name_no_row_are_refused(indices, message):
+    """Nothing beside the label matrix is ever read."""
+    with pytest.raises(ValueError, match=message):
+        label_votes(np.asarray(indices), np.eye(3, dtype=int))

@@ -7,22 +7,25 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.random import RandomState
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel._validation import LabelContainer, as_label_matrix, check_n_neighbors, label_names_of
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors._votes import check_neighbor_indices
 
 
 class Neighbors(NamedTuple):
-    """Neighbours of some rows: two arrays (n_rows, n_neighbors), nearest first."""
+    """Neighbours of some queries, two arrays (n_queries, n_neighbors), nearest first; and what draws where it must."""
 
     distances: FloatArray
     indices: IntArray
+    random: RandomState
 
 
 class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -64,7 +67,9 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.n_neighbors_ = check_n_neighbors(
             self.n_neighbors, labels.shape[0], leave_one_out=self._needs_training_neighbors
         )
-        self.search_ = _fresh_search(self.search).fit(X)
+        self._n_samples = labels.shape[0]
+        self.search_ = _fresh_search(self.search)
+        self.search_.fit(X)
         self._learn(labels)
         return self
 
@@ -81,7 +86,11 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
         scores : ndarray of shape (n_queries, n_labels)
             One array, never a list; column l is the score that label l applies.
         """
-        return np.vstack([self._score(neighbors) for neighbors in self._neighbor_blocks(X)])
+        neighbors = self._find_neighbors(X)
+        scores = np.empty((len(neighbors.indices), len(self.classes_)))
+        for block in self._query_blocks(neighbors):
+            scores[block] = self._score(_some(neighbors, block))
+        return scores
 
     def predict(self, X: MatrixLike) -> Matrix:
         """Return the label set of every query.
@@ -97,7 +106,8 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
             Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives
             an array.
         """
-        blocks = [self._decide(neighbors) for neighbors in self._neighbor_blocks(X)]
+        neighbors = self._find_neighbors(X)
+        blocks = [self._decide(_some(neighbors, block)) for block in self._query_blocks(neighbors)]
         stack = sparse.vstack if sparse.issparse(blocks[0]) else np.vstack
         return self._container.wrap(stack(blocks))
 
@@ -127,13 +137,28 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.label_names_ = label_names_of(Y, labels.shape[1])
         return X, labels
 
-    def _neighbor_blocks(self, X: MatrixLike) -> Iterator[Neighbors]:
-        """Search once for all queries; yield the neighbours of as many of them as fit the memory budget."""
+    def _find_neighbors(self, X: MatrixLike) -> Neighbors:
+        """Search once for all queries."""
         check_is_fitted(self)
+        self._check_parameters()
         X = validate_data(self, X, accept_sparse="csr", reset=False)
+        return Neighbors(*self._ask_search(X), check_random_state(getattr(self, "random_state", None)))
+
+    def _ask_search(self, X: Matrix | None) -> tuple[FloatArray, IntArray]:
+        """Ask the search for the neighbours of X, or of the training rows, and check what it answers."""
         distances, indices = self.search_.kneighbors(X, self.n_neighbors_)
-        for block in row_blocks(len(indices), 64 * max(len(self.classes_), self.n_neighbors_)):
-            yield Neighbors(distances[block], indices[block])
+        n_queries = self._n_samples if X is None else X.shape[0]
+        if np.shape(indices) != (n_queries, self.n_neighbors_) or np.shape(distances) != np.shape(indices):
+            raise ValueError(
+                f"search must answer with arrays of shape {(n_queries, self.n_neighbors_)},"
+                f" got {np.shape(distances)} and {np.shape(indices)} of {self.search_!r}."
+            )
+        check_neighbor_indices(indices, self._n_samples)
+        return distances, indices
+
+    def _query_blocks(self, neighbors: Neighbors) -> Iterator[slice]:
+        """Yield blocks of queries whose votes and scores fit the memory budget."""
+        return row_blocks(len(neighbors.indices), 64 * max(len(self.classes_), self.n_neighbors_))
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""
@@ -146,13 +171,17 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
         return tags
 
 
+def _some(neighbors: Neighbors, block: slice) -> Neighbors:
+    return Neighbors(neighbors.distances[block], neighbors.indices[block], neighbors.random)
+
+
 def _fresh_search(search: Any) -> Any:
     """Return an unfitted copy of the user's search, or the default one."""
     if search is None:
         return ExactNeighbors()
-    if not (hasattr(search, "fit") and hasattr(search, "kneighbors")):
+    if isinstance(search, type) or not (hasattr(search, "fit") and hasattr(search, "kneighbors")):
         raise TypeError(
-            f"search must have the methods fit and kneighbors, got {search!r}."
-            " Hint: ExactNeighbors(metric=...) or scikit-learn's NearestNeighbors."
+            f"search must be an object with the methods fit and kneighbors, got {search!r}."
+            " Hint: ExactNeighbors(metric=...) or scikit-learn's NearestNeighbors()."
         )
     return clone(search, safe=False)

@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 
-from nearlabel._typing import FloatArray, Matrix, NeighborSearch
-from nearlabel._validation import as_dense, check_choice
+from nearlabel._typing import Matrix, NeighborSearch
+from nearlabel._validation import check_choice
 from nearlabel.decision import at_least_one, cut, top_labels
-from nearlabel.lazy._base import LazyClassifier, Neighbors
-from nearlabel.neighbors import label_votes
-
-Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
+from nearlabel.lazy._base import Neighbors
+from nearlabel.lazy._confidence import ByConfidence, Weights, mean_of_neighbors
 
 
-class _ByConfidence(LazyClassifier):
-    """The confidence of a label, which BRkNN and its extensions decide on."""
-
-    weights: Weights
-
-    def _check_parameters(self) -> None:
-        if not callable(self.weights):
-            check_choice("weights", self.weights, {"uniform", "distance"})
-
-    def _learn(self, labels: Matrix) -> None:
-        self._labels = labels
-
-    def _confidence(self, neighbors: Neighbors) -> Matrix:
-        """c_l = (1/k) Σ_j [l ∈ Y_j], or the weighted share; stored as Y is."""
-        return mean_of_neighbors(neighbors, self._labels, self.weights)
-
-    def _score(self, neighbors: Neighbors) -> FloatArray:
-        return as_dense(self._confidence(neighbors))
-
-
-class BRkNN(_ByConfidence):
+class BRkNN(ByConfidence):
     """Choose each label that most of the nearest neighbours carry.
 
     The confidence of a label is the share of the k nearest neighbours that carry it; the label is chosen if more than
@@ -150,7 +125,7 @@ class BRkNNa(BRkNN):
         return at_least_one(self._by_majority(confidence), confidence)
 
 
-class BRkNNb(_ByConfidence):
+class BRkNNb(ByConfidence):
     """Choose the [s] labels of highest confidence, s the mean label-set size of the neighbours.
 
     Extension b of Spyromitros et al. (2008, section 2); [s] is the nearest integer. Equal confidences go to the lower
@@ -204,30 +179,3 @@ class BRkNNb(_ByConfidence):
         mean_size = mean_of_neighbors(neighbors, self._labelset_sizes, self.weights)[:, 0]
         size = np.ceil(mean_size - 0.5) if self.rounding == "half_down" else np.floor(mean_size + 0.5)
         return top_labels(self._confidence(neighbors), size)
-
-
-def mean_of_neighbors(neighbors: Neighbors, values: Matrix, weights: Weights) -> Matrix:
-    """Return the (weighted) mean over each query's neighbours of the rows of `values`, stored as `values` is.
-
-    With uniform weights the sum is a whole number and the quotient the float nearest to the true share, so a comparison
-    with one half is exact.
-    """
-    if isinstance(weights, str) and weights == "uniform":
-        return label_votes(neighbors.indices, values) / neighbors.indices.shape[1]
-    weighed = _vote_weights(neighbors.distances, weights)
-    total = weighed.sum(axis=1)
-    shares = np.divide(weighed, total[:, np.newaxis], out=np.zeros_like(weighed), where=total[:, np.newaxis] > 0)
-    return label_votes(neighbors.indices, values, shares)
-
-
-def _vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
-    if callable(weights):
-        weighed = np.asarray(weights(distances), dtype=np.float64)
-        if weighed.shape != distances.shape or not (weighed >= 0).all() or not np.isfinite(weighed).all():
-            raise ValueError(
-                f"weights must return finite numbers >= 0 of shape {distances.shape}, got shape {weighed.shape}."
-            )
-        return weighed
-    at_zero = distances == 0
-    inverse = np.divide(1.0, distances, out=np.zeros_like(distances), where=~at_zero)
-    return np.where(at_zero.any(axis=1, keepdims=True), at_zero, inverse)

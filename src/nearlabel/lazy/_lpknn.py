@@ -10,7 +10,7 @@ from nearlabel._typing import FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel._validation import as_dense, check_choice
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy._base import LazyClassifier, Neighbors
-from nearlabel.neighbors import label_votes
+from nearlabel.lazy._confidence import mean_of_neighbors
 
 
 class LPkNN(LazyClassifier):
@@ -79,29 +79,30 @@ class LPkNN(LazyClassifier):
 
     def _check_parameters(self) -> None:
         check_choice("ties", self.ties, {"nearest", "first", "frequent", "random"})
+        check_random_state(self.random_state)
 
     def _learn(self, labels: Matrix) -> None:
         self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
         self._labels = labels
 
     def _score(self, neighbors: Neighbors) -> FloatArray:
-        return np.asarray(as_dense(label_votes(neighbors.indices, self._labels)) / neighbors.indices.shape[1])
+        return as_dense(mean_of_neighbors(neighbors, self._labels))
 
     def _decide(self, neighbors: Neighbors) -> Matrix:
         labelset = self._labelset_of[neighbors.indices]
         votes = _votes_for_own(labelset)
         tied = votes == votes.max(axis=1, keepdims=True)
-        winner = np.where(tied, self._reluctance(labelset), np.inf).argmin(axis=1)
+        winner = np.where(tied, self._reluctance(labelset, neighbors.random), np.inf).argmin(axis=1)
         return self.labelsets_[labelset[np.arange(len(labelset)), winner]]
 
-    def _reluctance(self, labelset: IntArray) -> FloatArray:
+    def _reluctance(self, labelset: IntArray, random: RandomState) -> FloatArray:
         """Return (n_queries, n_neighbors): among tied neighbours the least, then the nearest, wins."""
         if self.ties == "first":
             return np.asarray(labelset, dtype=np.float64)
         if self.ties == "frequent":
             return np.asarray(-self._frequency[labelset], dtype=np.float64)
         if self.ties == "random":
-            return np.asarray(check_random_state(self.random_state).random_sample(labelset.shape))
+            return np.asarray(random.random_sample(labelset.shape))
         return np.zeros(labelset.shape)
 
 

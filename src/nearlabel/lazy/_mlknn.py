@@ -36,7 +36,8 @@ class MLkNN(LazyClassifier):
         s above; 1 is Laplace's.
     search : object with `fit` and `kneighbors`, default=None
         Finds the neighbours and is cloned in `fit`. None: `ExactNeighbors()`, raw Euclidean distance as in the paper.
-        Its `kneighbors` without rows must leave each training row out of its own list.
+        Its `kneighbors` without rows must leave each training row out of its own list. For a grid over
+        ``search__metric`` give an `ExactNeighbors()`.
 
     Attributes
     ----------
@@ -87,13 +88,14 @@ class MLkNN(LazyClassifier):
 
     def _learn(self, labels: Matrix) -> None:
         k, s, n = self.n_neighbors_, float(self.smoothing), labels.shape[0]
-        indices = self.search_.kneighbors(n_neighbors=k)[1]
+        _, indices = self._ask_search(None)
         counts = neighbor_counts(indices, labels)  # c' and c
         totals = counts.sum(axis=2, keepdims=True)
 
-        self.prior_ = (s + totals[1, :, 0]) / (2 * s + n)
+        priors = (s + totals[:, :, 0]) / (2 * s + n)  # P(H0) and P(H1)
+        self.prior_ = priors[1]
         self.likelihood_ = (s + counts) / (s * (k + 1) + totals)
-        self.posterior_ = _posterior(self.prior_, self.likelihood_)
+        self.posterior_ = _posterior(priors, self.likelihood_)
         _settle_halves(self.posterior_, counts, self.smoothing)
         self._labels = labels
 
@@ -118,7 +120,7 @@ def neighbor_counts(indices: IntArray, labels: Matrix) -> IntArray:
     n, n_labels = labels.shape
     n_bins = indices.shape[1] + 1
     everyone, carriers = np.zeros((2, n_labels * n_bins), dtype=np.int64)
-    for block in row_blocks(n, 64 * max(n_labels, n_bins)):
+    for block in row_blocks(n, 64 * n_bins * (1 + labels.nnz // n)):
         votes = label_votes(indices[block], labels)
         everyone += _histogram(votes, n_bins)
         carriers += _histogram(votes.multiply(labels[block]).tocsr(), n_bins)
@@ -133,11 +135,10 @@ def _histogram(votes: CSR, n_bins: int) -> IntArray:
     return np.bincount(votes.indices.astype(np.int64) * n_bins + votes.data, minlength=votes.shape[1] * n_bins)
 
 
-def _posterior(prior: FloatArray, likelihood: FloatArray) -> FloatArray:
+def _posterior(priors: FloatArray, likelihood: FloatArray) -> FloatArray:
     """P(H1 | j) = P(H1) P(j | H1) / (P(H1) P(j | H1) + P(H0) P(j | H0))."""
-    joint1 = prior[:, np.newaxis] * likelihood[1]
-    joint0 = (1 - prior[:, np.newaxis]) * likelihood[0]
-    return np.asarray(joint1 / (joint1 + joint0))
+    joint = priors[:, :, np.newaxis] * likelihood
+    return np.asarray(joint[1] / (joint[0] + joint[1]))
 
 
 def _settle_halves(posterior: FloatArray, counts: IntArray, smoothing: float) -> None:
@@ -146,7 +147,7 @@ def _settle_halves(posterior: FloatArray, counts: IntArray, smoothing: float) ->
     Compares (s + n1)(s + c)(s(k+1) + n0) with (s + n0)(s + c')(s(k+1) + n1) in whole numbers: n1 = Σc, n0 = Σc'.
     """
     label, j = np.nonzero(np.abs(posterior - 0.5) < 1e-9)
-    p, q = Fraction(smoothing).as_integer_ratio()
+    p, q = Fraction(float(smoothing)).as_integer_ratio()
     c0, c1 = (q * counts[h, label, j].astype(object) + p for h in (0, 1))
     n0, n1 = (q * counts[h].sum(axis=1)[label].astype(object) for h in (0, 1))
     spread = p * posterior.shape[1]

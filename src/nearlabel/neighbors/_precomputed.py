@@ -14,7 +14,7 @@ from nearlabel._typing import FloatArray, IntArray, MatrixLike, NeighborSearch
 from nearlabel._validation import check_integer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NeighborGraph:
     """Neighbours of some rows among the training rows, nearest first.
 
@@ -24,8 +24,8 @@ class NeighborGraph:
         Distances, ascending along each row.
     indices : ndarray of int of shape (n_rows, n_neighbors)
         Training row numbers.
-    rows : array-like or sparse container of shape (n_rows, n_features), default=None
-        Which rows these are the neighbours of; None: any set of n_rows rows is taken on trust.
+    digest : str, default=None
+        Which rows these are the neighbours of, as `digest_of` tells; None: any set of n_rows rows is taken on trust.
 
     Raises
     ------
@@ -35,24 +35,22 @@ class NeighborGraph:
 
     distances: FloatArray
     indices: IntArray
-    rows: MatrixLike | None = None
+    digest: str | None = None
 
     def __post_init__(self) -> None:
-        if (
-            self.distances.ndim != 2
-            or self.distances.shape != self.indices.shape
-            or self.indices.dtype.kind not in "iu"
-        ):
+        arrays = isinstance(self.distances, np.ndarray) and isinstance(self.indices, np.ndarray)
+        shapes = np.shape(self.distances), np.shape(self.indices)
+        if not arrays or shapes[0] != shapes[1] or len(shapes[0]) != 2 or self.indices.dtype.kind not in "iu":
             raise ValueError(
                 "distances and indices must be arrays of one shape (n_rows, n_neighbors), the indices whole numbers,"
-                f" got {self.distances.shape} and {self.indices.shape} of type {self.indices.dtype}."
+                f" got shapes {shapes[0]} and {shapes[1]}."
             )
 
     def is_of(self, X: MatrixLike) -> bool:
         """Tell whether these are the neighbours of the rows of X."""
-        if self.rows is None:
-            return len(self.indices) == _num_rows(X)
-        return X is self.rows or (_num_rows(X) == _num_rows(self.rows) and _digest(X) == _digest(self.rows))
+        if self.digest is None:
+            return len(self.indices) == (X.shape[0] if hasattr(X, "shape") else len(X))
+        return self.digest == digest_of(X)
 
     def nearest(self, n_neighbors: int | None) -> tuple[FloatArray, IntArray]:
         """Return distances and indices of the nearest `n_neighbors`; None: all that are known."""
@@ -63,7 +61,7 @@ class NeighborGraph:
         return self.distances[:, :k], self.indices[:, :k]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PrecomputedNeighbors:
     """Answer from neighbours found before; the answer for any smaller `n_neighbors` is a prefix.
 
@@ -91,7 +89,12 @@ class PrecomputedNeighbors:
 
     @classmethod
     def from_search(
-        cls, search: NeighborSearch, X: MatrixLike, *queries: MatrixLike, n_neighbors: int
+        cls,
+        search: NeighborSearch,
+        X: MatrixLike,
+        *queries: MatrixLike,
+        n_neighbors: int,
+        check_rows: bool = True,
     ) -> PrecomputedNeighbors:
         """Fit a search on X; ask it once for the training rows and once for each set of queries.
 
@@ -105,15 +108,19 @@ class PrecomputedNeighbors:
             Sets of queries.
         n_neighbors : int
             The largest number of neighbours that will be asked for, below n_samples.
+        check_rows : bool, default=True
+            Whether to refuse other rows than these later. False tells sets of rows apart by their number of rows alone,
+            which saves reading them each time: for those who pass the rows on themselves.
 
         Returns
         -------
         PrecomputedNeighbors
-            Knows the rows it was made for and refuses others.
+            The answers.
         """
+        digest = digest_of if check_rows else lambda rows: None
         search.fit(X)
-        training = NeighborGraph(*search.kneighbors(n_neighbors=n_neighbors), X)
-        return cls(training, tuple(NeighborGraph(*search.kneighbors(Q, n_neighbors), Q) for Q in queries))
+        training = NeighborGraph(*search.kneighbors(n_neighbors=n_neighbors), digest(X))
+        return cls(training, tuple(NeighborGraph(*search.kneighbors(Q, n_neighbors), digest(Q)) for Q in queries))
 
     def fit(self, X: MatrixLike, y: None = None) -> Self:
         """Check that X are the training rows these neighbours were found for.
@@ -170,15 +177,12 @@ class PrecomputedNeighbors:
         return self
 
 
-def _num_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _digest(X: MatrixLike) -> str:
+def digest_of(X: MatrixLike) -> str:
     """Return a hash of the rows of X, the same for every numeric type and memory layout."""
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C")
-    if sparse.issparse(rows):
-        rows = sparse.csr_array(rows, copy=True)
-        rows.sum_duplicates()
-        return str(joblib.hash([rows.shape, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data]))
-    return str(joblib.hash(np.ascontiguousarray(rows)))
+    if not sparse.issparse(rows):
+        return str(joblib.hash(np.ascontiguousarray(rows + 0.0)))  # -0.0 is 0.0
+    rows = sparse.csr_array(rows, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return str(joblib.hash([rows.shape, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data]))

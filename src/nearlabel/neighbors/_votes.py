@@ -25,6 +25,11 @@ def label_votes(indices: IntArray, Y: Matrix, weights: FloatArray | None = None)
     votes : ndarray or CSR array of shape (n_queries, n_labels)
         int64 counts, float64 with weights; stored as Y is. Weighted votes are added nearest first.
 
+    Raises
+    ------
+    ValueError
+        If indices is not (n_queries, n_neighbors), or names a row that Y does not have.
+
     Examples
     --------
     >>> import numpy as np
@@ -32,8 +37,21 @@ def label_votes(indices: IntArray, Y: Matrix, weights: FloatArray | None = None)
     array([[1, 1],
            [1, 2]])
     """
+    check_neighbor_indices(indices, Y.shape[0])
     n_queries, n_neighbors = indices.shape
     votes_of = np.ones(indices.size, dtype=np.int64) if weights is None else weights.ravel()
     row_ends = np.arange(0, indices.size + 1, n_neighbors)
     neighbor_graph = sparse.csr_array((votes_of, indices.ravel(), row_ends), shape=(n_queries, Y.shape[0]))
     return neighbor_graph @ Y
+
+
+def check_neighbor_indices(indices: IntArray, n_samples: int) -> None:
+    """Raise ValueError unless indices (n_queries, n_neighbors) name training rows only.
+
+    A search of another library may answer -1 for "none found"; a sparse product would read beside its arrays.
+    """
+    if getattr(indices, "ndim", 0) != 2 or indices.shape[1] == 0 or indices.dtype.kind not in "iu":
+        raise ValueError(f"indices must be whole numbers of shape (n_queries, n_neighbors), got {indices!r}.")
+    wrong = indices[(indices < 0) | (indices >= n_samples)]
+    if wrong.size:
+        raise ValueError(f"indices must name training rows 0 to {n_samples - 1}, got {wrong[0]}.")

@@ -1,0 +1,82 @@
+"""The confidence of a label: the share of the neighbours, or of their weight, that carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel._validation import as_dense, check_choice
+from nearlabel.lazy._base import LazyClassifier, Neighbors
+from nearlabel.neighbors import label_votes
+
+Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
+
+
+class ByConfidence(LazyClassifier):
+    """A method that decides on confidences."""
+
+    weights: Weights
+
+    def _check_parameters(self) -> None:
+        if not callable(self.weights):
+            check_choice("weights", self.weights, {"uniform", "distance"})
+
+    def _learn(self, labels: Matrix) -> None:
+        self._labels = labels
+
+    def _confidence(self, neighbors: Neighbors) -> Matrix:
+        """c_l = (1/k) Σ_j [l ∈ Y_j], or the weighted share; stored as Y is."""
+        return mean_of_neighbors(neighbors, self._labels, self.weights)
+
+    def _score(self, neighbors: Neighbors) -> FloatArray:
+        return as_dense(self._confidence(neighbors))
+
+
+def mean_of_neighbors(neighbors: Neighbors, values: Matrix, weights: Weights = "uniform") -> Matrix:
+    """Return the (weighted) mean over each query's neighbours of rows of whole numbers, stored as `values` is.
+
+    The sums are sums of whole numbers and the quotient is the float nearest to the true mean, so a comparison with one
+    half is exact: neighbours of equal weight vote as if unweighted.
+    """
+    if isinstance(weights, str) and weights == "uniform":
+        n_queries, k = neighbors.indices.shape
+        return _quotient(label_votes(neighbors.indices, values), np.full(n_queries, k))
+    weighed = _whole_weights(vote_weights(neighbors.distances, weights), max(1, int(values.max())))
+    return _quotient(label_votes(neighbors.indices, values, weighed), np.maximum(weighed.sum(axis=1), 1.0))
+
+
+def _quotient(votes: Matrix, totals: FloatArray | IntArray) -> Matrix:
+    """Divide each row by its total; scipy's own division of a sparse array multiplies by a rounded reciprocal."""
+    if not sparse.issparse(votes):
+        return votes / totals[:, np.newaxis]
+    quotients = votes.data / np.repeat(totals, np.diff(votes.indptr))
+    return sparse.csr_array((quotients, votes.indices, votes.indptr), shape=votes.shape)
+
+
+def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
+    """Return what each neighbour's vote weighs, of shape (n_queries, n_neighbors).
+
+    "distance" weighs by the inverse distance, as a share of the nearest one's, which cannot overflow.
+    """
+    if callable(weights):
+        weighed = np.asarray(weights(distances), dtype=np.float64)
+        if weighed.shape != distances.shape or not (weighed >= 0).all() or not np.isfinite(weighed).all():
+            raise ValueError(
+                f"weights must return finite numbers >= 0 of shape {distances.shape}, got shape {weighed.shape}."
+            )
+        return weighed
+    at_zero = distances == 0
+    nearest = distances.min(axis=1, keepdims=True)
+    inverse: FloatArray = np.divide(nearest, distances, out=np.zeros_like(distances), where=~at_zero)
+    return np.where(at_zero.any(axis=1, keepdims=True), at_zero.astype(np.float64), inverse)
+
+
+def _whole_weights(weighed: FloatArray, largest_value: int) -> FloatArray:
+    """Scale and round weights to whole numbers so large that sums of them times values just stay exact in float64."""
+    grid = 2.0 ** np.floor(52 - np.log2(weighed.shape[1] * largest_value))
+    heaviest = weighed.max(axis=1, keepdims=True)
+    return np.asarray(np.rint(weighed / np.where(heaviest > 0, heaviest, 1.0) * grid))
