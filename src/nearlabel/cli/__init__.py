@@ -1,14 +1,18 @@
 """The command line: thin commands over the library, one file each.
 
-Exit codes: 0 done; 2 bad arguments, data or options (one line on standard error says which); 130 interrupted.
+Exit codes: 0 done; 1 the reader of the output went away; 2 bad arguments, data or options (one line on standard error
+says which); 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import logging
+import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from nearlabel import __version__
 from nearlabel.cli import _demo, _describe, _evaluate, _reproduce
@@ -29,9 +33,16 @@ _COMMANDS = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line, as every other error, what is wrong with the arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"nearlabel: {message}. Hint: {self.prog} --help.\n")
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="nearlabel",
         description="Multi-label classification by nearest neighbours.",
         epilog=__doc__.split("\n\n")[1],
@@ -40,7 +51,11 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (module, summary, example) in _COMMANDS.items():
         command = commands.add_parser(
-            name, help=summary, description=f"{summary.capitalize()}.", epilog=f"Example: {example}"
+            name,
+            help=summary,
+            description=f"{summary.capitalize()}.",
+            epilog=f"example:\n  {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,  # an example stays on one line, to be copied
         )
         module.add_arguments(command)
         command.set_defaults(main=module.main)
@@ -51,8 +66,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = build_parser().parse_args(argv)
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a sign that the terminal lacks must not cost the result
     try:
         arguments.main(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
+        return 1
     except KeyboardInterrupt:
         resumes = getattr(arguments, "out", None) is not None
         return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
@@ -62,5 +83,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    sys.stderr.write(f"nearlabel: {message}\n")
+    sys.stderr.write(f"nearlabel: {' '.join(message.splitlines())}\n")
     return code

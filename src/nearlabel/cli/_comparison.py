@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -40,11 +41,10 @@ def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
     for metric in dict.fromkeys(cell.metric for cell in cells):
         of_metric = [cell for cell in cells if cell.metric == metric]
         rows += _rows(metric, methods, of_metric, single=len(numbers) == 1)
-    over = (
-        f"k = {numbers[0]}, mean ± deviation over folds"
-        if len(numbers) == 1
-        else (f"k = {numbers[0]}..{numbers[-1]}: mean over k, and the best k of each method")
-    )
+    if len(numbers) > 1:
+        over = f"k = {numbers[0]}..{numbers[-1]}: mean over k, and the best k of each method"
+    else:
+        over = f"k = {numbers[0]}" + (", mean ± deviation over folds" if _deviation(cells[0]) else "")
     _console.print_table(f"{dataset}: {over}", ("measure", "", *methods), rows, left=2)
 
 
@@ -54,12 +54,16 @@ def _rows(metric: str, methods: Sequence[str], cells: Sequence[Cell], *, single:
     marked = {method: "*" if mean[method].mean == best_method.mean else " " for method in mean}
     name = f"{_title(metric)} {'↑' if _higher(metric) else '↓'}"
     if single:
-        return [(name, "", *(f"{mean[m].mean:.4f} ± {mean[m].std:.4f}{marked[m]}" for m in methods))]
+        return [(name, "", *(f"{mean[m].mean:.4f}{_deviation(mean[m])}{marked[m]}" for m in methods))]
     best = {m: _best([c for c in cells if c.method == m and c.n_neighbors != "mean"], metric) for m in methods}
     return [
         (name, "mean", *(f"{mean[m].mean:.4f}{marked[m]}" for m in methods)),
         ("", "best", *(f"{best[m].mean:.4f} (k={best[m].n_neighbors}) " for m in methods)),
     ]
+
+
+def _deviation(cell: Cell) -> str:
+    return "" if math.isnan(cell.std) else f" ± {cell.std:.4f}"
 
 
 def _best(cells: list[Cell], metric: str) -> Cell:

@@ -25,13 +25,13 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     for row in rows:
         table.add_row(*row)
     console = _console()
-    console.print(title, style="bold", highlight=False, markup=False)
+    console.print(title, style="bold", highlight=False)
     console.print(table)
 
 
 def print_text(text: str) -> None:
     """Print a line of prose, wrapped to the width of the terminal."""
-    _console().print(text, highlight=False, markup=False)
+    _console().print(text, highlight=False)
 
 
 def print_json(value: Any) -> None:
@@ -59,8 +59,8 @@ def progress_bar(what: str) -> Iterator[Progress]:
 
 def _console() -> Any:
     console = import_optional("rich.console", extra="cli", purpose="The command line").Console
-    # A file or a pipe has no width: there, let no line be folded.
-    return console() if sys.stdout.isatty() else console(width=10_000)
+    # A file or a pipe has no width: there, let no line be folded. Names are shown as they are: "[b]" is no markup.
+    return console(width=None if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
 
 
 def _finite(value: Any) -> Any:

@@ -12,6 +12,8 @@ HELP = f"a name of the catalogue, {EMBEDDED!r} (embedded), or a path to an ARFF 
 
 def open_data(data: str, *, subset: str = "all") -> Dataset:
     """Return the data set that an argument names; a file has no subset but "all"."""
+    if data not in catalogue() and Path(data).is_dir():
+        raise ValueError(f"{data} must be a file or a name of the catalogue, got a folder.")
     if data == EMBEDDED and subset == "all":
         return load_multidigits()
     if _is_path(data) and subset == "all":

@@ -16,7 +16,14 @@ _DRAWN = ("hamming_loss", "subset_accuracy", "micro_f1", "average_precision")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--out", type=Path, default=Path("nearlabel-demo"), help="folder; default: nearlabel-demo")
+    parser.add_argument(
+        "--out",
+        dest="folder",
+        metavar="OUT",
+        type=Path,
+        default=Path("nearlabel-demo"),
+        help="folder for the figure; default: nearlabel-demo",
+    )
     parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
 
 
@@ -29,7 +36,7 @@ def main(arguments: argparse.Namespace) -> None:
     _comparison.show(cells, arguments.format)
     figure = draw_panels(
         _comparison.panels(cells, _DRAWN),
-        arguments.out / "multidigits.png",
+        arguments.folder / "multidigits.png",
         title="Five lazy methods on multidigits, ten-fold cross-validation",
     )
     if arguments.format == "table":

@@ -48,7 +48,10 @@ def main(arguments: argparse.Namespace) -> None:
     name, problem = _problem(arguments.data, given=arguments.cv == "given")
     with _console.progress_bar(f"folds of {name}") as progress:
         records = run(plan, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress)
-    _comparison.show(summarise(records), arguments.format)
+    cells = summarise(records)
+    if not cells:
+        raise ValueError(f"metrics must be defined on some fold of {name}, got none of {', '.join(plan.metrics)}.")
+    _comparison.show(cells, arguments.format)
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -57,11 +60,12 @@ def numbers(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         low, dash, high = part.partition("-")
         try:
-            chosen += range(int(low), int(high if dash else low) + 1)
+            numbers_of_part = range(int(low), int(high if dash else low) + 1)
         except ValueError:
             raise argparse.ArgumentTypeError(f"must be like 10, 1-30 or 5,10,20, got {text!r}") from None
-    if not chosen or min(chosen) < 1:
-        raise argparse.ArgumentTypeError(f"must name numbers of at least 1, low to high, got {text!r}")
+        if not numbers_of_part or numbers_of_part[0] < 1:
+            raise argparse.ArgumentTypeError(f"must name numbers of at least 1, low to high, got {text!r}")
+        chosen += numbers_of_part
     return tuple(dict.fromkeys(chosen))
 
 

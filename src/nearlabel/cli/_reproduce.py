@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from nearlabel.cli import _console
@@ -28,6 +29,8 @@ def main(arguments: argparse.Namespace) -> None:
     """Reproduce the tables and figures asked for, or all of them."""
     with _console.progress_bar("folds") as progress:
         paper = Paper(arguments.paper, out=arguments.out, n_workers=arguments.jobs, progress=progress)
+        _check_known("table", arguments.table, paper.tables)
+        _check_known("figure", arguments.figure, paper.figures)
         everything = not arguments.table and not arguments.figure
         tables = [paper.reproduce_table(n) for n in (paper.tables if everything else arguments.table)]
         figures = [paper.reproduce_figure(n) for n in (paper.figures if everything else arguments.figure)]
@@ -44,17 +47,28 @@ def main(arguments: argparse.Namespace) -> None:
         _draw(figure, arguments.out or Path(), tell=arguments.format == "table")
 
 
+def _check_known(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse an unknown table or figure before any other is run."""
+    for number in asked:
+        if number not in known:
+            raise ValueError(f"{kind} must be one of {', '.join(known) or 'none'}, got {number}.")
+
+
 def _print_csv(tables: Sequence[Reproduction], figures: Sequence[Curve]) -> None:
-    rows = [{"table": table.table} | asdict(cell) for table in tables for cell in table.cells]
+    """Print one row a figure of a table or point of a curve; a point has nothing printed beside."""
+    columns = ("table", "figure", *(field.name for field in fields(PrintedCell)))
+    rows = [
+        {"table": table.table} | asdict(cell) | {"beside": json.dumps(cell.beside)}
+        for table in tables
+        for cell in table.cells
+    ]
     points = [
-        {"figure": f.figure, "dataset": dataset, "n_neighbors": k, "value": value}
-        for f in figures
-        for dataset, line in f.series.items()
+        {"figure": curve.figure, "dataset": dataset, "n_neighbors": k, "ours": value}
+        for curve in figures
+        for dataset, line in curve.series.items()
         for k, value in line.items()
     ]
-    for block in (rows, points):
-        if block:
-            _console.print_csv(block)
+    _console.print_csv([dict.fromkeys(columns) | row for row in (*rows, *points)])
 
 
 def _print_table(table: Reproduction) -> None:

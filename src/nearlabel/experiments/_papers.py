@@ -15,7 +15,6 @@ import numpy as np
 from nearlabel._validation import check_choice
 from nearlabel.datasets import Dataset, fetch_dataset
 from nearlabel.experiments._plan import Plan, Problem
-from nearlabel.experiments._records import Record
 from nearlabel.experiments._run import Progress, run
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.labels import describe
@@ -167,7 +166,7 @@ class Paper:
         self._out = None if out is None else Path(out)
         self._n_workers = n_workers
         self._progress = progress
-        self._records: dict[str, list[Record]] = {}
+        self._cells: dict[str, list[Cell]] = {}
 
     @property
     def name(self) -> str:
@@ -210,7 +209,7 @@ class Paper:
         check_choice("figure", number, self.figures)
         facts = self._facts["figures"][number]
         series: dict[str, dict[int, float]] = {}
-        for cell in summarise(self._run(facts["experiment"])):
+        for cell in self._run(facts["experiment"]):
             if (cell.method, cell.metric) == (facts["method"], facts["metric"]) and cell.n_neighbors != "mean":
                 series.setdefault(cell.dataset, {})[int(cell.n_neighbors)] = cell.mean
         return Curve(self.name, number, facts["title"], tuple(facts.get("notes", ())), series)
@@ -224,12 +223,12 @@ class Paper:
         ]
 
     def _results(self, facts: Mapping[str, Any]) -> list[PrintedCell]:
-        cells = summarise(self._run(facts["experiment"]))
+        cells = self._run(facts["experiment"])
         found = {(c.dataset, c.method, c.n_neighbors, c.metric): c for c in cells + _averages(cells)}
         return [_beside_printed(row, found, facts) for row in facts["printed"]]
 
-    def _run(self, experiment: str) -> list[Record]:
-        if experiment not in self._records:
+    def _run(self, experiment: str) -> list[Cell]:
+        if experiment not in self._cells:
             facts = dict(self._facts["experiments"][experiment])
             problems: dict[str, Problem] = {name: self._load(name) for name in facts.pop("datasets", ())}
             for name in facts.pop("given_split", ()):
@@ -237,8 +236,9 @@ class Paper:
             settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()}
             plan = Plan(**settings)
             out = None if self._out is None else self._out / f"{self.name}-{experiment}"
-            self._records[experiment] = run(plan, problems, out=out, n_workers=self._n_workers, progress=self._progress)
-        return self._records[experiment]
+            records = run(plan, problems, out=out, n_workers=self._n_workers, progress=self._progress)
+            self._cells[experiment] = summarise(records)
+        return self._cells[experiment]
 
 
 def _beside_printed(

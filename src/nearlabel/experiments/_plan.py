@@ -99,12 +99,11 @@ class Plan:
         n = problem.Y.shape[0]
         if self.cv > n:
             raise ValueError(f"cv must be at most the {n} rows of {name}, got {self.cv}.")
+        rows = np.zeros(n)
         return [
             Fold(name, seed, number, problem.X, problem.Y, training, test)
             for seed in self.seeds
-            for number, (training, test) in enumerate(
-                KFold(self.cv, shuffle=True, random_state=seed).split(np.zeros(n))
-            )
+            for number, (training, test) in enumerate(KFold(self.cv, shuffle=True, random_state=seed).split(rows))
         ]
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:

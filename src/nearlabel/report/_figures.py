@@ -37,8 +37,12 @@ def draw_panels(panels: Mapping[str, Series], file: str | os.PathLike[str], *, t
     ------
     ImportError
         If matplotlib is not installed.
+    ValueError
+        If there is no panel, or matplotlib cannot write a file of this ending.
     """
     matplotlib = import_optional("matplotlib.figure", extra="plot", purpose="Drawing")
+    if not panels:
+        raise ValueError("panels must hold at least one, got none.")
     n_columns = min(2, len(panels))
     n_rows = -(-len(panels) // n_columns)
     figure = matplotlib.Figure(figsize=(5.2 * n_columns, 3.4 * n_rows + 0.6), layout="constrained")
@@ -51,9 +55,18 @@ def draw_panels(panels: Mapping[str, Series], file: str | os.PathLike[str], *, t
     lines, names = axes[0].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside lower center", ncols=min(5, len(names)), frameon=False, fontsize=9)
     figure.suptitle(title, fontsize=11)
-    target = Path(file)
+    return _write(figure, Path(file))
+
+
+def _write(figure: Any, target: Path) -> Path:
+    ending, known = target.suffix.removeprefix(".").lower(), figure.canvas.get_supported_filetypes()
+    if ending not in known:
+        raise ValueError(f"file must end in one of {', '.join(sorted(known))}, got {str(target)!r}.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(target, dpi=150)
+    # The same series give the same file: no date in it, and its identifiers are drawn from a fixed seed.
+    date = {"svg": "Date", "pdf": "CreationDate"}.get(ending)
+    with import_optional("matplotlib", extra="plot", purpose="Drawing").rc_context({"svg.hashsalt": "nearlabel"}):
+        figure.savefig(target, dpi=150, metadata={date: None} if date else None)
     return target
 
 

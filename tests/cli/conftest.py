@@ -1,0 +1,83 @@
+"""Run the command line in this process; small files of one data set in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from nearlabel import cli
+
+LABELS = ("[red] apple", "[/b] pear", ":lemon:")
+
+
+class Answer(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def nearlabel(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """Run a command line and return its exit code, standard output and standard error."""
+
+    def _run(*arguments: object) -> Answer:
+        try:
+            code = cli.main([str(argument) for argument in arguments])
+        except SystemExit as stop:  # argparse: --help, --version, bad arguments
+            code = stop.code
+        return Answer(code, *capsys.readouterr())
+
+    return _run
+
+
+@pytest.fixture
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    """Thirty rows of 3 features and 3 labels; some rows have none."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-2, 3, (30, 3)) / 2
+    return X, (X + rng.normal(size=(30, 3)) > [0, 0.5, 1]).astype(int)
+
+
+def arff(relation: str, X: np.ndarray, Y: np.ndarray) -> str:
+    """The rows as ARFF, labels last."""
+    attributes = [f"@attribute x{j} numeric" for j in range(3)]
+    attributes += [f"@attribute '{label}' {{0,1}}" for label in LABELS]
+    cells = [",".join(map(str, [*x, *y])) for x, y in zip(X.tolist(), Y.tolist(), strict=True)]
+    return "\n".join([f"@relation {relation}", *attributes, "@data", *cells]) + "\n"
+
+
+@pytest.fixture
+def meka(tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]) -> Path:
+    """A file in MEKA's dialect."""
+    file = tmp_path / "fruit.arff"
+    file.write_text(arff("'fruit: -C -3'", *rows))
+    return file
+
+
+@pytest.fixture
+def mulan(tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]) -> Path:
+    """A file in Mulan's dialect with its XML beside."""
+    (tmp_path / "mulan").mkdir()
+    file = tmp_path / "mulan" / "fruit.arff"
+    file.write_text(arff("fruit", *rows))
+    labels = "".join(f'<label name="{label}"></label>' for label in LABELS)
+    file.with_suffix(".xml").write_text(f'<labels xmlns="http://mulan.sourceforge.net/labels">{labels}</labels>')
+    return file
+
+
+@pytest.fixture
+def svmlight(tmp_path: Path, rows: tuple[np.ndarray, np.ndarray]) -> Path:
+    """A file in multi-label svmlight."""
+    lines = [
+        ",".join(map(str, np.flatnonzero(y))) + "".join(f" {j}:{value}" for j, value in enumerate(x))
+        for x, y in zip(*rows, strict=True)
+    ]
+    file = tmp_path / "fruit.svm"
+    file.write_text("\n".join(lines) + "\n")
+    return file

@@ -1,0 +1,46 @@
+import json
+import sys
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from nearlabel.cli import _demo
+from nearlabel.datasets import load_multidigits
+from nearlabel.experiments import METHODS, Plan
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    """The demo of fewer rows and folds."""
+    digits = load_multidigits()
+    monkeypatch.setattr(_demo, "load_multidigits", lambda: replace(digits, X=digits.X[:80], Y=digits.Y[:80]))
+    monkeypatch.setattr(_demo, "Plan", partial(Plan, cv=2))
+
+
+def test_table_and_figure(nearlabel, tmp_path):
+    """The five methods in a table, and a figure in the folder asked for, which is named."""
+    answer = nearlabel("demo", "--out", tmp_path / "new" / "folder")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("multidigits: k = 1..30")
+    assert answer.out.splitlines()[2].split() == ["measure", *METHODS]
+    figure = tmp_path / "new" / "folder" / "multidigits.png"
+    assert answer.out.endswith(f"Figure: {figure}\n")
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_is_all_that_is_printed(nearlabel, tmp_path, monkeypatch):
+    """With --format json standard output is JSON from end to end; the figure lies in the usual place."""
+    monkeypatch.chdir(tmp_path)
+    answer = nearlabel("demo", "--format", "json")
+    assert {cell["method"] for cell in json.loads(answer.out)} == set(METHODS)
+    assert (tmp_path / "nearlabel-demo" / "multidigits.png").is_file()
+
+
+def test_without_matplotlib(nearlabel, tmp_path, monkeypatch):
+    """The table is printed all the same; the error names the extra that draws."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    answer = nearlabel("demo", "--out", tmp_path)
+    assert answer.code == 2
+    assert answer.out.startswith("multidigits: k = 1..30")
+    assert answer.err == "nearlabel: Drawing needs matplotlib: pip install 'nearlabel[plot]'.\n"

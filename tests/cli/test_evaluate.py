@@ -1,0 +1,261 @@
+import csv
+import io
+import json
+import math
+
+import pytest
+
+from nearlabel.cli._evaluate import numbers
+from nearlabel.experiments import METHODS
+from nearlabel.metrics import CATALOGUE
+
+QUICK = ("--k", "3", "--cv", "3", "--methods", "brknn,mlknn", "--metrics", "hamming_loss,one_error")
+
+
+def values(answer):
+    """The cells of a JSON answer without the name of the data set."""
+    assert (answer.code, answer.err) == (0, "")
+    return [{k: v for k, v in cell.items() if k != "dataset"} for cell in json.loads(answer.out)]
+
+
+def test_json(nearlabel, meka):
+    """A cell for each method, number of neighbours and measure, then the means over the numbers; no NaN."""
+    answer = nearlabel("evaluate", meka, *QUICK, "--k", "1,3", "--format", "json")
+    cells = json.loads(answer.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert {(c["method"], c["n_neighbors"], c["metric"]) for c in cells} == {
+        (method, k, metric)
+        for method in ("brknn", "mlknn")
+        for k in (1, 3, "mean")
+        for metric in ("hamming_loss", "one_error")
+    }
+    assert {c["dataset"] for c in cells} == {"fruit"}
+    assert {c["spread"] for c in cells} == {None}
+    assert all(0 < c["mean"] < 1 and c["std"] >= 0 for c in cells)
+
+
+def test_csv_agrees_with_json(nearlabel, meka):
+    """One header, one row a cell, the same numbers to the last digit."""
+    answer = nearlabel("evaluate", meka, *QUICK, "--format", "csv")
+    table = list(csv.DictReader(io.StringIO(answer.out)))
+    cells = json.loads(nearlabel("evaluate", meka, *QUICK, "--format", "json").out)
+    assert [(r["method"], r["metric"], float(r["mean"]), float(r["std"])) for r in table] == [
+        (c["method"], c["metric"], c["mean"], c["std"]) for c in cells
+    ]
+    assert math.isnan(float(table[0]["spread"]))
+
+
+def test_table(nearlabel, meka):
+    """A row a measure with its direction, a column a method, mean and deviation, a star at the best."""
+    answer = nearlabel("evaluate", meka, *QUICK)
+    cells = {
+        (c["method"], c["metric"]): c for c in json.loads(nearlabel("evaluate", meka, *QUICK, "--format", "json").out)
+    }
+    title, *lines = [line.lstrip() for line in answer.out.splitlines() if line.strip()]
+    assert title == "fruit: k = 3, mean ± deviation over folds"
+    assert lines[0].split() == ["measure", "brknn", "mlknn"]
+    assert lines[2].startswith("Hamming loss ↓")
+    assert lines[3].startswith("one-error ↓")
+    for line, metric in ((lines[2], "hamming_loss"), (lines[3], "one_error")):
+        best = min(cells[method, metric]["mean"] for method in ("brknn", "mlknn"))
+        for method in ("brknn", "mlknn"):
+            cell = cells[method, metric]
+            star = "*" if cell["mean"] == best else " "
+            assert f"{cell['mean']:.4f} ± {cell['std']:.4f}{star}" in line
+
+
+def test_table_over_k(nearlabel, meka):
+    """Over several k: the mean over them, and each method's best with its k."""
+    out = nearlabel("evaluate", meka, *QUICK, "--k", "1-4").out
+    cells = json.loads(nearlabel("evaluate", meka, *QUICK, "--k", "1-4", "--format", "json").out)
+    of_mlknn = [c for c in cells if (c["method"], c["metric"]) == ("mlknn", "hamming_loss")]
+    best = min((c for c in of_mlknn if c["n_neighbors"] != "mean"), key=lambda c: c["mean"])
+    mean = next(c for c in of_mlknn if c["n_neighbors"] == "mean")
+    assert out.startswith("fruit: k = 1..4: mean over k, and the best k of each method\n")
+    assert f"{mean['mean']:.4f}" in out
+    assert f"{best['mean']:.4f} (k={best['n_neighbors']})" in out
+
+
+def test_formats_of_files_agree(nearlabel, meka, mulan, svmlight):
+    """The same rows as MEKA's, Mulan's and svmlight files, dense and sparse, give the same figures."""
+    options = ("--k", "1-5", "--cv", "4", "--scale", "minmax", "--format", "json")
+    answers = [values(nearlabel("evaluate", file, *options)) for file in (meka, mulan, svmlight)]
+    assert answers[0] == answers[1]
+    assert [list(c.values())[:3] for c in answers[0]] == [list(c.values())[:3] for c in answers[2]]
+    for dense, stored in zip(answers[0], answers[2], strict=True):
+        assert dense["mean"] == pytest.approx(stored["mean"], abs=1e-12)
+
+
+def test_defaults(nearlabel, meka):
+    """All methods and measures, k = 10, ten folds."""
+    cells = values(nearlabel("evaluate", meka, "--format", "json"))
+    assert {c["method"] for c in cells} == set(METHODS)
+    assert {c["n_neighbors"] for c in cells} == {10, "mean"}
+    assert {c["metric"] for c in cells} == {*CATALOGUE, "empty_predictions"}
+
+
+def test_relative_path(nearlabel, meka, monkeypatch):
+    """A file is found from the folder the user is in."""
+    monkeypatch.chdir(meka.parent)
+    assert values(nearlabel("evaluate", "fruit.arff", *QUICK, "--format", "json"))
+
+
+def test_blanks_in_lists(nearlabel, meka):
+    """Blanks around the names and numbers of a list do no harm."""
+    spaced = ("--k", " 1 - 2, 4", "--methods", "brknn, mlknn ,", "--metrics", " hamming_loss , one_error")
+    plain = ("--k", "1-2,4", "--methods", "brknn,mlknn", "--metrics", "hamming_loss,one_error")
+    answers = [nearlabel("evaluate", meka, "--cv", "3", *o, "--format", "json") for o in (spaced, plain)]
+    assert values(answers[0]) == values(answers[1])
+
+
+def test_workers_change_nothing(nearlabel, meka):
+    """Two processes print what one prints."""
+    one, two = (nearlabel("evaluate", meka, *QUICK, "--jobs", jobs, "--format", "json") for jobs in (1, 2))
+    assert values(one) == values(two)
+
+
+def test_seed_and_scale_matter(nearlabel, meka):
+    """Another shuffle and another scale give other figures."""
+    options = [(), ("--seed", "1"), ("--scale", "standard")]
+    answers = [nearlabel("evaluate", meka, *QUICK, *o, "--format", "json").out for o in options]
+    assert len(set(answers)) == 3
+
+
+def test_folder_of_records(nearlabel, meka, tmp_path):
+    """The folder holds plan and records; the same command reads them and prints the same."""
+    command = ("evaluate", meka, *QUICK, "--out", tmp_path / "out")
+    first = nearlabel(*command)
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["plan.json", "records.jsonl"]
+    assert nearlabel(*command) == first == nearlabel("evaluate", meka, *QUICK)
+
+
+def test_given_split(nearlabel, data_folder):
+    """A data set of the catalogue is run on its own parts: one fold, no deviation."""
+    answer = nearlabel("evaluate", "emotions", *QUICK, "--cv", "given")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("emotions: k = 3\n")
+    assert "±" not in answer.out
+    assert "nan" not in answer.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--k", "x"), "argument --k: must be like 10, 1-30 or 5,10,20, got 'x'"),
+        (("--k", ""), "argument --k: must be like 10, 1-30 or 5,10,20, got ''"),
+        (("--k", "5-"), "argument --k: must be like 10, 1-30 or 5,10,20, got '5-'"),
+        (("--k", "-5"), "argument --k: must be like 10, 1-30 or 5,10,20, got '-5'"),
+        (("--k", "2.5"), "argument --k: must be like 10, 1-30 or 5,10,20, got '2.5'"),
+        (("--k", "0"), "argument --k: must name numbers of at least 1, low to high, got '0'"),
+        (("--k", "30-1"), "argument --k: must name numbers of at least 1, low to high, got '30-1'"),
+        (("--k", "1,30-20"), "argument --k: must name numbers of at least 1, low to high, got '1,30-20'"),
+        (("--k", "20"), "n_neighbors must be smaller than the 20 training rows of a fold of fruit, got 20."),
+        (("--cv", "ten"), "--cv must be a number of folds or 'given', got 'ten'."),
+        (("--cv", "-3"), "--cv must be a number of folds or 'given', got '-3'."),
+        (("--cv", "1"), "cv must be at least 2, got 1."),
+        (("--cv", "31"), "cv must be at most the 30 rows of fruit, got 31."),
+        (("--cv", "given"), "must be a name of the catalogue to have a given split. Hint: --cv 10."),
+        (("--methods", "knn"), "method must be one of ['brknn', 'brknn-a', 'brknn-b', 'lpknn', 'mlknn'], got 'knn'."),
+        (("--methods", "MLkNN"), "got 'MLkNN'. Did you mean 'mlknn'?"),
+        (("--methods", "mlknn,mlknn"), "methods must name at least one, each once, got ('mlknn', 'mlknn')."),
+        (("--methods", ","), "methods must name at least one, each once, got ()."),
+        (("--methods", "mlknn:smoothing=-1"), "smoothing must be a finite number above 0, got -1."),
+        (("--metrics", "f1"), "name must be a metric of the catalogue, got 'f1'."),
+        (("--metrics", "one_error,one_error"), "metrics must name at least one, each once"),
+        (("--seed", "-1"), "seeds must be at least 0, got -1."),
+        (("--jobs", "0"), "n_workers must be a number of processes, or negative to leave some cores free, got 0."),
+        (("--scale", "log"), "argument --scale: invalid choice: 'log'"),
+    ],
+)
+def test_bad_options(nearlabel, meka, options, message):
+    """One line says what is wrong; nothing is printed as a result."""
+    answer = nearlabel("evaluate", meka, *QUICK, *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("nearlabel: ")
+    assert message in answer.err
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("yeats", "got 'yeats'. Did you mean yeast?"),
+        ("none.arff", "No such file or directory: 'none.arff'"),
+        ("folder", "folder must be a file or a name of the catalogue, got a folder."),
+        ("./folder", "./folder must be a file or a name of the catalogue, got a folder."),
+        ("table.csv", "table.csv must end in one of .arff, .libsvm, .svm, .svmlight, .txt"),
+        ("torn.arff", "torn.arff, line 5: a row must have 2 cells, got 1."),
+        ("torn.arff.gz", "torn.arff.gz must be a whole compressed file, got one that is truncated or damaged"),
+        ("nothing.arff", "nothing.arff must hold at least one row behind @data, got none."),
+        ("unlabelled.arff", "unlabelled.arff must say which attributes are labels"),
+        ("unlabelled.svm", "unlabelled.svm must hold at least one label, got none."),
+        ("gap.arff", "X of gap must be finite, got 1 missing or infinite values. Hint: impute them first."),
+        ("unknown.arff", "Y of unknown must hold 0 and 1 only, got NaN"),
+    ],
+)
+def test_bad_data(nearlabel, tmp_path, monkeypatch, name, message):
+    """One line says what is wrong with the data set, with file and line where there is one; no folder is made."""
+    monkeypatch.chdir(tmp_path)
+    attributes = "@attribute y {0,1}\n@attribute x real\n@data\n"
+    files = {
+        "table.csv": "1,2\n",
+        "torn.arff": f"@relation 't: -C 1'\n{attributes}1",
+        "nothing.arff": f"@relation 'n: -C 1'\n{attributes}",
+        "unlabelled.arff": f"@relation u\n{attributes}1,2\n",
+        "unlabelled.svm": " 0:1\n 0:2\n",
+        "gap.arff": f"@relation 'g: -C 1'\n{attributes}" + "1,2\n0,3\n" * 8 + "1,?\n",
+        "unknown.arff": f"@relation 'u: -C 1'\n{attributes}" + "1,2\n0,3\n" * 8 + "?,2\n",
+    }
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    (tmp_path / "torn.arff.gz").write_bytes(b"\x1f\x8b\x08\x00\x00")
+    (tmp_path / "folder").mkdir()
+    answer = nearlabel("evaluate", name, *QUICK, "--out", "out")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("nearlabel: ")
+    assert message in answer.err
+    assert answer.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_folder_of_another_plan(nearlabel, meka, tmp_path):
+    """Records of other options are not overwritten; the difference is named."""
+    nearlabel("evaluate", meka, *QUICK, "--out", tmp_path / "out")
+    before = (tmp_path / "out" / "records.jsonl").read_bytes()
+    answer = nearlabel("evaluate", meka, *QUICK, "--seed", "1", "--out", tmp_path / "out")
+    assert (answer.code, answer.out) == (2, "")
+    assert "must hold records of the same plan, got seeds=[1] (there: [0]). Hint: choose another folder." in answer.err
+    assert (tmp_path / "out" / "records.jsonl").read_bytes() == before
+
+
+def test_out_is_a_file(nearlabel, meka):
+    """A folder cannot be made where a file is."""
+    answer = nearlabel("evaluate", meka, *QUICK, "--out", meka)
+    assert (answer.code, answer.out) == (2, "")
+    assert f"File exists: '{meka}'" in answer.err
+
+
+@pytest.mark.parametrize("format_", ["table", "json", "csv"])
+def test_no_measure_is_defined(nearlabel, tmp_path, format_):
+    """Where every row has all labels no ranking can be wrong: that is said, not an empty table printed."""
+    file = tmp_path / "all.svm"
+    file.write_text("".join(f"0,1 0:{i}\n" for i in range(12)))
+    answer = nearlabel("evaluate", file, "--k", "3", "--cv", "3", "--metrics", "one_error", "--format", format_)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "nearlabel: metrics must be defined on some fold of all, got none of one_error.\n"
+
+
+def test_an_undefined_measure_is_left_out(nearlabel, tmp_path):
+    """Beside measures that are defined it has no cell."""
+    file = tmp_path / "all.svm"
+    file.write_text("".join(f"0,1 0:{i}\n" for i in range(12)))
+    cells = values(nearlabel("evaluate", file, *QUICK, "--format", "json"))
+    assert {c["metric"] for c in cells} == {"hamming_loss"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("10", (10,)), ("2-4", (2, 3, 4)), ("5,10,20", (5, 10, 20)), ("1,3-4,3", (1, 3, 4)), ("7-7", (7,))],
+)
+def test_numbers(text, expected):
+    """Single numbers and ranges, each number once, in the order given."""
+    assert numbers(text) == expected

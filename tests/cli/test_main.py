@@ -1,0 +1,163 @@
+import argparse
+import io
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from nearlabel import __version__, cli
+from nearlabel.cli import _COMMANDS, _data, _demo, build_parser
+
+COMMANDS = list(_COMMANDS)
+
+
+def fresh_python(*arguments):
+    """Run a new interpreter on our sources."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False)
+
+
+def test_module_runs():
+    """``python -m nearlabel`` is the command."""
+    done = fresh_python("-m", "nearlabel", "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"nearlabel {__version__}\n", "")
+
+
+def test_importing_needs_no_extra():
+    """The commands can be imported, and their help read, without any optional library."""
+    code = "import sys; sys.modules |= dict.fromkeys(['rich', 'matplotlib', 'pooch', 'pandas']); import nearlabel.cli"
+    done = fresh_python("-c", f"{code}; nearlabel.cli.main(['evaluate', '--help'])")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "nearlabel evaluate emotions" in done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example_that_parses(nearlabel, command):
+    """The help of every command ends in an example, on one line to be copied, whose arguments are right."""
+    answer = nearlabel(command, "--help")
+    assert (answer.code, answer.err) == (0, "")
+    *_, heading, example = answer.out.splitlines()
+    program, *arguments = shlex.split(example)
+    assert (heading, program, arguments[0]) == ("example:", "nearlabel", command)
+    assert callable(build_parser().parse_args(arguments).main)
+
+
+def test_help_lists_the_commands_and_exit_codes(nearlabel):
+    """What a script has to know is in the help."""
+    answer = nearlabel("--help")
+    assert answer.code == 0
+    assert all(command in answer.out for command in COMMANDS)
+    assert "Exit codes: 0 done" in answer.out
+    assert "130 interrupted" in answer.out
+
+
+def test_every_option_is_explained():
+    """No argument of any command lacks its help."""
+    subparsers = next(a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    for name, parser in subparsers.choices.items():
+        for action in parser._actions:
+            assert action.help, f"{name} {action.option_strings} lacks its help"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: COMMAND. Hint: nearlabel --help."),
+        (["predict"], "invalid choice: 'predict'"),
+        (["evaluate"], "the following arguments are required: DATA. Hint: nearlabel evaluate --help."),
+        (["evaluate", "yeast", "--folds", "3"], "unrecognized arguments: --folds 3"),
+        (["evaluate", "yeast", "--jobs", "two"], "argument --jobs: invalid int value: 'two'"),
+        (["describe", "yeast", "--format", "xml"], "invalid choice: 'xml'"),
+    ],
+)
+def test_bad_arguments(nearlabel, arguments, message):
+    """One line on standard error, nothing on standard output, exit code 2."""
+    answer = nearlabel(*arguments)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("nearlabel: ")
+    assert message in answer.err
+    assert answer.err.count("\n") == 1
+
+
+def test_an_error_of_several_lines_is_one_line(nearlabel):
+    """Whatever an error quotes, a script reads one line."""
+    answer = nearlabel("describe", "two\nlines.csv")
+    assert answer.err.startswith("nearlabel: two lines.csv must end in one of .arff, ")
+    assert answer.err.count("\n") == 1
+
+
+def interrupt(*_, **__):
+    """Press Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["describe", "yeast"], "nearlabel: interrupted.\n"),
+        (["evaluate", "yeast"], "nearlabel: interrupted.\n"),
+        (["evaluate", "yeast", "--out", "results"], "nearlabel: interrupted. The same command resumes.\n"),
+    ],
+)
+def test_interrupted_while_loading(nearlabel, monkeypatch, arguments, message):
+    """Ctrl-C ends with 130, and says so where the same command resumes."""
+    monkeypatch.setattr(_data, "open_data", interrupt)
+    assert nearlabel(*arguments) == (130, "", message)
+
+
+def test_interrupted_demo_does_not_resume(nearlabel, monkeypatch):
+    """The demo keeps no records, and does not claim to."""
+    monkeypatch.setattr(_demo, "run", interrupt)
+    assert nearlabel("demo") == (130, "", "nearlabel: interrupted.\n")
+
+
+@pytest.mark.parametrize("format_", ["table", "json", "csv"])
+def test_reader_that_goes_away(monkeypatch, meka, capfd, format_):
+    """When `head` has enough, the command ends quietly with 1."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed_pipe:
+        monkeypatch.setattr(sys, "stdout", closed_pipe)
+        assert quiet_exit(meka, format_) == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def quiet_exit(file, format_):
+    """Describe a file and return the exit code."""
+    try:
+        return cli.main(["describe", str(file), "--format", format_])
+    except SystemExit as stop:  # rich ends in this way
+        return stop.code
+
+
+def test_terminal_that_lacks_our_signs(monkeypatch, meka):
+    """Arrows and plus-minus become question marks in ASCII; the figures are there."""
+    screen = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", screen)
+    assert cli.main(["evaluate", str(meka), "--k", "3", "--cv", "2", "--metrics", "hamming_loss"]) == 0
+    screen.flush()
+    text = screen.buffer.getvalue().decode("ascii")
+    assert "fruit: k = 3, mean ? deviation over folds" in text
+    assert "Hamming loss ?" in text
+
+
+def without(monkeypatch, *modules):
+    """Make some modules impossible to import."""
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+@pytest.mark.parametrize("command", ["describe", "evaluate"])
+def test_without_rich(nearlabel, monkeypatch, meka, command):
+    """The error names the extra that installs what the command line needs."""
+    without(monkeypatch, "rich.table", "rich.box", "rich.console", "rich.progress")
+    answer = nearlabel(command, meka)
+    assert answer == (2, "", "nearlabel: The command line needs rich: pip install 'nearlabel[cli]'.\n")
+
+
+def test_json_needs_no_rich(nearlabel, monkeypatch, meka):
+    """Data for a script are printed by the standard library."""
+    without(monkeypatch, "rich.table", "rich.box", "rich.console", "rich.progress")
+    assert nearlabel("describe", meka, "--format", "json").code == 0

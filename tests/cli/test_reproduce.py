@@ -1,0 +1,139 @@
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from nearlabel.cli import _reproduce
+from nearlabel.datasets import Dataset
+from nearlabel.experiments import Paper
+
+
+def small(name, subset="all"):
+    """A small data set of any name."""
+    rng = np.random.default_rng(sum(map(ord, name + subset)))
+    X = rng.normal(size=(30, 2))
+    return Dataset(X, (X @ rng.normal(size=(2, 3)) > 0.5).astype(np.int64), ("a", "b"), ("x", "y", "z"), name)
+
+
+class SmallPaper(Paper):
+    """A paper whose experiments run on small data, with two folds and one shuffle."""
+
+    def __init__(self, name, **options):
+        super().__init__(name, load=small, **options)
+        for experiment in self._facts["experiments"].values():
+            experiment |= {"cv": 2, "seeds": [0]}
+            if len(experiment["n_neighbors"]) > 5:
+                experiment["n_neighbors"] = [1, 2, 5]
+
+
+@pytest.fixture(autouse=True)
+def small_papers(monkeypatch, tmp_path):
+    """No real data, and nothing written outside the test's folder."""
+    monkeypatch.setattr(_reproduce, "Paper", SmallPaper)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_table(nearlabel):
+    """Printed, ours and the difference side by side, then the largest differences and the notes."""
+    answer = nearlabel("reproduce", "zhang2007", "--table", "1")
+    cell = SmallPaper("zhang2007").reproduce_table("1").cells[0]
+    assert (answer.code, answer.err) == (0, "")
+    title, header, _, first, *_ = [line for line in answer.out.splitlines() if line.strip()]
+    assert title.startswith("zhang2007, table 1: ML-kNN on yeast")
+    assert header.split() == ["data", "set", "method", "k", "measure", "printed", "ours", "difference"]
+    assert first.split()[:4] == ["yeast", "mlknn", "8", "hamming_loss"]
+    figures = f"0.195 ± 0.010 {cell.ours:.3f} ± {cell.std:.3f} {cell.difference:+.3f}"
+    assert " ".join(first.split()).endswith(figures)
+    assert "\nLargest differences: hamming_loss " in answer.out
+    assert "\nNote: The paper's folds are not known" in answer.out
+
+
+def test_other_readings_are_shown(nearlabel):
+    """A column of its own for what a cell may mean otherwise."""
+    out = nearlabel("reproduce", "spyromitros2008", "--table", "2").out
+    assert "ours, read otherwise" in out
+    assert "recall_examples 0." in out
+
+
+def test_statistics_are_shown_as_numbers(nearlabel):
+    """Counts without decimals, their differences with a sign."""
+    lines = nearlabel("reproduce", "spyromitros2008", "--table", "1").out.splitlines()
+    assert next(line.split() for line in lines if "instances" in line) == ["scene", "instances", "2712", "30", "-2682"]
+
+
+def test_json(nearlabel):
+    """Tables and figures in one list, in the order asked for, without NaN."""
+    answer = nearlabel(
+        "reproduce", "spyromitros2008", "--table", "3", "--table", "1", "--figure", "1", "--format", "json"
+    )
+    results = json.loads(answer.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert (answer.code, answer.err) == (0, "")
+    assert [r.get("table", r.get("figure")) for r in results] == ["3", "1", "1"]
+    cell = results[0]["cells"][0]
+    assert cell["difference"] == pytest.approx(cell["ours"] - cell["printed"])
+    assert set(results[2]["series"]) == {"scene", "emotions", "yeast"}
+    assert list(results[2]["series"]["yeast"]) == ["1", "2", "5"]
+
+
+def test_csv_of_tables_and_figures_is_one_table(nearlabel):
+    """One header for all: a row is a cell of a table or a point of a figure."""
+    command = ("reproduce", "spyromitros2008", "--table", "1", "--table", "2", "--figure", "1", "--format", "csv")
+    table = list(csv.DictReader(io.StringIO(nearlabel(*command).out), strict=True))
+    cells = [row for row in table if row["table"] == "2"]
+    points = [row for row in table if row["figure"] == "1"]
+    assert len(table) == 18 + len(cells) + len(points)
+    assert len(points) == 9
+    assert all(0 <= float(row["ours"]) <= 1 and row["printed"] == "" for row in points)
+    assert all(float(row["difference"]) == float(row["ours"]) - float(row["printed"]) for row in cells)
+    f_measure = next(row for row in cells if row["metric"] == "f1_of_means")
+    assert set(json.loads(f_measure["beside"])) == {"recall_examples", "f1_examples"}
+
+
+def test_figure_is_drawn(nearlabel, tmp_path):
+    """A table of the curves on screen, the picture in the folder asked for."""
+    answer = nearlabel("reproduce", "spyromitros2008", "--figure", "1", "--out", "results")
+    assert (answer.code, answer.err) == (0, "")
+    header = [line for line in answer.out.splitlines() if line.strip()][1]
+    assert header.split() == ["k", "scene", "emotions", "yeast"]
+    assert answer.out.endswith("Figure: results/spyromitros2008-figure1.png\n")
+    assert (tmp_path / "results" / "spyromitros2008-figure1.png").is_file()
+    assert (tmp_path / "results" / "spyromitros2008-lazy" / "records.jsonl").is_file()
+
+
+def test_everything(nearlabel):
+    """Without --table and --figure, all of them."""
+    results = json.loads(nearlabel("reproduce", "zhang2007", "--format", "json").out)
+    assert [r["table"] for r in results] == ["1", "10", "11", "12", "13", "14"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["zhang"], "paper must be one of ['spyromitros2008', 'zhang2007'], got 'zhang'."),
+        (["zhang2007", "--table", "2"], "table must be one of 1, 10, 11, 12, 13, 14, got 2."),
+        (["zhang2007", "--figure", "1"], "figure must be one of none, got 1."),
+    ],
+)
+def test_unknown(nearlabel, arguments, message):
+    """The known ones are listed, in one line."""
+    assert nearlabel("reproduce", *arguments) == (2, "", f"nearlabel: {message}\n")
+
+
+def test_an_unknown_table_is_found_before_another_is_run(nearlabel, monkeypatch):
+    """A slip in the second option does not cost the time of the first."""
+    monkeypatch.setattr(SmallPaper, "reproduce_table", lambda *_: pytest.fail("a table was run"))
+    assert nearlabel("reproduce", "zhang2007", "--table", "1", "--table", "99").code == 2
+
+
+def test_interrupted(nearlabel, monkeypatch):
+    """Ctrl-C says that the same command resumes where there is a folder."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SmallPaper, "reproduce_table", interrupt)
+    assert nearlabel("reproduce", "zhang2007") == (130, "", "nearlabel: interrupted.\n")
+    resumes = "nearlabel: interrupted. The same command resumes.\n"
+    assert nearlabel("reproduce", "zhang2007", "--out", "results") == (130, "", resumes)

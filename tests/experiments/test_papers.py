@@ -1,0 +1,265 @@
+import csv
+import os
+import tomllib
+from importlib import resources
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearlabel.datasets import catalogue
+from nearlabel.experiments import Paper, Plan, paper_names, run, summarise
+from nearlabel.labels import describe
+
+NAMES = paper_names()
+
+
+def facts_of(name):
+    """A paper's file as it is packaged."""
+    file = resources.files("nearlabel.experiments") / "papers" / f"{name}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def plan_of(experiment):
+    """The plan of an experiment and the names of its data sets."""
+    settings = {k: v for k, v in experiment.items() if k not in ("datasets", "given_split")}
+    return Plan(**settings), [*experiment.get("datasets", ()), *experiment.get("given_split", ())]
+
+
+TABLES = [(name, number) for name in NAMES for number in facts_of(name)["tables"]]
+RESULTS = [(name, number) for name, number in TABLES if "experiment" in facts_of(name)["tables"][number]]
+FIGURES = [(name, number) for name in NAMES for number in facts_of(name).get("figures", ())]
+
+
+def test_the_papers():
+    """The two papers of the lazy core are known."""
+    assert NAMES == ["spyromitros2008", "zhang2007"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_paper_says_what_it_is(name):
+    """The file is named after the paper, cites it, and lists its tables in their order."""
+    facts = facts_of(name)
+    assert facts["name"] == Paper(name).name == name
+    assert facts["title"]
+    assert facts["reference"]
+    assert Paper(name).tables == sorted(facts["tables"], key=int)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_experiments_are_plans_over_known_data(name):
+    """Every experiment makes a plan; each of its data sets, and its given split, is in the catalogue."""
+    for experiment in facts_of(name)["experiments"].values():
+        _, datasets = plan_of(experiment)
+        assert set(datasets) <= set(catalogue())
+        for dataset in experiment.get("given_split", ()):
+            assert {"train", "test"} <= set(catalogue()[dataset].subsets)
+
+
+@pytest.mark.parametrize(("name", "number"), RESULTS)
+def test_every_printed_cell_is_run(name, number):
+    """Data set, method, number of neighbours and measure of each cell belong to the table's experiment."""
+    facts = facts_of(name)
+    table = facts["tables"][number]
+    plan, datasets = plan_of(facts["experiments"][table["experiment"]])
+    for dataset, method, k, metric, *_ in table["printed"]:
+        assert dataset in [*datasets, "average"]
+        assert method in plan.methods
+        assert k in [*plan.n_neighbors, "mean"]
+        assert metric in plan.metrics
+    assert set(chain(*table.get("beside_metrics", {}).values())) <= set(plan.metrics)
+    assert set(chain(*table.get("beside_methods", {}).values())) <= set(plan.methods)
+
+
+@pytest.mark.parametrize(("name", "number"), TABLES)
+def test_no_cell_is_printed_twice(name, number):
+    """A table has one figure for each of its cells."""
+    keys = [tuple(row[:2] if len(row) == 3 else row[:4]) for row in facts_of(name)["tables"][number]["printed"]]
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize(("name", "number"), FIGURES)
+def test_every_figure_is_run(name, number):
+    """Method and measure of a figure belong to its experiment."""
+    facts = facts_of(name)
+    figure = facts["figures"][number]
+    plan, _ = plan_of(facts["experiments"][figure["experiment"]])
+    assert figure["method"] in plan.methods
+    assert figure["metric"] in plan.metrics
+
+
+# The paper's words for what we call otherwise.
+METRICS = {
+    "hamming loss": "hamming_loss", "accuracy": "jaccard_examples", "f-measure": "f1_of_means",
+    "subset accuracy": "subset_accuracy", "micro f-measure": "micro_f1", "macro f-measure": "macro_f1",
+    "one-error": "one_error", "coverage": "coverage", "ranking loss": "ranking_loss",
+    "average precision": "average_precision",
+    "examples": "instances", "numeric attributes": "features", "labels": "labels",
+    "distinct subsets": "labelset_diversity", "label cardinality": "cardinality", "label density": "density",
+}  # fmt: skip
+NOT_RESULTS = {"#wins", "#better than base", "discrete attributes"}
+WEB = {
+    "Arts & Humanities": "yahoo-arts", "Business & Economy": "yahoo-business",
+    "Computers & Internet": "yahoo-computers", "Recreation & Sports": "yahoo-recreation",
+    "Social & Science": "yahoo-social", "Society & Culture": "yahoo-society", "Average": "average",
+}  # fmt: skip
+FILES = {
+    ("spyromitros2008", "1"): "000_table1_datasets", ("spyromitros2008", "2"): "000_table2_results",
+    ("spyromitros2008", "3"): "000_table3_results", ("zhang2007", "1"): "003_table01_yeast_k",
+    ("zhang2007", "10"): "003_table10_web_hamming_loss", ("zhang2007", "11"): "003_table11_web_one_error",
+    ("zhang2007", "12"): "003_table12_web_coverage", ("zhang2007", "13"): "003_table13_web_ranking_loss",
+    ("zhang2007", "14"): "003_table14_web_average_precision",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def transcripts():
+    """The folder of the papers' tables, typed off independently."""
+    folder = Path(os.environ.get("NEARLABEL_DATA", "nowhere")).parent / "paper_tables"
+    if not folder.is_dir():
+        pytest.skip("no folder paper_tables beside NEARLABEL_DATA")
+    return folder
+
+
+def transcribed_cells(file):
+    """The cells of a transcript of ours' words: (data set, method, k, measure) -> (value, deviation)."""
+    with file.open(newline="", encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["metric"] not in NOT_RESULTS]
+    cells = {}
+    for row in rows:
+        algorithm, _, k = row["algorithm"].partition(" (K=")
+        method = algorithm.lower().replace("ml-knn", "mlknn")
+        if method not in ("", "mlknn", "lpknn", "brknn", "brknn-a", "brknn-b"):
+            continue
+        dataset = WEB.get(row["dataset"], row["dataset"].lower())
+        dataset = dataset if dataset in catalogue() or dataset == "average" else f"yahoo-{dataset}"
+        number = int(k.rstrip(")")) if k else None
+        std = float(row["std"]) if row["std"] else None
+        cells[dataset, method, number, METRICS[row["metric"].lower()]] = (float(row["value"]), std)
+    return cells
+
+
+@pytest.mark.parametrize(("name", "number"), FILES)
+def test_printed_figures_are_those_of_the_paper(transcripts, name, number):
+    """Every figure, and every deviation, equals an independent transcript; none is missing."""
+    cells = {}
+    for row in facts_of(name)["tables"][number]["printed"]:
+        dataset, method, k, metric, value, *std = row if len(row) > 3 else (row[0], "", None, *row[1:])
+        cells[dataset, method, k if number == "1" else None, metric] = (value, std[0] if std else None)
+    assert cells == transcribed_cells(transcripts / f"{FILES[name, number]}.csv")
+
+
+def test_every_table_is_compared_with_a_transcript():
+    """No table of a paper's file is left out of the comparison above."""
+    assert set(FILES) == set(TABLES)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: Paper("spyromitros"), r"paper must be one of \['spyromitros2008', 'zhang2007'\], got 'spyromitros'"),
+        (lambda: Paper("zhang2007").reproduce_table("2"), r"table must be one of \['1', '10', .*\], got '2'"),
+        (lambda: Paper("spyromitros2008").reproduce_figure("2"), r"figure must be one of \['1'\], got '2'"),
+    ],
+)
+def test_unknown_paper_table_or_figure(ask, message):
+    """The known ones are listed."""
+    with pytest.raises(ValueError, match=message):
+        ask()
+
+
+@pytest.fixture
+def load(make_dataset):
+    """Give a small data set of any name instead of the real one, and remember what was asked for."""
+
+    def _load(name, subset="all"):
+        _load.asked.append((name, subset))
+        return make_dataset(name, n=30, seed=sum(map(ord, name + subset)))
+
+    _load.asked = []
+    return _load
+
+
+@pytest.fixture
+def lazy_paper(load):
+    """Spyromitros et al. with two folds and two numbers of neighbours."""
+    paper = Paper("spyromitros2008", load=load)
+    paper._facts["experiments"]["lazy"] |= {"n_neighbors": [1, 4], "seeds": [0], "cv": 2}
+    return paper
+
+
+def test_a_table_of_results(load):
+    """Our figure is the mean of what the experiment's plan gives, the difference is ours minus the printed one."""
+    plan, _ = plan_of(facts_of("zhang2007")["experiments"]["yeast"])
+    cells = {(c.n_neighbors, c.metric): c for c in summarise(run(plan, {"yeast": load("yeast")}))}
+    table = Paper("zhang2007", load=load).reproduce_table("1")
+    assert len(table.cells) == 25
+    for cell in table.cells:
+        ours = cells[cell.n_neighbors, cell.metric]
+        assert (cell.ours, cell.std) == (ours.mean, ours.std)
+        assert cell.difference == ours.mean - cell.printed
+        assert cell.printed_std > 0
+
+
+def test_a_table_of_given_splits_with_averages(load):
+    """The row "average" is the mean of our figures over the data sets; one fold has no deviation."""
+    table = Paper("zhang2007", load=load).reproduce_table("12")
+    assert {subset for _, subset in load.asked} == {"train", "test"}
+    *sets, average = table.cells
+    assert average.dataset == "average"
+    assert average.ours == pytest.approx(np.mean([cell.ours for cell in sets]))
+    assert average.difference == average.ours - 4.0968
+    assert {cell.std for cell in table.cells} == {None}
+
+
+def test_a_table_of_statistics(load):
+    """The figures of Y, and the shape of X, beside the printed ones."""
+    table = Paper("spyromitros2008", load=load).reproduce_table("1")
+    ours = {(cell.dataset, cell.metric): cell.ours for cell in table.cells}
+    assert ours["scene", "cardinality"] == describe(load("scene").Y)["cardinality"]
+    assert (ours["yeast", "instances"], ours["yeast", "features"], ours["yeast", "labels"]) == (30, 5, 4)
+    assert {cell.difference for cell in table.cells if cell.metric == "instances"} == {30 - 2712, 30 - 593, 30 - 2417}
+
+
+def test_other_readings_stand_beside(lazy_paper):
+    """Other measures beside a printed F-measure, other rules for ties beside LPkNN."""
+    cells = {(c.dataset, c.method, c.metric): c for c in lazy_paper.reproduce_table("3").cells}
+    assert set(cells["yeast", "mlknn", "f1_of_means"].beside) == {"recall_examples", "f1_examples"}
+    rules = cells["scene", "lpknn", "micro_f1"].beside
+    assert list(rules) == ["ties=first", "ties=frequent", "ties=random:random_state=0"]
+    assert cells["scene", "mlknn", "micro_f1"].beside == {}
+
+
+def test_one_run_serves_all_tables_and_figures(lazy_paper, load):
+    """The experiment behind two tables and a figure loads its data, and hence runs, once."""
+    lazy_paper.reproduce_table("2")
+    lazy_paper.reproduce_table("3")
+    lazy_paper.reproduce_figure("1")
+    assert load.asked == [("scene", "all"), ("emotions", "all"), ("yeast", "all")]
+
+
+def test_a_figure_is_a_line_for_each_data_set(lazy_paper):
+    """The share of empty predictions at each number of neighbours, without the mean over them."""
+    curve = lazy_paper.reproduce_figure("1")
+    assert list(curve.series) == ["scene", "emotions", "yeast"]
+    assert {tuple(line) for line in curve.series.values()} == {(1, 4)}
+    assert curve.as_dict()["series"] == curve.series
+
+
+def test_largest_differences(load):
+    """Of each measure the largest difference, whatever its sign."""
+    table = Paper("zhang2007", load=load).reproduce_table("1")
+    expected = max(abs(cell.difference) for cell in table.cells if cell.metric == "coverage")
+    assert table.as_dict()["largest_differences"]["coverage"] == expected > 0
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_records_are_kept_by_experiment(load, tmp_path, as_text):
+    """A folder given as text or path holds a sub-folder for each experiment; nothing is run twice."""
+    told = []
+    for _ in range(2):
+        out = str(tmp_path) if as_text else tmp_path
+        Paper("zhang2007", load=load, out=out, progress=lambda *args: told.append(args)).reproduce_table("10")
+    assert (tmp_path / "zhang2007-web" / "records.jsonl").is_file()
+    assert told == [(done, 11) for done in range(1, 12)]

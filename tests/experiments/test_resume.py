@@ -1,0 +1,198 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import joblib
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nearlabel import cli
+from nearlabel.experiments import Plan, run
+
+PLAN = Plan(("brknn", "mlknn"), (2, 5), cv=4, metrics=("hamming_loss", "one_error"))
+PER_FOLD = 8
+
+
+@pytest.fixture
+def whole(toy, tmp_path):
+    """The file of an uninterrupted run."""
+    run(PLAN, {"toy": toy}, out=tmp_path / "whole")
+    return (tmp_path / "whole" / "records.jsonl").read_text()
+
+
+@pytest.fixture
+def folder(toy, tmp_path):
+    """A folder of a run that was interrupted after two of its four folds."""
+    path = tmp_path / "interrupted"
+    with pytest.raises(KeyboardInterrupt):
+        run(PLAN, {"toy": toy}, out=path, progress=interrupt_after(2))
+    return path
+
+
+def interrupt_after(n):
+    """Press Ctrl-C when n folds are done."""
+
+    def progress(done, _total):
+        if done == n:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def told_while_running(folder, toy, plan=PLAN, **options):
+    """Resume and return what progress was told."""
+    told = []
+    run(plan, {"toy": toy}, out=folder, progress=lambda done, total: told.append((done, total)), **options)
+    return told
+
+
+def test_an_interruption_keeps_the_finished_folds(folder, whole):
+    """Two folds are on file, whole."""
+    assert (folder / "records.jsonl").read_text() == "".join(whole.splitlines(keepends=True)[: 2 * PER_FOLD])
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_resuming_runs_the_rest_only(folder, toy, whole, n_workers):
+    """Finished folds are not run again, and the file becomes that of an uninterrupted run."""
+    assert told_while_running(folder, toy, n_workers=n_workers) == [(3, 4), (4, 4)]
+    assert (folder / "records.jsonl").read_text() == whole
+
+
+@pytest.mark.parametrize("lost", [1, 30, 200, 8 * 90])
+def test_a_torn_end_is_cut_off(folder, toy, whole, lost):
+    """A line, or a fold, of which only a part reached the disk is run again, whole."""
+    file = folder / "records.jsonl"
+    file.write_text(whole[: len(file.read_text()) - lost])
+    told = told_while_running(folder, toy)
+    assert told[0] == (2, 4)
+    assert file.read_text() == whole
+
+
+@pytest.mark.parametrize("n_lines", [1, PER_FOLD - 1])
+def test_half_a_fold_is_run_again(folder, toy, whole, n_lines):
+    """Whole lines of a fold that is not whole do not count."""
+    lines = whole.splitlines(keepends=True)
+    (folder / "records.jsonl").write_text("".join(lines[: 2 * PER_FOLD + n_lines]))
+    assert told_while_running(folder, toy) == [(3, 4), (4, 4)]
+    assert (folder / "records.jsonl").read_text() == whole
+
+
+def test_a_finished_run_runs_nothing(folder, toy):
+    """The records are read, and are those that were run."""
+    first = run(PLAN, {"toy": toy}, out=folder)
+    assert told_while_running(folder, toy) == []
+    assert run(PLAN, {"toy": toy}, out=folder) == first
+
+
+def unused(matrix):
+    """Store a matrix as CSR of which scipy has not yet found out whether it is in order."""
+    stored = sparse.csr_array(matrix)
+    return sparse.csr_array((stored.data, stored.indices, stored.indptr), shape=stored.shape)
+
+
+def test_data_that_was_used_in_between_resumes(make_dataset, tmp_path):
+    """What scipy remembers of a sparse matrix after it was used does not make it another data set."""
+    data = make_dataset(store=unused)
+    as_scipy_sees_it = joblib.hash(data.X)
+    run(PLAN, {"toy": data}, out=tmp_path)
+    assert data.X.has_canonical_format
+    assert joblib.hash(data.X) != as_scipy_sees_it
+    assert told_while_running(tmp_path, data) == []
+
+
+def test_numbers_of_numpy_resume(folder, toy, whole):
+    """A plan made of numpy's numbers is the same plan."""
+    plan = replace(PLAN, n_neighbors=PLAN.n_neighbors[0] + 3 * np.arange(2))
+    assert told_while_running(folder, toy, plan) == [(3, 4), (4, 4)]
+    assert (folder / "records.jsonl").read_text() == whole
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"cv": 3}, r"cv=3 \(there: 4\)"),
+        ({"scale": "minmax"}, r"scale=minmax \(there: none\)"),
+        ({"methods": ("brknn",)}, r"methods=\['brknn'\] \(there: \['brknn', 'mlknn'\]\)"),
+        ({"seeds": (1,)}, r"seeds=\[1\] \(there: \[0\]\)"),
+    ],
+)
+def test_records_of_another_plan_are_left_alone(folder, toy, setting, message):
+    """The error says what differs, and no byte changes."""
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    with pytest.raises(ValueError, match=f"must hold records of the same plan, got {message}. Hint: choose another"):
+        run(replace(PLAN, **setting), {"toy": toy}, out=folder)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_changed_data_of_the_same_name_is_another_problem(folder, toy):
+    """One cell of X decides."""
+    X = toy.X.copy()
+    X[5, 2] += 1
+    with pytest.raises(ValueError, match=r"must hold records of the same plan, got problems=\{'toy': "):
+        run(PLAN, {"toy": replace(toy, X=X)}, out=folder)
+
+
+def test_a_plan_without_records_is_replaced(folder, toy):
+    """A run that was stopped before its first fold binds nobody."""
+    (folder / "records.jsonl").unlink()
+    assert told_while_running(folder, toy, replace(PLAN, cv=2)) == [(1, 2), (2, 2)]
+    assert json.loads((folder / "plan.json").read_text())["cv"] == 2
+
+
+def test_records_without_a_plan_are_refused(folder, toy):
+    """Nobody can tell what they are of."""
+    (folder / "plan.json").unlink()
+    before = (folder / "records.jsonl").read_bytes()
+    with pytest.raises(ValueError, match=r"records\.jsonl must stand beside its plan\.json, got none"):
+        run(PLAN, {"toy": toy}, out=folder)
+    assert (folder / "records.jsonl").read_bytes() == before
+
+
+def wait_for(condition, process):
+    """Wait until a condition holds while a process runs."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_killed_process_resumes(tmp_path, capsys):
+    """After kill -9 in mid-run the same command gives, to the byte, the records of one that was let alone."""
+    command = [
+        "evaluate",
+        "multidigits",
+        "--methods",
+        "brknn,mlknn",
+        "--k",
+        "3",
+        "--cv",
+        "8",
+        "--metrics",
+        "hamming_loss",
+        "--out",
+    ]
+    file = tmp_path / "killed" / "records.jsonl"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nearlabel", *command, str(tmp_path / "killed")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    with process:
+        wait_for(lambda: file.exists() and file.stat().st_size > 0, process)
+        process.send_signal(signal.SIGKILL)
+    killed = file.read_text()
+    assert cli.main([*command, str(tmp_path / "killed")]) == 0
+    resumed = capsys.readouterr().out
+    assert cli.main([*command, str(tmp_path / "whole")]) == 0
+    assert resumed == capsys.readouterr().out
+    whole = (tmp_path / "whole" / "records.jsonl").read_text()
+    assert 0 < len(killed) < len(whole)
+    assert whole.startswith(killed)
+    assert file.read_text() == whole

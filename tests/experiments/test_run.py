@@ -1,0 +1,166 @@
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from nearlabel.datasets import Dataset
+from nearlabel.experiments import METHODS, Plan, make_method, read_records, run, summarise
+from nearlabel.metrics import CATALOGUE
+from nearlabel.neighbors import ExactNeighbors
+
+SCALERS = {"none": None, "minmax": MinMaxScaler, "standard": StandardScaler}
+SMALL = Plan(("brknn", "mlknn"), (2, 5), cv=3, metrics=("hamming_loss", "one_error"))
+
+
+def fitted_one_by_one(plan, problems):
+    """The records of a plan, each classifier with a search of its own, each measure by its own function."""
+    for fold in plan.folds(problems):
+        X, X_test = fold.X[fold.training], fold.X[fold.test]
+        if SCALERS[plan.scale]:
+            scaler = SCALERS[plan.scale]().fit(X)
+            X, X_test = scaler.transform(X), scaler.transform(X_test)
+        for method in plan.methods:
+            for k in plan.n_neighbors:
+                model = make_method(method, k, ExactNeighbors()).fit(X, fold.Y[fold.training])
+                of_model = {"method": method, "n_neighbors": k}
+                for metric in plan.metrics:
+                    value = measured(metric, fold.Y[fold.test], model, X_test)
+                    yield fold.label() | of_model | {"metric": metric, "value": None if math.isnan(value) else value}
+
+
+def measured(metric, Y, model, X):
+    """One measure of one fitted classifier."""
+    if metric == "empty_predictions":
+        return float(np.mean([not any(row) for row in model.predict(X)]))
+    entry = CATALOGUE[metric]
+    return float(entry.function(Y, model.predict(X) if entry.needs == "prediction" else model.predict_proba(X)))
+
+
+@pytest.mark.parametrize("scale", SCALERS)
+def test_equals_fitting_each_by_itself(toy, make_dataset, scale):
+    """Sharing one search and one count among all methods, k and measures changes no digit of any record."""
+    plan = Plan((*METHODS, "lpknn:ties=first"), (1, 5), cv=3, scale=scale, seeds=(3,))
+    problems = {"toy": toy, "pair": (toy, make_dataset(n=11, seed=1))}
+    assert run(plan, problems) == list(fitted_one_by_one(plan, problems))
+
+
+def test_order_of_records(toy):
+    """A fold after the other; in a fold by method, number of neighbours and measure, as the plan has them."""
+    records = run(SMALL, {"toy": toy})
+    assert [tuple(r.values())[:-1] for r in records] == [
+        ("toy", 0, fold, method, k, metric)
+        for fold in range(3)
+        for method in SMALL.methods
+        for k in SMALL.n_neighbors
+        for metric in SMALL.metrics
+    ]
+
+
+@pytest.mark.parametrize("scale", ["none", "minmax"])
+def test_sparse_equals_dense(toy, sparse_toy, scale):
+    """Storage changes no record."""
+    plan = replace(SMALL, methods=tuple(METHODS), scale=scale)
+    assert run(plan, {"toy": sparse_toy}) == run(plan, {"toy": toy})
+
+
+def test_workers_change_nothing(toy, tmp_path):
+    """Two processes give the records of one, in memory and on file, to the byte."""
+    plan = replace(SMALL, cv=9)
+    assert run(plan, {"toy": toy}, out=tmp_path / "two", n_workers=2) == run(plan, {"toy": toy}, out=tmp_path / "one")
+    files = [(tmp_path / name / "records.jsonl").read_bytes() for name in ("one", "two")]
+    assert files[0] == files[1]
+
+
+def test_records_on_file_are_those_returned(toy, tmp_path):
+    """Numbers survive the file exactly, and plan and digest stand beside."""
+    records = run(SMALL, {"toy": toy}, out=tmp_path / "a" / "b")
+    assert list(read_records(tmp_path / "a" / "b")) == records
+    plan = json.loads((tmp_path / "a" / "b" / "plan.json").read_text())
+    assert plan["methods"] == ["brknn", "mlknn"]
+    assert list(plan["problems"]) == ["toy"]
+
+
+def test_progress_is_told_after_every_fold(toy):
+    """The number of folds done, and of all."""
+    told = []
+    run(SMALL, {"toy": toy}, progress=lambda done, total: told.append((done, total)))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def one_label(n=12):
+    """Every row has the label: no ranking measure says anything."""
+    X = np.arange(n, dtype=float)[:, np.newaxis]
+    return Dataset(X, np.ones((n, 1), dtype=np.int64), ("x",), ("y",), "one")
+
+
+def test_an_undefined_measure_is_null(tmp_path):
+    """A measure without a row to speak of is None in the record and null, not NaN, on file."""
+    records = run(SMALL, {"one": one_label()}, out=tmp_path)
+    assert {r["value"] for r in records if r["metric"] == "one_error"} == {None}
+    lines = (tmp_path / "records.jsonl").read_text()
+    assert '"metric": "one_error", "value": null}' in lines
+    assert "NaN" not in lines
+
+
+def test_a_summary_leaves_undefined_folds_out(toy):
+    """The mean is over the folds where the measure is defined; a measure that never is has no cell."""
+    Y = toy.Y.copy()
+    test = next(iter(replace(SMALL, metrics=("coverage",)).folds({"toy": toy}))).test
+    Y[test] = 0
+    records = run(SMALL, {"toy": replace(toy, Y=Y), "one": one_label()})
+    defined = [
+        r["value"] for r in records[8:24] if (r["method"], r["n_neighbors"], r["metric"]) == ("mlknn", 5, "one_error")
+    ]
+    cells = {(c.dataset, c.method, c.n_neighbors, c.metric): c for c in summarise(records)}
+    assert records[7]["metric"] == "one_error"
+    assert records[7]["value"] is None
+    assert cells["toy", "mlknn", 5, "one_error"].mean == pytest.approx(np.mean(defined))
+    assert ("one", "mlknn", 5, "one_error") not in cells
+
+
+def test_only_counting_empty_predictions(toy):
+    """The share of empty predictions needs no other measure beside it."""
+    plan = Plan(("brknn", "brknn-a"), (4,), cv=2, metrics=("empty_predictions",))
+    few = replace(toy, Y=np.eye(36, 4, dtype=np.int64))
+    assert [r["value"] for r in run(plan, {"few": few})] == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (replace(SMALL, cv=37), "cv must be at most the 36 rows of toy"),
+        (replace(SMALL, n_neighbors=(24,)), "n_neighbors must be smaller than the 24 training rows of a fold of toy"),
+    ],
+)
+def test_too_few_rows_leave_nothing_behind(toy, make_dataset, tmp_path, plan, message):
+    """The second data set is found too small before the first is run; no folder is made."""
+    with pytest.raises(ValueError, match=message):
+        run(plan, {"large": make_dataset(n=80), "toy": toy}, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_worker_at_all(toy):
+    """0 processes is a mistake in our own words."""
+    with pytest.raises(ValueError, match=r"n_workers must be a number of processes.*, got 0"):
+        run(SMALL, {"toy": toy}, n_workers=0)
+
+
+def test_no_problem_no_record():
+    """Nothing to run is no error."""
+    assert run(SMALL, {}) == []
+
+
+def test_an_interrupted_pair_of_workers(toy, tmp_path):
+    """Ctrl-C while folds are in other processes gives no warning; what is on file are the first folds, whole."""
+    plan = replace(SMALL, cv=9)
+
+    def interrupt(done, _total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, {"toy": toy}, out=tmp_path, n_workers=2, progress=interrupt)
+    assert list(read_records(tmp_path)) == run(plan, {"toy": toy})[: 2 * 8]
