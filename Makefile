@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-oldest lint types check clean
+.PHONY: help demo test test-oldest bench lint types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,12 @@ test: $(BIN)/python  ## install and run all tests (those on real data need NEARL
 
 test-oldest:  ## the same with the oldest libraries that are supported
 	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt
+
+bench: $(BIN)/python  ## install with the competitors and run the benchmarks (minutes)
+	$(INSTALL) '.[bench]'
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/sweep.py --full
+	$(BIN)/python benchmarks/reading.py
 
 lint: $(BIN)/python  ## ruff: rules and formatting
 	$(INSTALL) '.[test,lint]'

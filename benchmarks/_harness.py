@@ -1,0 +1,248 @@
+"""The one timing loop of all benchmarks, their memory measure, their tables and their JSON.
+
+A job is measured in a fresh process, once a round: A B C, A B C, ... so that a noisy minute of the machine falls on all
+jobs alike. In that process the job's libraries are imported, its data are made and its code is warmed up; only then do
+the clocks start and is the peak of memory reset. So a figure is never that of an import, nor of the job before. A short
+job is passed several times in each process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import importlib.metadata
+import json
+import multiprocessing
+import os
+import platform
+import resource
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from threadpoolctl import threadpool_info
+
+import nearlabel
+
+RESULTS = Path(__file__).parent / "results"
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "scikit-multilearn-ng")
+_SECONDS_OF_PASSES, _MOST_PASSES = 0.5, 10
+_MIB = 2.0**20
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something to be measured.
+
+    Parameters
+    ----------
+    name : str
+        Unique among the jobs of one call of `measure`.
+    prepare : callable
+        A function of a module, not a lambda. Imports, makes the data, warms up; returns the stages to be timed, by
+        name. The value of the last stage is the job's answer.
+    arguments : tuple
+        Of `prepare`.
+    """
+
+    name: str
+    prepare: Callable[..., Mapping[str, Callable[[], Any]]]
+    arguments: tuple[Any, ...] = ()
+
+
+class Pass(NamedTuple):
+    """Seconds of each stage, once."""
+
+    wall: dict[str, float]
+    cpu: dict[str, float]
+
+
+class Sample(NamedTuple):
+    """One process of one job: a pass or, of a short job, several."""
+
+    passes: list[Pass]
+    peak_mib: float
+    answer: Any
+
+
+@dataclass
+class Measurement:
+    """All samples of one job."""
+
+    samples: list[Sample] = field(default_factory=list)
+
+    @property
+    def answer(self) -> Any:
+        """What the job's last stage returned in the first round."""
+        return self.samples[0].answer
+
+    def median(self, stage: str | None = None, clock: str = "wall") -> float:
+        """Return the median seconds of a stage; None: of all stages together."""
+        return statistics.median(self._seconds(stage, clock))
+
+    def minimum(self, stage: str | None = None, clock: str = "wall") -> float:
+        """Return the least seconds of a stage; None: of all stages together."""
+        return min(self._seconds(stage, clock))
+
+    def peak_mib(self) -> float:
+        """Return the median peak of memory, above what was there before the job began."""
+        return statistics.median(sample.peak_mib for sample in self.samples)
+
+    @property
+    def n_runs(self) -> str:
+        """Return the number of processes and of passes in all of them."""
+        return f"{len(self.samples)}/{len(self._seconds(None, 'wall'))}"
+
+    def describe(self) -> dict[str, Any]:
+        """Return every figure, for the JSON file."""
+        stages: list[str | None] = [*self.samples[0].passes[0].wall, None]
+        seconds = {
+            stage or "total": {
+                f"{clock}_{name}": round(value(stage, clock), 5)
+                for clock in ("wall", "cpu")
+                for name, value in (("median", self.median), ("minimum", self.minimum))
+            }
+            for stage in stages
+        }
+        return {"processes/passes": self.n_runs, "seconds": seconds, "peak_mib": round(self.peak_mib(), 1)}
+
+    def _seconds(self, stage: str | None, clock: str) -> list[float]:
+        passes = [getattr(one, clock) for sample in self.samples for one in sample.passes]
+        return [sum(run.values()) if stage is None else run[stage] for run in passes]
+
+
+def measure(jobs: Sequence[Job], repeats: int, patience: float = 30.0) -> dict[str, Measurement]:
+    """Run all jobs in turn, `repeats` rounds; return the measurements by the jobs' names.
+
+    A job that has used `patience` seconds is not run again; its number of runs tells.
+    """
+    measured = {job.name: Measurement() for job in jobs}
+    for number in range(repeats):
+        for job in jobs:
+            seen = measured[job.name].samples
+            if sum(measured[job.name]._seconds(None, "wall")) >= patience:
+                continue
+            print(f"round {number + 1} of {repeats}: {job.name}", file=sys.stderr, flush=True)
+            seen.append(_in_fresh_process(job))
+    return measured
+
+
+def _in_fresh_process(job: Job) -> Sample:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_sample, job).result()
+
+
+def _sample(job: Job) -> Sample:
+    warnings.simplefilter("ignore")  # competitors warn once a call, which is neither their work nor ours
+    stages = job.prepare(*job.arguments)
+    gc.collect()
+    before = _reset_peak()
+    first, answer = _one_pass(stages)
+    passes = [first]
+    while sum(sum(one.wall.values()) for one in passes) < _SECONDS_OF_PASSES and len(passes) < _MOST_PASSES:
+        passes.append(_one_pass(stages)[0])
+    return Sample(passes, _peak() - before, answer)
+
+
+def _one_pass(stages: Mapping[str, Callable[[], Any]]) -> tuple[Pass, Any]:
+    one, answer = Pass({}, {}), None
+    for name, stage in stages.items():
+        wall_start, cpu_start = time.perf_counter(), time.process_time()
+        answer = stage()
+        one.wall[name], one.cpu[name] = time.perf_counter() - wall_start, time.process_time() - cpu_start
+    return one, answer
+
+
+def _reset_peak() -> float:
+    """Forget the peak of what was done so far, where the system can (Linux); return the peak as it is now, in MiB."""
+    # Elsewhere the job is charged only with what exceeds the peak of the imports and the data.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def _peak() -> float:
+    """Return this process's peak of resident memory in MiB.
+
+    VmHWM rather than `ru_maxrss` where there is one: the latter starts at what the parent process held.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / _MIB
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a plain-text table: the first column to the left, numbers to the right; None is shown as a dash."""
+    cells = [list(headers), *([_as_text(value) for value in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    cells.insert(1, ["-" * width for width in widths])
+    return "\n".join(_aligned(row, widths) for row in cells)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        text.rjust(width) if column else text.ljust(width)
+        for column, (text, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return "  ".join([first, *others]).rstrip()
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.3g}"
+    return str(value)
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return what the figures depend on: cores, versions, linear algebra. No names of hosts, no paths."""
+    return {
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "architecture": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {"nearlabel": nearlabel.__version__} | {name: version_of(name) for name in _LIBRARIES},
+        "threads": sorted(f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()),
+    }
+
+
+def version_of(distribution: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def print_facts() -> None:
+    """Print the machine facts in one line."""
+    facts = machine_facts()
+    versions = ", ".join(f"{name} {version or 'not installed'}" for name, version in facts["versions"].items())
+    print(f"{facts['cores']} cores, {facts['architecture']}, Python {facts['python']}, {versions}")
+
+
+def save(path: Path, question: str, results: Any) -> None:
+    """Write results and machine facts as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"question": question, "machine": machine_facts(), "results": results}, indent=1)
+    path.write_text(text + "\n")
+
+
+def parser_for(description: str, name: str, repeats: int) -> argparse.ArgumentParser:
+    """Return an argument parser with the options that all benchmarks share."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=repeats, help="rounds; medians are reported (%(default)s)")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS / f"{name}.json", help=f"JSON file (results/{name}.json beside this script)"
+    )
+    return parser
