@@ -117,7 +117,7 @@ def _dense(labels: Any) -> NDArray:
 def _self_counted(k: int, data: Data, search: Any) -> PrecomputedNeighbors:
     """Return neighbours in which each training row is among its own, as a search for the training rows finds it."""
     search.fit(data.X)
-    training, queries = (NeighborGraph(*search.kneighbors(rows, k), rows) for rows in (data.X, data.queries))
+    training, queries = (NeighborGraph(*search.kneighbors(rows, k)) for rows in (data.X, data.queries))
     return PrecomputedNeighbors(training, (queries,))
 
 

@@ -42,7 +42,9 @@ def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
         of_metric = [cell for cell in cells if cell.metric == metric]
         rows += _rows(metric, methods, of_metric, single=len(numbers) == 1)
     if len(numbers) > 1:
-        over = f"k = {numbers[0]}..{numbers[-1]}: mean over k, and the best k of each method"
+        whole_range = numbers == list(range(numbers[0], numbers[-1] + 1))
+        shown = f"{numbers[0]}..{numbers[-1]}" if whole_range else ", ".join(map(str, numbers))
+        over = f"k = {shown}: mean over k, and the best k of each method"
     else:
         over = f"k = {numbers[0]}" + (", mean ± deviation over folds" if _deviation(cells[0]) else "")
     _console.print_table(f"{dataset}: {over}", ("measure", "", *methods), rows, left=2)

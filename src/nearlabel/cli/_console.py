@@ -49,10 +49,12 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
     """Show on standard error, if that is a terminal, how many folds are done."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
     progress_module = import_optional("rich.progress", extra="cli", purpose="The command line")
     console_module = import_optional("rich.console", extra="cli", purpose="The command line")
-    console = console_module.Console(stderr=True)
-    with progress_module.Progress(console=console, transient=True, disable=not console.is_terminal) as bars:
+    with progress_module.Progress(console=console_module.Console(stderr=True), transient=True) as bars:
         bar = bars.add_task(what, total=None)
         yield lambda done, total: bars.update(bar, completed=done, total=total)
 

@@ -350,8 +350,8 @@ def _check_norms(norms: FloatArray, what: str) -> None:
 
 
 def _by_feature(X: Matrix) -> Matrix:
-    """Store dense rows feature by feature, as `sum_over_features` reads them."""
-    return X if sparse.issparse(X) else np.asfortranarray(X)
+    """Store dense rows feature by feature, as `sum_over_features` reads them, in memory of our own."""
+    return X if sparse.issparse(X) else np.array(X, order="F", copy=True)
 
 
 def _with_column(X: Matrix, column: FloatArray) -> Matrix:

@@ -45,6 +45,8 @@ class NeighborGraph:
                 "distances and indices must be arrays of one shape (n_rows, n_neighbors), the indices whole numbers,"
                 f" got shapes {shapes[0]} and {shapes[1]}."
             )
+        if self.digest is not None and not isinstance(self.digest, str):
+            raise TypeError(f"digest must be what digest_of returns, or None, got {type(self.digest).__name__}.")
 
     def is_of(self, X: MatrixLike) -> bool:
         """Tell whether these are the neighbours of the rows of X."""
