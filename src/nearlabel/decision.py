@@ -78,12 +78,12 @@ def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
            [1, 0, 0]])
     """
     empty = np.flatnonzero(np.asarray(labels.sum(axis=1)) == 0)
-    best = scores[empty].argmax(axis=1)
+    best = np.asarray(scores[empty].argmax(axis=1)).ravel()  # older scipy answers with a column
     if not sparse.issparse(labels):
         filled = labels.copy()
         filled[empty, best] = 1
         return filled
-    top = (np.ones(len(empty), dtype=np.int64), (empty, np.asarray(best).ravel()))
+    top = (np.ones(len(empty), dtype=np.int64), (empty, best))
     return (labels + sparse.csr_array(top, shape=labels.shape)).tocsr()
 
 
