@@ -95,13 +95,18 @@ def _as_dense_labels(Y: Any, name: str) -> Matrix:
         raise ValueError(f"{name} must be an indicator matrix of 0 and 1, got a continuous target.")
     _check_label_shape(labels.shape, name, labels.dtype.kind)
     if labels.dtype.kind == "O":  # data frames of several or of nullable types
-        labels = np.where(labels == 0, 0.0, np.where(labels == 1, 1.0, np.nan))
+        labels = np.frompyfunc(_as_number, 1, 1)(labels).astype(np.float64)
     if labels.dtype.kind not in "buif":
         raise ValueError(f"{name} must hold 0 and 1 only, got values of type {labels.dtype}.")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError(f"{name} must hold 0 and 1 only, got NaN or other values; unknown labels cannot be used.")
     _check_zero_one(labels, name)
     return labels.astype(np.int64)
+
+
+def _as_number(value: object) -> float:
+    """Return a number as it is, anything else (None, pandas' NA, text) as NaN."""
+    return float(value) if isinstance(value, (numbers.Real, np.bool_)) else np.nan
 
 
 def _check_label_shape(shape: tuple[int, ...], name: str, kind: str = "") -> None:

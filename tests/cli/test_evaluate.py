@@ -70,7 +70,7 @@ def test_table_over_k(nearlabel, meka):
     of_mlknn = [c for c in cells if (c["method"], c["metric"]) == ("mlknn", "hamming_loss")]
     best = min((c for c in of_mlknn if c["n_neighbors"] != "mean"), key=lambda c: c["mean"])
     mean = next(c for c in of_mlknn if c["n_neighbors"] == "mean")
-    assert out.startswith("fruit: k = 1..4: mean over k, and the best k of each method\n")
+    assert out.startswith("fruit: k = 1..4: mean over k, and each method's best k on these test folds\n")
     assert f"{mean['mean']:.4f}" in out
     assert f"{best['mean']:.4f} (k={best['n_neighbors']})" in out
 
@@ -148,6 +148,7 @@ def test_given_split(nearlabel, data_folder):
         (("--k", "0"), "argument --k: must name numbers of at least 1, low to high, got '0'"),
         (("--k", "30-1"), "argument --k: must name numbers of at least 1, low to high, got '30-1'"),
         (("--k", "1,30-20"), "argument --k: must name numbers of at least 1, low to high, got '1,30-20'"),
+        (("--k", "1-9999999999"), "argument --k: must name at most 10,000 numbers, got '1-9999999999'"),
         (("--k", "20"), "n_neighbors must be smaller than the 20 training rows of a fold of fruit, got 20."),
         (("--cv", "ten"), "--cv must be a number of folds or 'given', got 'ten'."),
         (("--cv", "-3"), "--cv must be a number of folds or 'given', got '-3'."),

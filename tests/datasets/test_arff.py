@@ -280,3 +280,26 @@ def test_missing_file(tmp_path):
     """A file that is not there is the usual error."""
     with pytest.raises(FileNotFoundError, match="absent"):
         read_meka(tmp_path / "absent.arff")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "@attribute y {0,1}\n@attribute a numeric\n@data 1,5\n0,6",
+            "line 4: @data must stand alone on its line, got '1,5'",
+        ),
+        ("@attribute y {0,1} more\n@attribute a numeric\n@data\n0,6", r"line 2: .*each once, got 'more' behind them"),
+        ("@attribute y {0,1}\n@attribute a {u,v,u}\n@data\n0,u", "line 3: .*each once, got one of them twice"),
+    ],
+)
+def test_nothing_behind_a_declaration_is_lost(write, text, message):
+    """What stands behind @data or a list of values, or twice in it, is an error, never dropped."""
+    with pytest.raises(ValueError, match=message):
+        read_meka(write("toy.arff", "@relation 'toy: -C 1'\n" + text))
+
+
+def test_comments_behind_declarations(write):
+    """A comment may stand there."""
+    text = "@relation 'toy: -C 1'\n@attribute y {0,1} % label\n@attribute a {u,v} % letters\n@data % rows\n1,v"
+    assert read_meka(write("toy.arff", text)).X.tolist() == [[1.0]]

@@ -38,3 +38,13 @@ def test_unknown_suffix(write, name, got):
     """Any other suffix is refused."""
     with pytest.raises(ValueError, match=rf"must end in one of \.arff, \.libsvm, .*, got {got}\."):
         load_dataset(write(name, ""))
+
+
+@pytest.mark.parametrize("text", ['<?xml version="1.0" encoding="foo-9"?><labels/>', "<labels", "no xml"])
+def test_other_xml_files_are_passed_over(write, text):
+    """A file or folder beside the ARFF that is no list of labels disturbs nothing."""
+    path = write("toy.arff", "@relation 'toy: -C 1'\n@attribute y {0,1}\n@attribute a numeric\n@data\n1,2\n")
+    write("stray.xml", text)
+    (path.parent / "folder.xml").mkdir()
+    (path.parent / "dangling.xml").symlink_to(path.parent / "nothing")
+    assert load_dataset(path).Y.tolist() == [[1]]

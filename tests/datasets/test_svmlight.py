@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import _lines as lines_module
-from nearlabel.datasets import read_svmlight
+from nearlabel.datasets import load_dataset, read_svmlight
 
 
 def test_labels_and_features(write):
@@ -144,3 +144,20 @@ def test_parameters(write, arguments, error, message):
     """Parameters are checked before reading."""
     with pytest.raises(error, match=message):
         read_svmlight(write("toy.svm", "0 0:1\n"), **arguments)
+
+
+def test_labels_from_1_are_recognised(write):
+    """Without a label 0, "auto" counts labels from 1, as load_dataset does; no empty label comes of it."""
+    path = write("toy.svm", "1,3 0:1\n2 1:1\n")
+    assert read_svmlight(path).Y.shape == (2, 4)
+    for data in (read_svmlight(path, labels_zero_based="auto"), load_dataset(path)):
+        np.testing.assert_array_equal(data.Y.toarray(), [[1, 0, 1], [0, 1, 0]])
+    assert load_dataset(write("other.svm", "0,2 0:1\n1 1:1\n")).Y.shape == (2, 3)
+    with pytest.raises(ValueError, match="labels_zero_based must be True, False or 'auto', got 'no'"):
+        read_svmlight(path, labels_zero_based="no")
+
+
+def test_the_number_of_rows_that_is_declared_holds(write):
+    """A file with fewer rows than its first line says is not whole."""
+    with pytest.raises(ValueError, match="must hold 9 rows as its first line says, got 2"):
+        read_svmlight(write("toy.svm", "9 3 2\n0 0:1\n1 1:1\n"))

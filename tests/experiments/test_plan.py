@@ -148,3 +148,10 @@ def test_description_follows_the_content(make_dataset, store):
     assert plan.describe({"toy": data}) == plan.describe({"toy": make_dataset(store=store)}) == before
     data.Y[0, 0] = 1 - data.Y[0, 0]
     assert plan.describe({"toy": data}) != before
+
+
+def test_parts_of_a_given_split_have_the_same_names(toy):
+    """Labels in another order in the test part would be compared with the wrong ones."""
+    other = replace(toy, Y=toy.Y[:, ::-1], label_names=toy.label_names[::-1])
+    with pytest.raises(ValueError, match="training and test part of toy must have the same label_names"):
+        list(Plan(("brknn",), (2,)).folds({"toy": (toy, other)}))

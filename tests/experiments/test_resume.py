@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from nearlabel import cli
-from nearlabel.experiments import Plan, run
+from nearlabel.experiments import Plan, read_records, run
 
 PLAN = Plan(("brknn", "mlknn"), (2, 5), cv=4, metrics=("hamming_loss", "one_error"))
 PER_FOLD = 8
@@ -196,3 +196,53 @@ def test_a_killed_process_resumes(tmp_path, capsys):
     assert 0 < len(killed) < len(whole)
     assert whole.startswith(killed)
     assert file.read_text() == whole
+
+
+def test_records_of_two_runs_are_not_taken_for_one(toy, folder):
+    """A fold that is there twice, as two runs at once may leave it, is refused and nothing is changed."""
+    file = folder / "records.jsonl"
+    first = "".join(file.read_text().splitlines(keepends=True)[:PER_FOLD])
+    file.write_text(first + first)
+    with pytest.raises(ValueError, match=r"records.jsonl, line 9: must be the record of .*'fold': 1"):
+        run(PLAN, {"toy": toy}, out=folder)
+    assert file.read_text() == first + first
+
+
+def test_more_records_than_the_plan_has_are_refused(toy, whole, tmp_path):
+    """A file that goes on behind the last fold is not the plan's."""
+    file = tmp_path / "whole" / "records.jsonl"
+    file.write_text(whole + whole[: whole.index("\n") + 1])
+    with pytest.raises(ValueError, match="must hold at most the 32 records of the plan, got 33"):
+        run(PLAN, {"toy": toy}, out=tmp_path / "whole")
+
+
+def test_a_damaged_record_is_named(toy, folder):
+    """A line that is no JSON is an error with file and line."""
+    file = folder / "records.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([lines[0], "{broken\n", *lines[2:]]))
+    with pytest.raises(ValueError, match=r"records.jsonl, line 2: must be JSON, got '{broken"):
+        run(PLAN, {"toy": toy}, out=folder)
+    with pytest.raises(ValueError, match="line 2: must be JSON"):
+        list(read_records(folder))
+
+
+def test_reading_records_of_a_killed_run(folder):
+    """A torn last line is not yet a record."""
+    file = folder / "records.jsonl"
+    file.write_text(file.read_text() + '{"dataset": "to')
+    assert len(list(read_records(folder))) == 2 * PER_FOLD
+
+
+def test_one_run_at_a_time(toy, tmp_path):
+    """A second run in the folder of one that goes on is refused; afterwards the folder is free."""
+    seen = []
+
+    def second_run(done, total):
+        with pytest.raises(ValueError, match="must be written by one run at a time"):
+            run(PLAN, {"toy": toy}, out=tmp_path / "one")
+        seen.append(done)
+
+    records = run(PLAN, {"toy": toy}, out=tmp_path / "one", progress=second_run)
+    assert seen == [1, 2, 3, 4]
+    assert run(PLAN, {"toy": toy}, out=tmp_path / "one") == records

@@ -1,6 +1,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
@@ -238,6 +239,7 @@ def test_bad_parameters(model, error, message):
         ([[0], [1], [0.5]], "continuous"),
         ([[0], [1, 0], [1]], "rows of unequal length"),
         ([["a"], ["b"], ["a"]], "Y must hold 0 and 1 only"),
+        (np.array([[0], [pd.NA], [1]], dtype=object), "got NaN or other"),
         ([{1}, {2}, {1, 2}], "MultiLabelBinarizer makes one from sets"),
         (sparse.csr_array([[0], [1], [3]]), "Y must hold 0 and 1 only, got 3"),
         (np.zeros((3, 0)), "at least one label"),

@@ -77,8 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         resumes = getattr(arguments, "out", None) is not None
         return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
-    except (ValueError, TypeError, OSError, ImportError) as error:
-        return _fail(str(error), 2)
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        return _fail(str(error) or "not enough memory.", 2)
     return 0
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from nearlabel.cli import _console
 from nearlabel.experiments import Cell
 from nearlabel.metrics import CATALOGUE
-from nearlabel.report._figures import Series
+from nearlabel.report import Series
 
 
 def show(cells: Sequence[Cell], format_: str) -> None:
@@ -27,7 +27,7 @@ def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> dict[str, Series]:
     """Return, for each measure, each method's values over the number of neighbours."""
     lines: dict[str, dict[str, dict[int, float]]] = {}
     for metric in metrics:
-        heading = f"{_title(metric)} ({'higher' if _higher(metric) else 'lower'} is better)"
+        heading = f"{_title(metric)} ({'higher' if CATALOGUE[metric].greater_is_better else 'lower'} is better)"
         for cell in cells:
             if cell.metric == metric and cell.n_neighbors != "mean":
                 lines.setdefault(heading, {}).setdefault(cell.method, {})[int(cell.n_neighbors)] = cell.mean
@@ -44,7 +44,7 @@ def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
     if len(numbers) > 1:
         whole_range = numbers == list(range(numbers[0], numbers[-1] + 1))
         shown = f"{numbers[0]}..{numbers[-1]}" if whole_range else ", ".join(map(str, numbers))
-        over = f"k = {shown}: mean over k, and the best k of each method"
+        over = f"k = {shown}: mean over k, and each method's best k on these test folds"
     else:
         over = f"k = {numbers[0]}" + (", mean ± deviation over folds" if _deviation(cells[0]) else "")
     _console.print_table(f"{dataset}: {over}", ("measure", "", *methods), rows, left=2)
@@ -52,9 +52,11 @@ def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
 
 def _rows(metric: str, methods: Sequence[str], cells: Sequence[Cell], *, single: bool) -> list[tuple[str, ...]]:
     mean = {cell.method: cell for cell in cells if cell.n_neighbors == "mean"}
+    if metric not in CATALOGUE:  # counted of the predictions, neither good nor bad
+        return [(_title(metric), "" if single else "mean", *(f"{mean[m].mean:.4f} " for m in methods))]
     best_method = _best(list(mean.values()), metric)
     marked = {method: "*" if mean[method].mean == best_method.mean else " " for method in mean}
-    name = f"{_title(metric)} {'↑' if _higher(metric) else '↓'}"
+    name = f"{_title(metric)} {'↑' if CATALOGUE[metric].greater_is_better else '↓'}"
     if single:
         return [(name, "", *(f"{mean[m].mean:.4f}{_deviation(mean[m])}{marked[m]}" for m in methods))]
     best = {m: _best([c for c in cells if c.method == m and c.n_neighbors != "mean"], metric) for m in methods}
@@ -69,12 +71,8 @@ def _deviation(cell: Cell) -> str:
 
 
 def _best(cells: list[Cell], metric: str) -> Cell:
-    return (max if _higher(metric) else min)(cells, key=lambda cell: cell.mean)
+    return (max if CATALOGUE[metric].greater_is_better else min)(cells, key=lambda cell: cell.mean)
 
 
 def _title(metric: str) -> str:
     return CATALOGUE[metric].title if metric in CATALOGUE else metric.replace("_", " ")
-
-
-def _higher(metric: str) -> bool:
-    return metric in CATALOGUE and CATALOGUE[metric].greater_is_better

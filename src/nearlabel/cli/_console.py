@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from nearlabel._optional import import_optional
-from nearlabel.experiments._run import Progress
+from nearlabel.experiments import Progress
 
 FORMATS = ("table", "json", "csv")
 

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from nearlabel.cli import _comparison, _console, _data
-from nearlabel.experiments import METHODS, Plan, run, summarise
-from nearlabel.experiments._plan import Problem
-from nearlabel.experiments._scaling import SCALES
+from nearlabel.experiments import METHODS, SCALES, Plan, Problem, run, summarise
+
+_MOST_NUMBERS = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +63,8 @@ def numbers(text: str) -> tuple[int, ...]:
             numbers_of_part = range(int(low), int(high if dash else low) + 1)
         except ValueError:
             raise argparse.ArgumentTypeError(f"must be like 10, 1-30 or 5,10,20, got {text!r}") from None
+        if len(numbers_of_part) > _MOST_NUMBERS:
+            raise argparse.ArgumentTypeError(f"must name at most {_MOST_NUMBERS:,} numbers, got {text!r}")
         if not numbers_of_part or numbers_of_part[0] < 1:
             raise argparse.ArgumentTypeError(f"must name numbers of at least 1, low to high, got {text!r}")
         chosen += numbers_of_part

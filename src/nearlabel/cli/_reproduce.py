@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("paper", metavar="PAPER", help="one of: " + ", ".join(paper_names()))
     parser.add_argument("--table", metavar="N", action="append", default=[], help="repeatable; default: all tables")
-    parser.add_argument("--figure", metavar="N", action="append", default=[], help="repeatable; drawn into --out")
+    parser.add_argument(
+        "--figure", metavar="N", action="append", default=[], help="repeatable; drawn into --out, else into this folder"
+    )
     parser.add_argument(
         "--out", type=Path, default=None, help="folder for records and figures; the same command resumes"
     )
@@ -43,7 +45,7 @@ def main(arguments: argparse.Namespace) -> None:
             _print_table(table)
         for figure in figures:
             _print_figure(figure)
-    for figure in figures:
+    for figure in figures if arguments.out or arguments.figure else ():
         _draw(figure, arguments.out or Path(), tell=arguments.format == "table")
 
 

@@ -85,6 +85,10 @@ def read_header(lines: Lines) -> Header:
             relation = _relation(rest)
         elif keyword == "attribute":
             attributes.append(_attribute(lines, rest))
+        elif rest.strip() and not rest.lstrip().startswith("%"):
+            raise malformed(
+                lines.path, lines.number, f"@data must stand alone on its line, got {rest[:60]!r} behind it."
+            )
         elif attributes:
             return Header(lines.path, relation, tuple(attributes))
         else:
@@ -139,6 +143,11 @@ def _nominal_values(lines: Lines, name: str, text: str) -> tuple[str, ...]:
             raise malformed(lines.path, lines.number, problem)
         values.append(unquote(match.groups()[:3]))
         position, closing = match.end(), match[4]
+    rest = text[position:].strip()
+    if (rest and not rest.startswith("%")) or len(set(values)) < len(values):
+        got = f"{rest[:60]!r} behind them" if rest else "one of them twice"
+        problem = f"the values of attribute {name!r} must read {{value,...}}, each once, got {got}."
+        raise malformed(lines.path, lines.number, problem)
     return tuple(values)
 
 

@@ -46,7 +46,7 @@ def load_dataset(path: str | Path) -> Dataset:
     path = Path(path)
     suffix = Path(plain_name(path)).suffix.lower()
     if suffix in _SVMLIGHT:
-        return read_svmlight(path)
+        return read_svmlight(path, labels_zero_based="auto")
     if suffix != ".arff":
         known = ", ".join((".arff", *_SVMLIGHT))
         raise ValueError(f"{path} must end in one of {known} (and .gz or .bz2), got {suffix or 'no suffix'!r}.")

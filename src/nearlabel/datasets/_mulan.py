@@ -93,7 +93,7 @@ def _fits(header: Header, path: Path) -> bool:
     """Return whether a file lists labels that all occur; other XML files are nobody's mistake."""
     try:
         labels = _label_names(path)
-    except ValueError:
+    except (ValueError, OSError):
         return False
     known = set(header.names)
     return all(name in known or unescape(name) in known for name in labels)
@@ -127,7 +127,7 @@ def _label_names(path: Path) -> list[str]:
     """Return the names in the order of the document, whatever the nesting; the namespace may be left out."""
     try:
         root = ET.parse(path).getroot()
-    except ET.ParseError as error:
+    except (ET.ParseError, LookupError, ValueError) as error:  # the last two: an encoding that is not known
         raise ValueError(f"{path} must be well-formed XML, got: {error}.") from error
     if root.tag.rpartition("}")[2] != "labels":
         raise ValueError(f"{path} must have the root element <labels>, got <{root.tag.rpartition('}')[2]}>.")

@@ -34,13 +34,13 @@ def read_svmlight(
     n_labels: int | None = None,
     *,
     zero_based: bool | Literal["auto"] = True,
-    labels_zero_based: bool = True,
+    labels_zero_based: bool | Literal["auto"] = True,
 ) -> Dataset:
     r"""Read a multi-label file in svmlight (LIBSVM) format.
 
     A row is a comma list of label numbers (none: the row begins with a blank or with its first feature), then
     ``index:value`` pairs. ``qid:n`` is passed over, ``#`` begins a comment. A first line of three integers (rows,
-    features, labels), as in the extreme classification repository, is understood.
+    features, labels), as in the extreme classification repository, is understood. Empty lines are passed over.
 
     Parameters
     ----------
@@ -53,8 +53,9 @@ def read_svmlight(
         Whether feature indices count from 0. With True a file that counts from 1 only gains an empty column, which no
         distance sees; "auto" takes a file without index 0 as counting from 1, which may differ between two parts of
         one data set.
-    labels_zero_based : bool, default=True
-        Whether label numbers count from 0.
+    labels_zero_based : bool or "auto", default=True
+        Whether label numbers count from 0. "auto" takes a file without label 0 as counting from 1: an empty label would
+        change every measure that averages over labels.
 
     Returns
     -------
@@ -78,7 +79,7 @@ def read_svmlight(
     ([[1, 0, 1], [0, 0, 0]], [[3.5, 0.0], [0.0, 2.0]])
     """
     path = Path(path)
-    _check_arguments(n_features, n_labels, zero_based)
+    _check_arguments(n_features, n_labels, zero_based=zero_based, labels_zero_based=labels_zero_based)
     with Lines(path) as lines:
         reader = _Reader(path, n_features, n_labels)
         for first_line, block in lines.blocks():
@@ -89,12 +90,13 @@ def read_svmlight(
     return Dataset(X, Y.astype(np.int64), feature_names, label_names, Path(plain_name(path)).stem)
 
 
-def _check_arguments(n_features: int | None, n_labels: int | None, zero_based: object) -> None:
+def _check_arguments(n_features: int | None, n_labels: int | None, **bases: object) -> None:
     for name, value in (("n_features", n_features), ("n_labels", n_labels)):
         if value is not None:
             check_integer(name, value, low=1)
-    if zero_based not in (True, False, "auto"):
-        raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}.")
+    for name, base in bases.items():
+        if base not in (True, False, "auto"):
+            raise ValueError(f"{name} must be True, False or 'auto', got {base!r}.")
 
 
 class _Reader:
@@ -104,6 +106,7 @@ class _Reader:
         self._path = path
         self._n_features = n_features
         self._n_labels = n_labels
+        self._n_rows: int | None = None
         self._X = SparseRows()
         self._Y = SparseRows()
 
@@ -130,6 +133,7 @@ class _Reader:
             if not row.strip():
                 continue
             if number == 1 and (dimensions := _DIMENSIONS.fullmatch(row)):
+                self._n_rows = int(dimensions[1])
                 self._n_features = self._n_features or int(dimensions[2])
                 self._n_labels = self._n_labels or int(dimensions[3])
                 continue
@@ -173,14 +177,23 @@ class _Reader:
             at = int(np.argmax(indices))
             raise malformed(self._path, numbers[rows[at]], f"a {what} must be below {limit}, got {indices[at]}.")
 
-    def matrices(self, zero_based: bool | Literal["auto"], labels_zero_based: bool) -> tuple[CSR, CSR]:
+    def matrices(
+        self, zero_based: bool | Literal["auto"], labels_zero_based: bool | Literal["auto"]
+    ) -> tuple[CSR, CSR]:
         """Return X and Y."""
         if not len(self._X):
             raise ValueError(f"{self._path} must hold at least one row, got none.")
+        if self._n_rows not in (None, len(self._X)):
+            raise ValueError(
+                f"{self._path} must hold {self._n_rows} rows as its first line says, got {len(self._X)}."
+                " Hint: a row without labels and features is an empty line, which is passed over."
+            )
         if zero_based == "auto":
             zero_based = self._X.first_column == 0
+        if labels_zero_based == "auto":
+            labels_zero_based = not self._Y.width or self._Y.first_column == 0
         X = _finish(self._path, self._X, "feature index", self._n_features, bool(zero_based))
-        return X, _finish(self._path, self._Y, "label", self._n_labels, labels_zero_based)
+        return X, _finish(self._path, self._Y, "label", self._n_labels, bool(labels_zero_based))
 
 
 def _finish(path: Path, store: SparseRows, what: str, width: int | None, zero_based: bool) -> CSR:

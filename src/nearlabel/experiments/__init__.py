@@ -2,19 +2,23 @@
 
 from nearlabel.experiments._methods import METHODS, make_method
 from nearlabel.experiments._papers import Curve, Paper, PrintedCell, Reproduction, paper_names
-from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Plan
+from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Plan, Problem
 from nearlabel.experiments._records import read_records
-from nearlabel.experiments._run import run
+from nearlabel.experiments._run import Progress, run
+from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._summary import Cell, summarise
 
 __all__ = [
     "EMPTY_PREDICTIONS",
     "METHODS",
+    "SCALES",
     "Cell",
     "Curve",
     "Paper",
     "Plan",
     "PrintedCell",
+    "Problem",
+    "Progress",
     "Reproduction",
     "make_method",
     "paper_names",

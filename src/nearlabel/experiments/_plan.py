@@ -91,6 +91,9 @@ class Plan:
             yield from folds
 
     def _given_fold(self, name: str, training: Dataset, test: Dataset) -> list[Fold]:
+        for what in ("feature_names", "label_names"):
+            if getattr(training, what) != getattr(test, what):
+                raise ValueError(f"training and test part of {name} must have the same {what}, in the same order.")
         n, m = training.X.shape[0], test.X.shape[0]
         X, Y = _stacked(training.X, test.X), _stacked(training.Y, test.Y)
         return [Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m))]

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import ModuleType
+from typing import Any, Self, TypeAlias
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 Record: TypeAlias = dict[str, Any]
 
@@ -14,7 +21,7 @@ _RECORDS, _PLAN = "records.jsonl", "plan.json"
 
 
 class RecordFolder:
-    """A folder with a plan and the records that were run of it.
+    """A folder with a plan and the records that were run of it; a context in which no other run may write there.
 
     Parameters
     ----------
@@ -26,33 +33,65 @@ class RecordFolder:
     Raises
     ------
     ValueError
-        If the folder holds the records of another plan, or of none; nothing is changed.
+        On entering, if the folder holds the records of another plan, or of none, or another run writes there; nothing
+        is changed.
     """
 
     def __init__(self, path: str | os.PathLike[str], plan: Mapping[str, Any]) -> None:
         self.path = Path(path)
-        text = json.dumps(plan, indent=1, sort_keys=True) + "\n"
-        known = self.path / _PLAN
-        records = self.path / _RECORDS
+        self._plan = json.dumps(plan, indent=1, sort_keys=True) + "\n"
+
+    def __enter__(self) -> Self:
+        """Lock the folder and compare plans."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self.path)
+        try:
+            self._compare_plans()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let other runs in."""
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def _compare_plans(self) -> None:
+        known, records = self.path / _PLAN, self.path / _RECORDS
         if records.exists() and records.stat().st_size:
             if not known.exists():
                 raise ValueError(f"{records} must stand beside its {_PLAN}, got none. Hint: choose another folder.")
-            _check_same_plan(json.loads(known.read_text()), json.loads(text), self.path)
+            _check_same_plan(_parsed(known.read_text(), known, 1), json.loads(self._plan), self.path)
         else:
-            self.path.mkdir(parents=True, exist_ok=True)
-            _write_whole(known, text)
+            _write_whole(known, self._plan)
 
-    def complete_folds(self, records_per_fold: int) -> list[list[Record]]:
-        """Return the folds on file; cut off what an interrupted run left of another."""
+    def complete_folds(self, settings: Sequence[Sequence[Record]]) -> list[Record]:
+        """Return the records of whole folds on file; cut off what an interrupted run left of another.
+
+        `settings` are the records of the plan's folds, without values, in their order.
+
+        Raises
+        ------
+        ValueError
+            If the records on file are not those of the first folds of the plan.
+        """
         file = self.path / _RECORDS
-        if not file.exists():
-            return []
-        lines = [line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        n_folds = len(lines) // records_per_fold
-        kept = lines[: n_folds * records_per_fold]
-        _write_whole(file, "".join(kept))
-        records = [json.loads(line) for line in kept]
-        return [records[i * records_per_fold : (i + 1) * records_per_fold] for i in range(n_folds)]
+        text = file.read_text() if file.exists() else ""
+        lines = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        records: list[Record] = []
+        for fold in settings:
+            if len(lines) < len(records) + len(fold):
+                break
+            records += [_parsed(lines[i], file, i + 1) for i in range(len(records), len(records) + len(fold))]
+            _check_same_fold(records[-len(fold) :], fold, file, len(records))
+        else:
+            if len(lines) > len(records):
+                raise ValueError(f"{file} must hold at most the {len(records)} records of the plan, got {len(lines)}.")
+        kept = "".join(lines[: len(records)])
+        if kept != text:
+            _write_whole(file, kept)
+        return records
 
     def append(self, records: Iterable[Record]) -> None:
         """Write the records of one fold in one go, down to the disk."""
@@ -74,10 +113,16 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[Record]:
     ------
     dict
         dataset, seed, fold, method, n_neighbors, metric, value.
+
+    Raises
+    ------
+    ValueError
+        If a line is no record.
     """
     with (Path(path) / _RECORDS).open() as file:
-        for line in file:
-            yield json.loads(line)
+        for number, line in enumerate(file, 1):
+            if line.endswith("\n"):  # else the run was killed in the middle of it
+                yield _parsed(line, Path(path) / _RECORDS, number)
 
 
 def _check_same_plan(known: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
@@ -85,6 +130,33 @@ def _check_same_plan(known: Mapping[str, Any], wanted: Mapping[str, Any], path: 
     if different:
         got = ", ".join(f"{key}={wanted.get(key)} (there: {known.get(key)})" for key in different)
         raise ValueError(f"{path} must hold records of the same plan, got {got}. Hint: choose another folder.")
+
+
+def _check_same_fold(records: Sequence[Record], settings: Sequence[Record], file: Path, last_line: int) -> None:
+    for line, (record, setting) in enumerate(zip(records, settings, strict=True), last_line - len(records) + 1):
+        if {**record, "value": None} != {**setting, "value": None}:
+            raise ValueError(f"{file}, line {line}: must be the record of {setting}, got {record}.")
+
+
+def _parsed(text: str, file: Path, line: int) -> Record:
+    try:
+        value: Record = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{file}, line {line + error.lineno - 1}: must be JSON, got {text[:60]!r}.") from error
+    return value
+
+
+def _locked(folder: Path) -> int | None:
+    """Return the handle of a lock that ends with this process at the latest; None where the system has none."""
+    if fcntl is None:
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise ValueError(f"{folder} must be written by one run at a time, got a second one.") from error
+    return handle
 
 
 def _write_whole(file: Path, text: str) -> None:

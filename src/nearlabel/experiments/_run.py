@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -69,14 +69,19 @@ def run(
     if n_workers == 0:
         raise ValueError("n_workers must be a number of processes, or negative to leave some cores free, got 0.")
     folds = list(plan.folds(problems))
-    folder = None if out is None else RecordFolder(out, plan.describe(problems))
-    per_fold = len(plan.methods) * len(plan.n_neighbors) * len(plan.metrics)
-    known = [] if folder is None else folder.complete_folds(per_fold)
-    records = [record for fold in known for record in fold]
-    todo = folds[len(known) :]
+    with nullcontext() if out is None else RecordFolder(out, plan.describe(problems)) as folder:
+        return _run_folds(plan, folds, folder, n_workers, progress)
+
+
+def _run_folds(
+    plan: Plan, folds: Sequence[Fold], folder: RecordFolder | None, n_workers: int, progress: Progress | None
+) -> list[Record]:
+    settings = [list(_settings(plan, fold)) for fold in folds]
+    records = [] if folder is None else folder.complete_folds(settings)
+    n_known = len(records) // (len(plan.methods) * len(plan.n_neighbors) * len(plan.metrics))
     parallel = Parallel(n_jobs=n_workers, batch_size=1, return_as="generator")
-    with _closing(parallel(delayed(_run_fold)(plan, fold) for fold in todo)) as work:
-        for done, new in enumerate(work, start=len(known) + 1):
+    with _closing(parallel(delayed(_run_fold)(plan, fold) for fold in folds[n_known:])) as work:
+        for done, new in enumerate(work, start=n_known + 1):
             if folder is not None:
                 folder.append(new)
             records += new
@@ -102,17 +107,24 @@ def _run_fold(plan: Plan, fold: Fold) -> list[Record]:
     neighbors = PrecomputedNeighbors.from_search(
         ExactNeighbors(), X, X_test, n_neighbors=max(plan.n_neighbors), check_rows=False
     )
-    records = []
+    values = [
+        value
+        for method in plan.methods
+        for k in plan.n_neighbors
+        for value in _measure(plan, make_method(method, k, neighbors).fit(X, Y), X_test, Y_test)
+    ]
+    return [setting | {"value": value} for setting, value in zip(_settings(plan, fold), values, strict=True)]
+
+
+def _settings(plan: Plan, fold: Fold) -> Iterator[Record]:
+    """Yield the records of a fold in their order, still without values."""
     for method in plan.methods:
         for k in plan.n_neighbors:
-            model = make_method(method, k, neighbors).fit(X, Y)
-            for metric, value in _measure(plan, model, X_test, Y_test):
-                setting = {"method": method, "n_neighbors": k, "metric": metric, "value": value}
-                records.append(fold.label() | setting)
-    return records
+            for metric in plan.metrics:
+                yield fold.label() | {"method": method, "n_neighbors": k, "metric": metric}
 
 
-def _measure(plan: Plan, model: Any, X: Matrix, Y: Matrix) -> Iterator[tuple[str, float | None]]:
+def _measure(plan: Plan, model: Any, X: Matrix, Y: Matrix) -> Iterator[float | None]:
     """Yield each metric of the plan, in its order, on the test part of a fold; None where it is undefined."""
     measures = [name for name in plan.metrics if name != EMPTY_PREDICTIONS]
     needs = {get_metric(name).needs for name in measures}
@@ -122,4 +134,4 @@ def _measure(plan: Plan, model: Any, X: Matrix, Y: Matrix) -> Iterator[tuple[str
     if EMPTY_PREDICTIONS in plan.metrics:
         values[EMPTY_PREDICTIONS] = float(np.mean(np.asarray(labels.sum(axis=1)) == 0))
     for name in plan.metrics:
-        yield name, values[name] if np.isfinite(values[name]) else None
+        yield values[name] if np.isfinite(values[name]) else None

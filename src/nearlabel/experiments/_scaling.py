@@ -21,7 +21,7 @@ def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, 
     scale : {"none", "minmax", "standard"}
         "minmax": to [0, 1] on the training rows, test values may leave it; "standard": mean 0, deviation 1. A constant
         feature is only shifted. Sparse rows are divided but not shifted, which would fill them: distances that depend
-        on differences are the same.
+        on differences, as Euclidean and Manhattan do, are the same.
     training, test : ndarray or CSR array of shape (n_rows, n_features)
         Rows.
 

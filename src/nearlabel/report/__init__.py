@@ -1,5 +1,5 @@
 """Records to pictures."""
 
-from nearlabel.report._figures import draw_panels
+from nearlabel.report._figures import Series, draw_panels
 
-__all__ = ["draw_panels"]
+__all__ = ["Series", "draw_panels"]
