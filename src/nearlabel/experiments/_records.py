@@ -66,7 +66,7 @@ class RecordFolder:
         else:
             _write_whole(known, self._plan)
 
-    def complete_folds(self, settings: Sequence[Sequence[Record]]) -> list[Record]:
+    def complete_folds(self, settings: Iterable[Sequence[Record]]) -> list[Record]:
         """Return the records of whole folds on file; cut off what an interrupted run left of another.
 
         `settings` are the records of the plan's folds, without values, in their order.

@@ -76,7 +76,7 @@ def run(
 def _run_folds(
     plan: Plan, folds: Sequence[Fold], folder: RecordFolder | None, n_workers: int, progress: Progress | None
 ) -> list[Record]:
-    settings = [list(_settings(plan, fold)) for fold in folds]
+    settings = (list(_settings(plan, fold)) for fold in folds)
     records = [] if folder is None else folder.complete_folds(settings)
     n_known = len(records) // (len(plan.methods) * len(plan.n_neighbors) * len(plan.metrics))
     parallel = Parallel(n_jobs=n_workers, batch_size=1, return_as="generator")
