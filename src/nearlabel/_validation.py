@@ -124,6 +124,63 @@ def _check_zero_one(values: Any, name: str) -> None:
         raise ValueError(f"{name} must hold 0 and 1 only, got {wrong[0]}.{kind}")
 
 
+def as_score_matrix(scores: Any, *, name: str = "scores") -> Matrix:
+    """Return scores as a floating-point array or a canonical CSR array; infinities may stay.
+
+    Parameters
+    ----------
+    scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Numbers; float32 stays float32.
+
+    Raises
+    ------
+    ValueError
+        If scores are not two-dimensional, hold no numbers, or hold NaN; the message names the column.
+    """
+    matrix: Matrix = sparse.csr_array(scores) if sparse.issparse(scores) else _as_dense_scores(scores, name)
+    if matrix.ndim != 2:
+        hint = " Hint: a single label is one column, reshape(-1, 1)." if matrix.ndim == 1 else ""
+        raise ValueError(f"{name} must be of shape (n_samples, n_labels), got shape {matrix.shape}.{hint}")
+    if matrix.dtype.kind != "f" or matrix.dtype.itemsize < 4:
+        matrix = _to_float(matrix, name)
+    if sparse.issparse(matrix) and not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    _check_no_nan(matrix, name)
+    return matrix
+
+
+def _as_dense_scores(scores: Any, name: str) -> Any:
+    if isinstance(scores, list | tuple) and any(getattr(part, "ndim", 1) == 2 for part in scores):
+        raise ValueError(
+            f"{name} must be one array of shape (n_samples, n_labels), got a {type(scores).__name__} of"
+            f" {len(scores)} arrays. Hint: np.column_stack([p[:, 1] for p in {name}]) joins what scikit-learn's"
+            " predict_proba gives for several labels, where each label has both classes in the training data."
+        )
+    try:
+        return np.asarray(scores)
+    except ValueError as error:
+        raise ValueError(f"{name} must be of shape (n_samples, n_labels), got rows of unequal length.") from error
+
+
+def _to_float(scores: Any, name: str) -> Any:
+    if scores.dtype.kind not in "buifO":
+        raise ValueError(f"{name} must hold numbers, got values of type {scores.dtype}.")
+    try:
+        return scores.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, got values of type {scores.dtype}.") from error
+
+
+def _check_no_nan(scores: Any, name: str) -> None:
+    values = scores.data if sparse.issparse(scores) else scores
+    # The minimum is NaN if any value is: one pass and no temporary array in the good case.
+    if values.size == 0 or not np.isnan(values.min()):
+        return
+    columns = scores.indices[np.isnan(values)] if sparse.issparse(scores) else np.nonzero(np.isnan(values))[1]
+    raise ValueError(f"{name} must not hold NaN, got NaN in column {columns.min()}.")
+
+
 def as_dense(matrix: Matrix) -> NDArray[Any]:
     """Return a dense array of a dense or sparse matrix."""
     dense: NDArray[Any] = matrix.toarray() if sparse.issparse(matrix) else matrix

@@ -62,7 +62,7 @@ def test_scores_hold_nan(function, wrap):
 @pytest.mark.parametrize("function", SCORE)
 def test_scores_have_one_dimension(function):
     """Scores of one label are a column."""
-    with pytest.raises(ValueError, match=r"y_score must be of the same shape .* got shape \(2,\)\. Hint: a single"):
+    with pytest.raises(ValueError, match=r"y_score must be of shape .* got shape \(2,\)\. Hint: a single"):
         function([[1], [0]], [0.1, 0.2])
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import IntArray, Matrix, MatrixLike
+from nearlabel._typing import Matrix, MatrixLike
 from nearlabel.metrics._inputs import check_predicted, check_true, is_sparse
 
 
@@ -19,9 +20,10 @@ class Counts(NamedTuple):
     A group is an example, a label, or the whole matrix: the measures differ in the grouping, not in the ratio.
     """
 
-    hits: IntArray  # true and predicted
-    predicted: IntArray
-    true: IntArray
+    hits: NDArray[Any]  # true and predicted
+    predicted: NDArray[Any]
+    true: NDArray[Any]
+    size: int  # cells of a group
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,6 @@ class Comparison:
             return cls(sparse.csr_array(true), sparse.csr_array(predicted))
         return cls(true, predicted)
 
-    @property
-    def n_cells(self) -> int:
-        """Return the number of (example, label) pairs."""
-        return int(self.true.shape[0] * self.true.shape[1])
-
     @cached_property
     def per_example(self) -> Counts:
         """Return the counts of each row."""
@@ -56,14 +53,15 @@ class Comparison:
     @cached_property
     def in_total(self) -> Counts:
         """Return the counts of the whole matrix as one group."""
-        return Counts(*(counts.sum(keepdims=True) for counts in self.per_example))
+        hits, predicted, true = (np.sum(count, keepdims=True) for count in self.per_example[:3])
+        return Counts(hits, predicted, true, size=self.true.shape[0] * self.true.shape[1])
 
     def _counts(self, axis: int) -> Counts:
         if is_sparse(self.true):
             hits = (self.true * self.predicted).sum(axis=axis)
         else:  # einsum makes no temporary of the matrix's size
             hits = np.einsum("ij,ij->i" if axis == 1 else "ij,ij->j", self.true, self.predicted)
-        return Counts(hits, self.predicted.sum(axis=axis), self.true.sum(axis=axis))
+        return Counts(hits, self.predicted.sum(axis=axis), self.true.sum(axis=axis), size=self.true.shape[axis])
 
 
 def compare(y_true: MatrixLike, y_pred: MatrixLike) -> Comparison:

@@ -6,11 +6,10 @@ import math
 import numbers
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 from scipy import sparse
 
 from nearlabel._typing import Matrix, MatrixLike
-from nearlabel._validation import as_label_matrix
+from nearlabel._validation import as_label_matrix, as_score_matrix
 
 TieRule: TypeAlias = Literal["pessimistic", "index", "optimistic"]
 TrivialRule: TypeAlias = Literal["drop", "keep"]
@@ -41,11 +40,8 @@ def check_predicted(y_pred: MatrixLike, shape: tuple[int, int]) -> Matrix:
 
 def check_scores(y_score: Any, shape: tuple[int, int]) -> Matrix:
     """Return scores as a floating-point array or CSR array of the given shape, without NaN; infinities may stay."""
-    scores: Matrix = sparse.csr_array(y_score) if is_sparse(y_score) else _as_dense_scores(y_score)
-    if scores.dtype.kind != "f":
-        scores = _to_float(scores)
+    scores = as_score_matrix(y_score, name="y_score")
     _check_same_shape("y_score", scores.shape, shape)
-    _check_no_nan(scores)
     return scores
 
 
@@ -61,34 +57,3 @@ def _check_same_shape(name: str, got: tuple[int, ...], expected: tuple[int, int]
     if got != expected:
         hint = " Hint: a single label is one column, reshape(-1, 1)." if len(got) == 1 else ""
         raise ValueError(f"{name} must be of the same shape as y_true, {expected}, got shape {got}.{hint}")
-
-
-def _as_dense_scores(y_score: Any) -> Any:
-    if isinstance(y_score, list | tuple) and any(getattr(part, "ndim", 1) == 2 for part in y_score):
-        raise ValueError(
-            f"y_score must be one array of shape (n_samples, n_labels), got a {type(y_score).__name__} of"
-            f" {len(y_score)} arrays. Hint: np.column_stack([p[:, 1] for p in y_score]) joins what scikit-learn's"
-            " predict_proba gives for several labels, where each label has both classes in the training data."
-        )
-    try:
-        return np.asarray(y_score)
-    except ValueError as error:
-        raise ValueError("y_score must be of shape (n_samples, n_labels), got rows of unequal length.") from error
-
-
-def _to_float(scores: Any) -> Any:
-    if scores.dtype.kind not in "buiO":
-        raise ValueError(f"y_score must hold numbers, got values of type {scores.dtype}.")
-    try:
-        return scores.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y_score must hold numbers, got values of type {scores.dtype}.") from error
-
-
-def _check_no_nan(scores: Any) -> None:
-    values = scores.data if is_sparse(scores) else scores
-    # The minimum is NaN if any value is: one pass and no temporary array in the good case.
-    if values.size == 0 or not np.isnan(values.min()):
-        return
-    columns = scores.indices[np.isnan(values)] if is_sparse(scores) else np.nonzero(np.isnan(values))[1]
-    raise ValueError(f"y_score must not hold NaN, got NaN in column {columns.min()}.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from nearlabel._typing import MatrixLike
-from nearlabel.metrics import _ranks, _ratios
+from nearlabel.metrics import _ranks
 from nearlabel.metrics._counts import Comparison
 from nearlabel.metrics._inputs import (
     TieRule,
@@ -16,25 +16,10 @@ from nearlabel.metrics._inputs import (
     check_true,
     check_zero_division,
 )
+from nearlabel.metrics._measures import MEASURES
 from nearlabel.metrics._ranks import Ranking
 from nearlabel.metrics.catalogue import CATALOGUE, Metric, get_metric
 
-# The same sentences that the public functions are made of, here on what is shared.
-_FROM_COMPARISON: dict[str, Callable[[Comparison, float], float]] = {
-    "hamming_loss": lambda compared, _: _ratios.hamming(compared),
-    "subset_accuracy": lambda compared, _: _ratios.exact_match(compared),
-    "jaccard_examples": lambda compared, zero: _ratios.jaccard(compared.per_example, zero),
-    "precision_examples": lambda compared, zero: _ratios.precision(compared.per_example, zero),
-    "recall_examples": lambda compared, zero: _ratios.recall(compared.per_example, zero),
-    "f1_examples": lambda compared, zero: _ratios.fbeta(compared.per_example, zero),
-    "f1_of_means": lambda compared, zero: _ratios.f_of_means(compared.per_example, zero),
-    "micro_precision": lambda compared, zero: _ratios.precision(compared.in_total, zero),
-    "micro_recall": lambda compared, zero: _ratios.recall(compared.in_total, zero),
-    "micro_f1": lambda compared, zero: _ratios.fbeta(compared.in_total, zero),
-    "macro_precision": lambda compared, zero: _ratios.precision(compared.per_label, zero),
-    "macro_recall": lambda compared, zero: _ratios.recall(compared.per_label, zero),
-    "macro_f1": lambda compared, zero: _ratios.fbeta(compared.per_label, zero),
-}
 _FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
     "one_error": _ranks.top_is_wrong,
     "coverage": _ranks.depth,
@@ -99,7 +84,7 @@ def score_all(
     if any(metric.needs == "score" for metric in chosen):
         shared["score"] = _ranks.rank_checked(true, check_scores(y_score, true.shape), ties)
     return {
-        metric.name: _FROM_COMPARISON[metric.name](shared["prediction"], zero_division)
+        metric.name: MEASURES[metric.name].of(shared["prediction"], zero_division)
         if metric.needs == "prediction"
         else _FROM_RANKING[metric.name](shared["score"], trivial)
         for metric in chosen

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from nearlabel._typing import MatrixLike
 from nearlabel._validation import check_positive
-from nearlabel.metrics import _ratios
 from nearlabel.metrics._counts import compare
 from nearlabel.metrics._inputs import check_zero_division
+from nearlabel.metrics._measures import MEASURES, Measure, fbeta
 
 
 def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike) -> float:
@@ -43,7 +43,7 @@ def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike) -> float:
     >>> hamming_loss([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 6
     0.3333333333333333
     """
-    return _ratios.hamming(compare(y_true, y_pred))
+    return MEASURES["hamming_loss"].of(compare(y_true, y_pred))
 
 
 def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike) -> float:
@@ -71,7 +71,7 @@ def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike) -> float:
     >>> subset_accuracy([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])
     0.5
     """
-    return _ratios.exact_match(compare(y_true, y_pred))
+    return MEASURES["subset_accuracy"].of(compare(y_true, y_pred))
 
 
 def jaccard_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -107,7 +107,7 @@ def jaccard_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: f
     >>> jaccard_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (1/2 + 1/1) / 2
     0.75
     """
-    return _ratios.jaccard(compare(y_true, y_pred).per_example, check_zero_division(zero_division))
+    return MEASURES["jaccard_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def precision_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -142,7 +142,7 @@ def precision_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division:
     >>> precision_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/2) / 2
     0.75
     """
-    return _ratios.precision(compare(y_true, y_pred).per_example, check_zero_division(zero_division))
+    return MEASURES["precision_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def recall_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -177,7 +177,7 @@ def recall_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     >>> recall_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/2 + 1/1) / 2
     0.75
     """
-    return _ratios.recall(compare(y_true, y_pred).per_example, check_zero_division(zero_division))
+    return MEASURES["recall_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def f1_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -210,7 +210,7 @@ def f1_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float 
     >>> f1_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (2/3 + 2/2) / 2
     0.8333333333333333
     """
-    return _ratios.fbeta(compare(y_true, y_pred).per_example, check_zero_division(zero_division))
+    return MEASURES["f1_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def fbeta_examples(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
@@ -246,7 +246,7 @@ def fbeta_examples(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_
     0.5555555555555556
     """
     beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
-    return _ratios.fbeta(compare(y_true, y_pred).per_example, zero_division, beta)
+    return Measure("per_example", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
 
 
 def f1_of_means(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -285,4 +285,4 @@ def f1_of_means(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float 
     >>> f1_of_means([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # both means are 3/4, the mean F is 2/3
     0.75
     """
-    return _ratios.f_of_means(compare(y_true, y_pred).per_example, check_zero_division(zero_division))
+    return MEASURES["f1_of_means"].of(compare(y_true, y_pred), check_zero_division(zero_division))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from nearlabel._typing import MatrixLike
 from nearlabel._validation import check_positive
-from nearlabel.metrics import _ratios
 from nearlabel.metrics._counts import compare
 from nearlabel.metrics._inputs import check_zero_division
+from nearlabel.metrics._measures import MEASURES, Measure, fbeta
 
 
 def micro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -43,7 +43,7 @@ def micro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     >>> micro_precision([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 3 predicted cells are true
     0.6666666666666666
     """
-    return _ratios.precision(compare(y_true, y_pred).in_total, check_zero_division(zero_division))
+    return MEASURES["micro_precision"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def micro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -74,7 +74,7 @@ def micro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float
     >>> micro_recall([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 3 true cells are predicted
     0.6666666666666666
     """
-    return _ratios.recall(compare(y_true, y_pred).in_total, check_zero_division(zero_division))
+    return MEASURES["micro_recall"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def micro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -105,7 +105,7 @@ def micro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0
     >>> micro_f1([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 * 2 / (3 + 3)
     0.6666666666666666
     """
-    return _ratios.fbeta(compare(y_true, y_pred).in_total, check_zero_division(zero_division))
+    return MEASURES["micro_f1"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def micro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
@@ -141,7 +141,7 @@ def micro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
     0.5555555555555556
     """
     beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
-    return _ratios.fbeta(compare(y_true, y_pred).in_total, zero_division, beta)
+    return Measure("in_total", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
 
 
 def macro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -172,7 +172,7 @@ def macro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     >>> macro_precision([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/1 + 0/1) / 3
     0.6666666666666666
     """
-    return _ratios.precision(compare(y_true, y_pred).per_label, check_zero_division(zero_division))
+    return MEASURES["macro_precision"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def macro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -203,7 +203,7 @@ def macro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float
     >>> macro_recall([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/2 + 0/0) / 3, with 0/0 as 0
     0.5
     """
-    return _ratios.recall(compare(y_true, y_pred).per_label, check_zero_division(zero_division))
+    return MEASURES["macro_recall"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def macro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -236,7 +236,7 @@ def macro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0
     >>> macro_f1([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (2/2 + 2/3 + 0/0) / 3, with 0/0 as 0
     0.5555555555555555
     """
-    return _ratios.fbeta(compare(y_true, y_pred).per_label, check_zero_division(zero_division))
+    return MEASURES["macro_f1"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def macro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
@@ -272,4 +272,4 @@ def macro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
     0.7777777777777778
     """
     beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
-    return _ratios.fbeta(compare(y_true, y_pred).per_label, zero_division, beta)
+    return Measure("per_label", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)

@@ -1,0 +1,115 @@
+"""The measures of predictions: each a ratio of counts, the groups it is averaged over, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from nearlabel._typing import FloatArray
+from nearlabel.metrics._counts import Comparison, Counts
+
+Ratio: TypeAlias = Callable[[Counts, float], FloatArray]
+Grouping: TypeAlias = Literal["per_example", "per_label", "in_total"]
+
+
+def ratio(numerator: Any, denominator: Any, zero_division: float) -> FloatArray:
+    """Return the quotients (n_groups,); one with denominator 0, always a 0/0 here, is `zero_division`."""
+    quotients: FloatArray = np.full(denominator.shape, zero_division)
+    np.divide(numerator, denominator, out=quotients, where=denominator != 0)
+    return quotients
+
+
+def mean(values: FloatArray) -> float:
+    """Return the mean of the values that are not nan; nan, without a warning, if there is none."""
+    kept = values[~np.isnan(values)]
+    return float(kept.mean()) if kept.size else math.nan
+
+
+def differing(counts: Counts, zero_division: float) -> FloatArray:
+    """Return the share of cells in which truth and prediction differ; no group is empty."""
+    different: FloatArray = (counts.predicted + counts.true - 2 * counts.hits) / counts.size
+    return different
+
+
+def exact(counts: Counts, zero_division: float) -> FloatArray:
+    """Return 1 where both sets are the same, else 0."""
+    same: Any = (counts.hits == counts.predicted) & (counts.hits == counts.true)
+    return np.asarray(same, dtype=np.float64)
+
+
+def jaccard(counts: Counts, zero_division: float) -> FloatArray:
+    """Return intersection over union."""
+    return ratio(counts.hits, counts.predicted + counts.true - counts.hits, zero_division)
+
+
+def precision(counts: Counts, zero_division: float) -> FloatArray:
+    """Return the share of the predicted that is true."""
+    return ratio(counts.hits, counts.predicted, zero_division)
+
+
+def recall(counts: Counts, zero_division: float) -> FloatArray:
+    """Return the share of the true that is predicted."""
+    return ratio(counts.hits, counts.true, zero_division)
+
+
+def fbeta(beta: float) -> Ratio:
+    """Return, as a ratio, the weighted harmonic mean of precision and recall, written in counts."""
+    squared = beta_squared(beta)
+    # In whole numbers equal values stay equal; where they would not fit, beta² itself does.
+    q, r = squared.as_integer_ratio() if max(squared.as_integer_ratio()) <= 10**6 else (float(squared), 1)
+
+    def ratio_of(counts: Counts, zero_division: float) -> FloatArray:
+        return ratio((q + r) * counts.hits, q * counts.true + r * counts.predicted, zero_division)
+
+    return ratio_of
+
+
+def beta_squared(beta: float) -> Fraction:
+    """Return beta² as a fraction, a simple one where the float can be read so: 0.1² is 1/100."""
+    exactly = Fraction(beta * beta)
+    simple = exactly.limit_denominator(10**6)
+    return simple if abs(simple - exactly) <= exactly * Fraction(1, 10**15) else exactly
+
+
+def harmonic_mean(first: float, second: float) -> float:
+    """Return the harmonic mean, which is 0 where both are 0."""
+    return 2 * first * second / (first + second) if first + second != 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The mean of a ratio over groups; or of several ratios, combined."""
+
+    groups: Grouping
+    ratios: tuple[Ratio, ...]
+    combine: Callable[..., float] = float
+
+    def of(self, comparison: Comparison, zero_division: float = 0.0) -> float:
+        """Return the measure of two label matrices."""
+        counts: Counts = getattr(comparison, self.groups)
+        return self.combine(*(mean(of_groups(counts, zero_division)) for of_groups in self.ratios))
+
+
+MEASURES: Mapping[str, Measure] = MappingProxyType(
+    {
+        "hamming_loss": Measure("in_total", (differing,)),
+        "subset_accuracy": Measure("per_example", (exact,)),
+        "jaccard_examples": Measure("per_example", (jaccard,)),
+        "precision_examples": Measure("per_example", (precision,)),
+        "recall_examples": Measure("per_example", (recall,)),
+        "f1_examples": Measure("per_example", (fbeta(1.0),)),
+        "f1_of_means": Measure("per_example", (precision, recall), harmonic_mean),
+        "micro_precision": Measure("in_total", (precision,)),
+        "micro_recall": Measure("in_total", (recall,)),
+        "micro_f1": Measure("in_total", (fbeta(1.0),)),
+        "macro_precision": Measure("per_label", (precision,)),
+        "macro_recall": Measure("per_label", (recall,)),
+        "macro_f1": Measure("per_label", (fbeta(1.0),)),
+    }
+)
