@@ -53,19 +53,19 @@ def test_cut_of_explicit_zeros_and_unsorted_entries():
     np.testing.assert_array_equal(scores.data, before.data)
 
 
+@pytest.mark.parametrize("absent", [0.0, -np.inf])
 @pytest.mark.parametrize(
-    ("thresholds", "strict"), [(0.0, False), ([0.5, 0.0, 0.5], False), (-0.1, True), ([0.5, 0.5, -1.0], True)]
+    ("thresholds", "strict"), [(0.0, False), ([0.5, 0.0, -np.inf], False), (-0.1, True), ([0.3, 0.5, -1.0], True)]
 )
-def test_cut_refuses_to_fill_sparse_scores(thresholds, strict):
-    """A threshold that the absent score 0 passes would make the answer dense."""
-    with pytest.raises(ValueError, match="thresholds of sparse scores must be above the absent score 0"):
-        cut(sparse.csr_array((2, 3)), thresholds, strict=strict)
-
-
-def test_cut_at_zero_strictly_keeps_sparse_scores_sparse():
-    """Above 0 is a threshold that no absent score passes."""
-    labels = cut(sparse.csr_array([[0.0, 0.2], [-0.3, 0.0]]), 0.0, strict=True)
-    assert labels.toarray().tolist() == [[0, 1], [0, 0]]
+def test_cut_fills_the_columns_whose_threshold_the_absent_score_reaches(thresholds, strict, absent):
+    """Sparse scores are cut as the dense ones that they stand for."""
+    dense = np.array([[0.3, 0.0, -2.0], [0.0, -0.5, 0.4], [0.0, 0.0, 0.0]])
+    scores = sparse.csr_array(dense)
+    labels = cut(scores, thresholds, strict=strict, absent=absent)
+    assert labels.has_canonical_format
+    assert labels.data.all()
+    expected = cut(np.where(dense == 0, absent, dense), thresholds, strict=strict)
+    assert labels.toarray().tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])

@@ -1,7 +1,7 @@
 """Scores to label sets: pure functions, each of one rule.
 
-Scores are a dense array or a CSR array (n_samples, n_labels); in a CSR array an absent score is 0. Label sets come
-back as an int64 indicator matrix in the same storage.
+Scores are a dense array or a CSR array (n_samples, n_labels); in a CSR array an absent score is 0, unless said otherwise.
+Label sets come back as an int64 indicator matrix in the same storage.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
+from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 
-def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) -> Matrix:
+def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False, absent: float = 0.0) -> Matrix:
     """Choose the labels whose score reaches the threshold.
 
     Parameters
@@ -26,6 +26,8 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
         One for all labels or one for each.
     strict : bool, default=False
         Whether a score equal to the threshold is below it.
+    absent : float, default=0.0
+        The score of what a CSR array does not store. A threshold that it reaches fills that label's column.
 
     Returns
     -------
@@ -35,7 +37,7 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
     Raises
     ------
     ValueError
-        If scores are sparse and a threshold would choose the absent ones, or there is not one threshold for each label.
+        If there is not one threshold for each label.
 
     Examples
     --------
@@ -49,10 +51,10 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) ->
     passes = np.greater if strict else np.greater_equal
     if not sparse.issparse(scores):
         return passes(scores, limits).astype(np.int64)
-    if passes(0.0, limits).any():
-        raise ValueError("thresholds of sparse scores must be above the absent score 0, got one that chooses it.")
     stored = sparse.csr_array(scores)
-    return _entries_where(stored, passes(stored.data, limits[stored.indices]))
+    chosen = passes(stored.data, limits[stored.indices])
+    filled = np.flatnonzero(passes(absent, limits))
+    return _entries_where(stored, chosen) if not len(filled) else _filled(stored, chosen, filled)
 
 
 def at_least_one(labels: Matrix, scores: Matrix) -> Matrix:
@@ -129,6 +131,19 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     return labels
 
 
+def _filled(scores: CSR, chosen: BoolArray, columns: IntArray) -> CSR:
+    """Return the chosen entries, and those columns full but for entries that are stored and not chosen."""
+    n, n_columns = scores.shape[0], len(columns)
+    full = (np.ones(n * n_columns, dtype=np.int64), np.tile(columns, n), np.arange(0, n * n_columns + 1, n_columns))
+    missed = np.isin(scores.indices, columns) & ~chosen
+    inside = np.isin(scores.indices, columns) & chosen
+    labels = sparse.csr_array(full, shape=scores.shape) - _entries_where(scores, missed)
+    labels = (labels + _entries_where(scores, chosen & ~inside)).tocsr()
+    labels.eliminate_zeros()
+    labels.sort_indices()
+    return labels
+
+
 def _one_each(name: str, values: Any, n: int, what: str) -> Any:
     if values.shape not in ((), (1,), (n,)):
         raise ValueError(f"{name} must be one number or one for each of the {n} {what}, got shape {values.shape}.")
@@ -141,7 +156,7 @@ def _best_first(scores: Any) -> FloatArray:
     return negated
 
 
-def _entries_where(scores: CSR, chosen: IntArray) -> CSR:
+def _entries_where(scores: CSR, chosen: BoolArray) -> CSR:
     labels = sparse.csr_array((chosen.astype(np.int64), scores.indices, scores.indptr), shape=scores.shape, copy=True)
     labels.eliminate_zeros()
     labels.sort_indices()

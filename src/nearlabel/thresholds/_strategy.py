@@ -1,0 +1,125 @@
+"""What a threshold strategy is: learn from scores and label sets, turn scores into label sets, judge the result."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from nearlabel._typing import FloatArray, Matrix, MatrixLike
+from nearlabel._validation import as_label_matrix, as_score_matrix
+from nearlabel.decision import cut
+
+
+class ThresholdStrategy(BaseEstimator, ABC):
+    """A rule from scores to label sets that may learn from scores of rows whose label sets are known.
+
+    A subclass defines `_learn` (from checked scores and label sets) and `_decide`, and sets `objective_` in `_learn` if
+    it optimises something.
+    """
+
+    absent: float
+
+    def fit(self, scores: MatrixLike, Y: MatrixLike, sample_weight: Any = None) -> Self:
+        """Learn from scores and label sets.
+
+        Parameters
+        ----------
+        scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Scores, the larger the surer; of rows that the classifier was not trained on. Infinities may occur.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, at least 0; a row of weight 2 counts as two rows.
+
+        Returns
+        -------
+        self
+            The fitted strategy.
+
+        Raises
+        ------
+        ValueError
+            If scores or Y are malformed or of different shapes, a score is NaN (the message names the column), weights
+            are negative, or a parameter is out of range.
+        TypeError
+            If a parameter is of the wrong type.
+        """
+        self._check_parameters()
+        matrix, labels = as_score_matrix(scores), as_label_matrix(Y)
+        if matrix.shape != labels.shape or matrix.shape[0] == 0:
+            raise ValueError(
+                f"scores and Y must be of one shape (n_samples, n_labels) with at least one row,"
+                f" got {matrix.shape} and {labels.shape}."
+            )
+        self.n_labels_ = labels.shape[1]
+        self._learn(matrix, labels, check_weights(sample_weight, labels))
+        return self
+
+    def predict(self, scores: MatrixLike) -> Matrix:
+        """Return the label set of every row.
+
+        Parameters
+        ----------
+        scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Scores.
+
+        Returns
+        -------
+        labels : ndarray or CSR array of shape (n_samples, n_labels)
+            Indicator matrix, stored as the scores are.
+
+        Raises
+        ------
+        ValueError
+            If the scores are malformed or of another number of labels than in `fit`.
+        """
+        check_is_fitted(self)
+        matrix = as_score_matrix(scores)
+        if matrix.shape[1] != self.n_labels_:
+            raise ValueError(f"scores must have the {self.n_labels_} labels seen in fit, got {matrix.shape[1]}.")
+        return self._decide(matrix)
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters make sense."""
+        check_absent(self.absent)
+
+    @abstractmethod
+    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
+        """Learn from checked scores and label sets (n_samples, n_labels) and weights (n_samples,) or None."""
+
+    @abstractmethod
+    def _decide(self, scores: Matrix) -> Matrix:
+        """Return an indicator matrix, stored as the scores are."""
+
+
+class ByThresholds(ThresholdStrategy):
+    """A strategy that gives each label one threshold; a label is chosen where its score is at least that."""
+
+    thresholds_: FloatArray
+
+    def _decide(self, scores: Matrix) -> Matrix:
+        return cut(scores, self.thresholds_, absent=self.absent)
+
+
+def check_absent(absent: object) -> None:
+    """Raise unless an absent entry of sparse scores counts as 0 or minus infinity."""
+    if isinstance(absent, bool) or absent not in (0.0, -np.inf):
+        raise ValueError(
+            f"absent must be 0.0 or -inf, the score of what a sparse array does not store, got {absent!r}."
+        )
+
+
+def check_weights(sample_weight: Any, labels: Matrix) -> Any:
+    """Return the weights as an array, of whole numbers if they are; None if there are none."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    check_consistent_length(weights, labels)
+    if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row, not all 0.")
+    whole = weights.max() < 2**31 and (weights == np.rint(weights)).all()
+    return weights.astype(np.int64) if whole else weights
