@@ -1,11 +1,8 @@
 from fractions import Fraction
 
-import numpy as np
 import pytest
-from scipy import sparse
-from thresholds._exhaustive import best_prediction, every_prediction, micro_f, small_problem
 
-from nearlabel.metrics import micro_fbeta
+from _exhaustive import best_prediction, every_prediction, micro_f, small_problem
 from nearlabel.thresholds import MicroFOptimum, PillaiAscent
 
 BETAS = (Fraction(1, 2), Fraction(1), Fraction(2))

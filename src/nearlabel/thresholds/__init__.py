@@ -1,6 +1,34 @@
-"""Decision thresholds: from the scores of any classifier to label sets that are best for the measure at hand."""
+"""Decision thresholds: from the scores of any classifier to the label sets that are best for the measure at hand.
 
+A strategy learns from scores and label sets, ``fit(scores, Y)``, and turns scores into label sets, ``predict(scores)``.
+"""
+
+from nearlabel.thresholds._cyclic import CyclicAscent
+from nearlabel.thresholds._expected_f import ExpectedF
+from nearlabel.thresholds._fbr import FBR
+from nearlabel.thresholds._frontier import MicroPRFrontier, micro_pr_frontier
+from nearlabel.thresholds._global import GlobalCut
+from nearlabel.thresholds._mcut import MCut
 from nearlabel.thresholds._micro_f import MicroFOptimum
+from nearlabel.thresholds._pcut import PCut
 from nearlabel.thresholds._pillai import PillaiAscent
+from nearlabel.thresholds._rcut import RCut
+from nearlabel.thresholds._scut import SCut
+from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy
 
-__all__ = ["MicroFOptimum", "PillaiAscent"]
+__all__ = [
+    "FBR",
+    "ByThresholds",
+    "CyclicAscent",
+    "ExpectedF",
+    "GlobalCut",
+    "MCut",
+    "MicroFOptimum",
+    "MicroPRFrontier",
+    "PCut",
+    "PillaiAscent",
+    "RCut",
+    "SCut",
+    "ThresholdStrategy",
+    "micro_pr_frontier",
+]

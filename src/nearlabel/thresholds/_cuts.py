@@ -1,10 +1,9 @@
 """Where a label's scores may be cut, and what each cut chooses: all that a measure of thresholds depends on.
 
 A cut lies between two distinct scores; equal scores stay together. Besides there is the cut that chooses no row, unless
-a score is plus infinity. Of the
-cuts with the same hits only the one with the fewest chosen rows can be best for F and its like, and it lies just below
-the score of a row that carries the label. So with few carriers few cuts matter: one sort of the label's scores, in which
-the carriers' scores are looked up, gives them all.
+a score is plus infinity. Of the cuts with the same hits only the one with the fewest chosen rows can be best for F and
+its like, and it lies just below the score of a row that carries the label. So with few carriers few cuts matter: one
+sort of the label's scores, in which the carriers' scores are looked up, gives them all.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ class LabelCuts(NamedTuple):
 class Column(NamedTuple):
     """The scores of one label: those stored, and a number of rows that share one score without storing it."""
 
+    rows: Any  # of the stored scores: an index array, or the slice of all rows
     scores: NDArray[Any]
     carriers: IntArray  # places, in `scores`, of the rows that carry the label
     weights: FloatArray | IntArray | None  # of the stored scores; None: 1 each
@@ -58,7 +58,7 @@ def label_cuts(
         Whether to give every cut, not only those that can be best for a measure that gains by hits and loses by
         chosen rows.
     """
-    for column in _columns(scores, labels, weights, absent):
+    for column in score_columns(scores, labels, weights, absent):
         yield _cuts_of(column, every=every)
 
 
@@ -118,7 +118,8 @@ class _Ordered:
     def weight_from(self, at: NDArray[Any]) -> NDArray[Any]:
         """Return the weight of the scores that are at least `at`."""
         place = np.searchsorted(self.values, at, side="left")
-        return self.total - (place if self.mass is None else self.mass[place])
+        weight: NDArray[Any] = self.total - (place if self.mass is None else self.mass[place])
+        return weight
 
     def highest_below(self, at: NDArray[Any]) -> FloatArray:
         """Return the highest score below `at`; NaN where there is none."""
@@ -140,7 +141,8 @@ def between(upper: NDArray[Any], lower: FloatArray) -> FloatArray:
     return np.where(np.isnan(lower), -np.inf, np.where(inside, halfway, upper))
 
 
-def _columns(scores: Matrix, labels: Matrix, weights: Any, absent: float) -> Iterator[Column]:
+def score_columns(scores: Matrix, labels: Matrix, weights: Any, absent: float) -> Iterator[Column]:
+    """Yield the scores of each label; dense ones by blocks of columns, which are read in one go."""
     by_label = sparse.csc_array(labels)
     carriers = [by_label.indices[a:b] for a, b in zip(by_label.indptr[:-1], by_label.indptr[1:], strict=True)]
     if sparse.issparse(scores):
@@ -148,7 +150,7 @@ def _columns(scores: Matrix, labels: Matrix, weights: Any, absent: float) -> Ite
         return
     for block in row_blocks(scores.shape[1], scores.shape[0] * scores.itemsize):
         for values, rows in zip(np.ascontiguousarray(scores[:, block].T), carriers[block], strict=True):
-            yield Column(values, rows, weights, absent)
+            yield Column(slice(None), values, rows, weights, absent)
 
 
 def _sparse_columns(scores: Any, carriers: list[IntArray], weights: Any, absent: float) -> Iterator[Column]:
@@ -159,6 +161,7 @@ def _sparse_columns(scores: Any, carriers: list[IntArray], weights: Any, absent:
         stored = scores.indices[entries]
         carried = np.flatnonzero(np.isin(stored, rows, assume_unique=True))
         yield Column(
+            stored,
             scores.data[entries],
             carried,
             None if weights is None else weights[stored],
@@ -166,6 +169,16 @@ def _sparse_columns(scores: Any, carriers: list[IntArray], weights: Any, absent:
             total - weight_of(stored),
             weight_of(rows) - weight_of(stored[carried]),
         )
+
+
+def highest_scores(scores: Matrix, absent: float) -> FloatArray:
+    """Return the highest score of each label, (n_labels,)."""
+    if not sparse.issparse(scores):
+        return np.asarray(scores.max(axis=0), dtype=np.float64)
+    stored = np.full(scores.shape[1], -np.inf)
+    np.maximum.at(stored, scores.indices, scores.data)
+    n_stored = np.bincount(scores.indices, minlength=scores.shape[1])
+    return np.where(n_stored < scores.shape[0], np.maximum(stored, absent), stored)
 
 
 @dataclass(frozen=True)
@@ -183,8 +196,9 @@ class Cuts:
         """Join the cuts of the labels."""
         thresholds, predicted, hits, positives = zip(*cuts, strict=True)
         start = np.concatenate([[0], np.cumsum([len(part) for part in thresholds])])
-        joined = (np.concatenate(parts) for parts in (thresholds, predicted, hits))
-        return cls(start, *joined, np.array(positives))
+        return cls(
+            start, np.concatenate(thresholds), np.concatenate(predicted), np.concatenate(hits), np.array(positives)
+        )
 
     def best_of_each_label(self, gain: NDArray[Any]) -> IntArray:
         """Return, for each label, the cut of largest gain; of equal ones that with the fewest chosen rows."""

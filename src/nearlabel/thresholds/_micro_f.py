@@ -11,6 +11,7 @@ from nearlabel._typing import IntArray, Matrix
 from nearlabel._validation import check_positive
 from nearlabel.metrics._measures import beta_squared
 from nearlabel.thresholds._cuts import Cuts, label_cuts
+from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._ratio import as_exact
 from nearlabel.thresholds._strategy import ByThresholds
 
@@ -23,8 +24,9 @@ class MicroFOptimum(ByThresholds):
         F(t) = Σ a_l(t_l) / (β² P + Σ b_l(t_l)),    a_l = (1 + β²) · hits,    b_l = chosen rows
 
     with P the number of true labels. For a value λ the largest Σ a_l - λ Σ b_l splits into labels. With λ the F reached
-    so far, the cuts that maximise it reach at least that F, and more unless it is the largest (Dinkelbach 1967). For
-    beta = 1 they also maximise the micro-averaged Jaccard index, F / (2 - F).
+    so far, the cuts that maximise it reach at least that F, and more unless it is the largest (Dinkelbach 1967). That
+    the maximum can be found one threshold at a time is the paper's theorem. For beta = 1 the thresholds also maximise
+    the micro-averaged Jaccard index, F / (2 - F).
 
     Parameters
     ----------
@@ -59,8 +61,7 @@ class MicroFOptimum(ByThresholds):
 
     References
     ----------
-    I. Pillai, G. Fumera, F. Roli: F-measure optimisation in multi-label classifiers. ICPR 2012. (That the maximum can be
-    found one threshold at a time.)
+    I. Pillai, G. Fumera, F. Roli: F-measure optimisation in multi-label classifiers. ICPR 2012.
     W. Dinkelbach: On nonlinear fractional programming. Management Science 13(7), 1967.
 
     Examples
@@ -70,7 +71,7 @@ class MicroFOptimum(ByThresholds):
     >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
     >>> optimum = MicroFOptimum().fit(scores, Y)
     >>> optimum.thresholds_.round(2).tolist(), optimum.objective_
-    ([0.2, 0.4000000000000001], 0.6666666666666666)
+    ([0.2, 0.4], 0.6666666666666666)
     """
 
     def __init__(self, beta: float = 1.0, *, absent: float = 0.0) -> None:
@@ -80,6 +81,9 @@ class MicroFOptimum(ByThresholds):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive("beta", self.beta)
+
+    def _objective(self) -> Objective:
+        return Objective.named("micro_fbeta", self.beta, ALL)
 
     def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
         cuts = Cuts.of(label_cuts(scores, labels, weights, absent=self.absent))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from nearlabel._typing import Matrix
 from nearlabel._validation import check_integer, check_positive
 from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._micro_f import micro_f_terms
+from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._ratio import first_largest_ratio
 from nearlabel.thresholds._strategy import ByThresholds
 
@@ -62,7 +61,7 @@ class PillaiAscent(ByThresholds):
     >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
     >>> ascent = PillaiAscent().fit(scores, Y)
     >>> ascent.objective_, ascent.n_scans_, ascent.n_evaluated_
-    (0.6666666666666666, 2, 14)
+    (0.6666666666666666, 2, 15)
     """
 
     def __init__(
@@ -80,6 +79,9 @@ class PillaiAscent(ByThresholds):
             check_integer("max_scans", self.max_scans, low=1)
         if self.tol != 0:
             check_positive("tol", self.tol)
+
+    def _objective(self) -> Objective:
+        return Objective.named("micro_fbeta", self.beta, ALL)
 
     def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
         cuts = Cuts.of(label_cuts(scores, labels, weights, absent=self.absent, every=True))
@@ -123,6 +125,6 @@ class _Ascent:
         upward = slice(self.first[label], now + 1)
         gain, cost = self.gain - self.gains[now], self.cost - self.costs[now]
         best = self.first[label] + first_largest_ratio(gain + self.gains[upward], cost + self.costs[upward])
-        self.n_evaluated += now + 1 - self.first[label]
+        self.n_evaluated += int(now + 1 - self.first[label])
         self.chosen[label] = best
         self.gain, self.cost = gain + self.gains[best], cost + self.costs[best]

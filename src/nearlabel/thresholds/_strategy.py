@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from nearlabel._typing import FloatArray, Matrix, MatrixLike
 from nearlabel._validation import as_label_matrix, as_score_matrix
 from nearlabel.decision import cut
+from nearlabel.thresholds._objective import Objective
 
 
 class ThresholdStrategy(BaseEstimator, ABC):
     """A rule from scores to label sets that may learn from scores of rows whose label sets are known.
 
-    A subclass defines `_learn` (from checked scores and label sets) and `_decide`, and sets `objective_` in `_learn` if
-    it optimises something.
+    A subclass defines `_learn` (from checked scores and label sets) and `_decide`; one that optimises a measure defines
+    `_objective` and sets `objective_`, the value it reached.
     """
 
     absent: float
@@ -49,12 +50,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
             If a parameter is of the wrong type.
         """
         self._check_parameters()
-        matrix, labels = as_score_matrix(scores), as_label_matrix(Y)
-        if matrix.shape != labels.shape or matrix.shape[0] == 0:
-            raise ValueError(
-                f"scores and Y must be of one shape (n_samples, n_labels) with at least one row,"
-                f" got {matrix.shape} and {labels.shape}."
-            )
+        matrix, labels = checked_pair(scores, Y)
         self.n_labels_ = labels.shape[1]
         self._learn(matrix, labels, check_weights(sample_weight, labels))
         return self
@@ -83,6 +79,39 @@ class ThresholdStrategy(BaseEstimator, ABC):
             raise ValueError(f"scores must have the {self.n_labels_} labels seen in fit, got {matrix.shape[1]}.")
         return self._decide(matrix)
 
+    def score(self, scores: MatrixLike, Y: MatrixLike, sample_weight: Any = None) -> float:
+        """Return what the fitted strategy reaches on other rows, by the measure that it optimises.
+
+        Parameters
+        ----------
+        scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Scores.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            The measure, in its own direction (a loss is the better the smaller); NaN if the strategy optimises none.
+
+        Raises
+        ------
+        ValueError
+            If scores or Y are malformed or of different shapes.
+        """
+        matrix, labels = checked_pair(scores, Y)
+        return self._reached(labels, self.predict(matrix), check_weights(sample_weight, labels))
+
+    def _reached(self, labels: Matrix, predicted: Matrix, weights: Any) -> float:
+        objective = self._objective()
+        return float("nan") if objective is None else objective.of(labels, predicted, weights)
+
+    def _objective(self) -> Objective | None:
+        """Return the measure that is optimised, if any."""
+        return None
+
     def _check_parameters(self) -> None:
         """Raise unless the parameters make sense."""
         check_absent(self.absent)
@@ -103,6 +132,17 @@ class ByThresholds(ThresholdStrategy):
 
     def _decide(self, scores: Matrix) -> Matrix:
         return cut(scores, self.thresholds_, absent=self.absent)
+
+
+def checked_pair(scores: MatrixLike, Y: MatrixLike) -> tuple[Matrix, Matrix]:
+    """Return scores and label sets of one shape, or raise."""
+    matrix, labels = as_score_matrix(scores), as_label_matrix(Y)
+    if matrix.shape != labels.shape or matrix.shape[0] == 0:
+        raise ValueError(
+            f"scores and Y must be of one shape (n_samples, n_labels) with at least one row,"
+            f" got {matrix.shape} and {labels.shape}."
+        )
+    return matrix, labels
 
 
 def check_absent(absent: object) -> None:

@@ -1,0 +1,108 @@
+"""Decide for the highest expected F of each row: the alternative to thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._typing import FloatArray, Matrix, MatrixLike
+from nearlabel._validation import as_score_matrix, check_positive
+from nearlabel.metrics._measures import beta_squared
+from nearlabel.thresholds._expected import best_expected_fbeta
+from nearlabel.thresholds._objective import OF_EXAMPLES, Objective
+from nearlabel.thresholds._strategy import ThresholdStrategy
+
+
+class ExpectedF(ThresholdStrategy):
+    """Choose, in each row, the label set of highest expected example-based F-beta, from probabilities.
+
+    Exact if the labels of a row are independent given their probabilities (Ye et al. 2012). Nothing is tuned: what the
+    result is worth depends on the probabilities being right. There are no thresholds, since whether a label is chosen
+    depends on the probabilities of the others.
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        Weight of recall against precision, above 0.
+    zero_division : {0.0, 1.0}, default=0.0
+        F of a row without true and without chosen labels. With 0 the empty set is never best.
+
+    Attributes
+    ----------
+    objective_ : float
+        The example-based F-beta reached on the rows of `fit`, 0/0 counting as 0.
+    n_labels_ : int
+        Number of labels.
+
+    Notes
+    -----
+    Scores must be probabilities, from 0 to 1; in sparse ones what is not stored is 0. The cost of a row with m
+    probabilities above 0 is O(m²) for beta 1/2, 1 or 2, O(m³) for one whose square is no simple fraction.
+
+    References
+    ----------
+    N. Ye, K. Chai, W. Lee, H. Chieu: Optimizing F-measures: a tale of two approaches. ICML 2012.
+    M. Jansche: A maximum expected utility framework for binary sequence labeling. ACL 2007.
+
+    Examples
+    --------
+    >>> from nearlabel.thresholds import ExpectedF
+    >>> ExpectedF().fit([[0.4, 0.6]], [[0, 1]]).predict([[0.4, 0.6], [0.1, 0.9]])
+    array([[1, 1],
+           [0, 1]])
+    """
+
+    absent = 0.0
+
+    def __init__(self, beta: float = 1.0, *, zero_division: float = 0.0) -> None:
+        self.beta = beta
+        self.zero_division = zero_division
+
+    def _check_parameters(self) -> None:
+        check_positive("beta", self.beta)
+        if isinstance(self.zero_division, bool) or self.zero_division not in (0.0, 1.0):
+            raise ValueError(f"zero_division must be 0.0 or 1.0, got {self.zero_division!r}.")
+
+    def _objective(self) -> Objective:
+        return Objective.named("fbeta_examples", self.beta, OF_EXAMPLES)
+
+    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
+        self.objective_ = self._reached(labels, self._decide(scores), weights)
+
+    def _decide(self, scores: Matrix) -> Matrix:
+        _check_probabilities(scores)
+        return best_expected_fbeta(scores, beta_squared(self.beta), self.zero_division)[0]
+
+    def expected(self, scores: MatrixLike) -> FloatArray:
+        """Return the expected F-beta of each row's chosen label set.
+
+        Parameters
+        ----------
+        scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            From 0 to 1.
+
+        Raises
+        ------
+        ValueError
+            If a score is no probability.
+        """
+        matrix = as_score_matrix(scores)
+        _check_probabilities(matrix)
+        return best_expected_fbeta(matrix, beta_squared(self.beta), self.zero_division)[1]
+
+
+def _check_probabilities(scores: Matrix) -> None:
+    values = scores.data if sparse.issparse(scores) else scores
+    if values.size and not 0 <= values.min() <= values.max() <= 1:
+        wrong = values.min() if values.min() < 0 else values.max()
+        raise ValueError(
+            f"scores must be probabilities from 0 to 1, got {np.float64(wrong)}."
+            " Hint: decision values can be calibrated by sklearn.calibration.CalibratedClassifierCV."
+        )

@@ -1,0 +1,83 @@
+"""PCut: as many rows for each label, or labels in all, as the known label sets have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._typing import Matrix
+from nearlabel._validation import check_positive
+from nearlabel.thresholds._cuts import label_cuts
+from nearlabel.thresholds._strategy import ByThresholds
+
+
+class PCut(ByThresholds):
+    """Give each label the threshold that chooses it as often as it occurs; nothing is optimised.
+
+    Yang's proportional assignment (2001), and with ``per_label=False`` cardinality matching: one threshold for all
+    labels that chooses as many labels a row, on average, as the rows have (Read et al. 2011).
+
+    Parameters
+    ----------
+    per_label : bool, default=True
+        Whether each label has its own threshold.
+    factor : float, default=1.0
+        How many times as often; Yang's x.
+    absent : {0.0, -inf}, default=0.0
+        The score of what sparse scores do not store.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_labels,)
+        A label is chosen where its score is at least this. Where equal scores prevent the very number, the nearest one,
+        the smaller of two as near.
+    n_labels_ : int
+        Number of labels.
+
+    Notes
+    -----
+    Yang ranks all test rows and gives a label to the first of them, so that no row can be answered alone. Here the
+    threshold is learnt where label sets are known, and each row is answered by itself.
+
+    References
+    ----------
+    Y. Yang: A study of thresholding strategies for text categorization. SIGIR 2001.
+    J. Read, B. Pfahringer, G. Holmes, E. Frank: Classifier chains for multi-label classification. Machine Learning
+    85, 2011.
+
+    Examples
+    --------
+    >>> from nearlabel.thresholds import PCut
+    >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
+    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> PCut().fit(scores, Y).predict(scores).sum(axis=0)
+    array([2, 1])
+    """
+
+    def __init__(self, *, per_label: bool = True, factor: float = 1.0, absent: float = 0.0) -> None:
+        self.per_label = per_label
+        self.factor = factor
+        self.absent = absent
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("factor", self.factor)
+        if not isinstance(self.per_label, bool | np.bool_):
+            raise TypeError(f"per_label must be True or False, got {self.per_label!r}.")
+
+    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
+        if not self.per_label:
+            scores, labels = _one_column(scores), _one_column(labels)
+            weights = None if weights is None else np.repeat(weights, self.n_labels_)
+        thresholds = [
+            cuts.thresholds[np.abs(cuts.predicted - self.factor * cuts.positives).argmin()]
+            for cuts in label_cuts(scores, labels, weights, absent=self.absent, every=True)
+        ]
+        self.thresholds_ = np.broadcast_to(thresholds, self.n_labels_).astype(np.float64)
+
+
+def _one_column(matrix: Matrix) -> Matrix:
+    """Return all cells below each other; as COO if sparse, since CSR would keep a pointer for each cell."""
+    return (sparse.coo_array(matrix) if sparse.issparse(matrix) else matrix).reshape((-1, 1))

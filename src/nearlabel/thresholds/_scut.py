@@ -1,0 +1,113 @@
+"""SCut: each label's threshold by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nearlabel._typing import FloatArray, Matrix
+from nearlabel.metrics._counts import Counts
+from nearlabel.thresholds._cuts import label_cuts
+from nearlabel.thresholds._objective import OF_LABELS, Objective, label_counts
+from nearlabel.thresholds._strategy import ByThresholds
+
+_HINT = " Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscent serve measures of examples."
+
+
+class SCut(ByThresholds):
+    """Give each label the threshold that is best for that label alone.
+
+    The maximum of macro-averaged F, and of any other measure that is a mean over labels (Yang 2001). Exact over all
+    distinct cuts, one sort a label.
+
+    Parameters
+    ----------
+    metric : str or callable, default="macro_f1"
+        "macro_f1", "macro_fbeta", "macro_precision", "macro_recall" or "hamming_loss". A callable takes arrays
+        ``(hits, predicted, positives, n_samples)``, one entry a cut (the last two are numbers), and returns an array of
+        values, the larger the better.
+    beta : float, default=1.0
+        Weight of recall against precision in "macro_fbeta".
+    absent : {0.0, -inf}, default=0.0
+        The score of what sparse scores do not store.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_labels,)
+        A label is chosen where its score is at least this. Among equal optima that with the fewest chosen rows;
+        infinity for a label without positives that is best not chosen.
+    objective_ : float
+        The mean over labels that is reached.
+    objectives_ : ndarray of shape (n_labels,)
+        What each label reaches.
+    n_labels_ : int
+        Number of labels.
+
+    Notes
+    -----
+    A label without positives counts as 0, as 0/0 does in `macro_f1`. Tuned for themselves, thresholds of rare labels
+    are often too low for micro-averaged F: see `MicroFOptimum`, and `FBR`.
+
+    References
+    ----------
+    Y. Yang: A study of thresholding strategies for text categorization. SIGIR 2001.
+
+    Examples
+    --------
+    >>> from nearlabel.thresholds import SCut
+    >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
+    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> SCut().fit(scores, Y).objectives_.round(2).tolist()
+    [0.8, 0.5]
+    """
+
+    def __init__(
+        self,
+        metric: str | Callable[..., FloatArray] = "macro_f1",
+        *,
+        beta: float = 1.0,
+        absent: float = 0.0,
+    ) -> None:
+        self.metric = metric
+        self.beta = beta
+        self.absent = absent
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._objective()
+
+    def _objective(self) -> Objective | None:
+        return None if callable(self.metric) else Objective.named(self.metric, self.beta, OF_LABELS, _HINT)
+
+    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
+        total = labels.shape[0] if weights is None else weights.sum()
+        thresholds, values = np.empty((2, labels.shape[1]))
+        every = callable(self.metric)  # which need not be best where F and its like are
+        for label, cuts in enumerate(label_cuts(scores, labels, weights, absent=self.absent, every=every)):
+            value = self._values(cuts.hits, cuts.predicted, cuts.positives, total)
+            best = value.argmax()  # the first: the fewest chosen rows
+            thresholds[label], values[label] = cuts.thresholds[best], value[best]
+        self.thresholds_ = thresholds
+        self.objectives_ = values if callable(self.metric) else np.abs(values)
+        self.objective_ = float(self.objectives_.mean())
+
+    def _values(self, hits: Any, predicted: Any, positives: Any, total: Any) -> FloatArray:
+        """Return the value of each cut of a label, the larger the better."""
+        objective = self._objective()
+        if objective is not None:
+            return objective.combine(objective.parts(Counts(hits, predicted, np.full(len(hits), positives), total)))
+        values = np.asarray(self.metric(hits, predicted, positives, total), dtype=np.float64)  # type: ignore[operator]
+        if values.shape != hits.shape or np.isnan(values).any():
+            raise ValueError(
+                f"metric must return {len(hits)} numbers, one for each cut and none of them NaN, got {values!r}."
+            )
+        return values
+
+    def _reached(self, labels: Matrix, predicted: Matrix, weights: Any) -> float:
+        if not callable(self.metric):
+            return super()._reached(labels, predicted, weights)
+        counts = label_counts(labels, predicted, weights)
+        of_labels = zip(counts.hits, counts.predicted, counts.true, strict=True)
+        return float(np.mean([self._values(np.array([h]), np.array([p]), t, counts.size) for h, p, t in of_labels]))
