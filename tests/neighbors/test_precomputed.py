@@ -52,6 +52,14 @@ def test_unchecked_rows_are_told_apart_by_their_number():
         known.fit(np.zeros((29, 1)))
 
 
+def test_number_of_known_neighbors(known):
+    """How many neighbours of the training rows are known is told, whatever is known of the queries."""
+    assert known.n_neighbors_known == 10
+    one = NeighborGraph(np.ones((2, 1)), np.array([[1], [0]]))
+    two = NeighborGraph(np.ones((3, 2)), np.array([[0, 1]] * 3))
+    assert PrecomputedNeighbors(one, (two,)).n_neighbors_known == 1
+
+
 def test_clone_is_the_same_object(known):
     """A classifier that clones its search does not copy the neighbours."""
     assert clone(known) is known

@@ -105,7 +105,7 @@ def _run_fold(plan: Plan, fold: Fold) -> list[Record]:
     X, X_test = scale_features(plan.scale, fold.X[fold.training], fold.X[fold.test])
     Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
     neighbors = PrecomputedNeighbors.from_search(
-        ExactNeighbors(), X, X_test, n_neighbors=max(plan.n_neighbors), check_rows=False
+        ExactNeighbors(), X, X_test, n_neighbors=min(max(plan.n_neighbors) + 1, X.shape[0] - 1), check_rows=False
     )
     values = [
         value

@@ -32,7 +32,8 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
     """A function from neighbours to labels: *search* here, *score* and *decide* in the subclasses.
 
     A subclass sets `n_neighbors` and `search` in its constructor and defines `_learn` (what it takes from the training
-    label sets), `_score` and `_decide` (both of a block of queries).
+    label sets), `_score` and `_decide` (both of a block of queries). If its scores depend on more of the training rows
+    than the neighbours' label sets, it defines `_score_left_out` too.
     """
 
     n_neighbors: int
@@ -86,11 +87,34 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
         scores : ndarray of shape (n_queries, n_labels)
             One array, never a list; column l is the score that label l applies.
         """
-        neighbors = self._find_neighbors(X)
-        scores = np.empty((len(neighbors.indices), len(self.classes_)))
-        for block in self._query_blocks(neighbors):
-            scores[block] = self._score(_some(neighbors, block))
-        return scores
+        return self._score_in_blocks(self._find_neighbors(X))
+
+    def loo_predict_proba(self) -> FloatArray:
+        """Return leave-one-out scores: for each training row, those it would get from a fit of all other rows.
+
+        Found without a refit, yet bit for bit the same if the search is exact, orders equal distances by index and has
+        a metric that takes nothing from the training rows: `ExactNeighbors` with any metric but "seuclidean" and
+        "mahalanobis" (unless `metric_params` gives them all they need). Nothing is stored.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_labels)
+            In the order of the training rows; column l is the score that label l applies.
+
+        Raises
+        ------
+        ValueError
+            If `n_neighbors` asks for more neighbours than there are without the row, or the search knows too few.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        most = self._n_samples - 1 - self._needs_training_neighbors
+        if self.n_neighbors_ > most:
+            raise ValueError(
+                f"n_neighbors must be at most {most} to leave out one of n_samples={self._n_samples} rows,"
+                f" got {self.n_neighbors_}."
+            )
+        return self._score_left_out()
 
     def predict(self, X: MatrixLike) -> Matrix:
         """Return the label set of every query.
@@ -123,6 +147,16 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _decide(self, neighbors: Neighbors) -> Matrix:
         """Return an indicator matrix (n_queries, n_labels), stored as the training label sets are."""
 
+    def _score_left_out(self) -> FloatArray:
+        """Return the leave-one-out scores (n_samples, n_labels)."""
+        return self._score_in_blocks(self._ask_neighbors(None))
+
+    def _score_in_blocks(self, neighbors: Neighbors) -> FloatArray:
+        scores = np.empty((len(neighbors.indices), len(self.classes_)))
+        for block in self._query_blocks(neighbors):
+            scores[block] = self._score(_some(neighbors, block))
+        return scores
+
     def _check_parameters(self) -> None:
         """Raise unless the method's own parameters make sense."""
 
@@ -141,16 +175,19 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Search once for all queries."""
         check_is_fitted(self)
         self._check_parameters()
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        return Neighbors(*self._ask_search(X), check_random_state(getattr(self, "random_state", None)))
+        return self._ask_neighbors(validate_data(self, X, accept_sparse="csr", reset=False))
 
-    def _ask_search(self, X: Matrix | None) -> tuple[FloatArray, IntArray]:
+    def _ask_neighbors(self, X: Matrix | None) -> Neighbors:
+        random = check_random_state(getattr(self, "random_state", None))
+        return Neighbors(*self._ask_search(X, self.n_neighbors_), random)
+
+    def _ask_search(self, X: Matrix | None, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         """Ask the search for the neighbours of X, or of the training rows, and check what it answers."""
-        distances, indices = self.search_.kneighbors(X, self.n_neighbors_)
+        distances, indices = self.search_.kneighbors(X, n_neighbors)
         n_queries = self._n_samples if X is None else X.shape[0]
-        if np.shape(indices) != (n_queries, self.n_neighbors_) or np.shape(distances) != np.shape(indices):
+        if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
             raise ValueError(
-                f"search must answer with arrays of shape {(n_queries, self.n_neighbors_)},"
+                f"search must answer with arrays of shape {(n_queries, n_neighbors)},"
                 f" got {np.shape(distances)} and {np.shape(indices)} of {self.search_!r}."
             )
         check_neighbor_indices(indices, self._n_samples)

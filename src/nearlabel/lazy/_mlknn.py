@@ -13,6 +13,7 @@ from nearlabel._typing import CSR, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel._validation import as_dense, check_positive
 from nearlabel.decision import cut
 from nearlabel.lazy._base import LazyClassifier, Neighbors
+from nearlabel.lazy._left_out import counts_left_out
 from nearlabel.neighbors import label_votes
 
 
@@ -36,8 +37,9 @@ class MLkNN(LazyClassifier):
         s above; 1 is Laplace's.
     search : object with `fit` and `kneighbors`, default=None
         Finds the neighbours and is cloned in `fit`. None: `ExactNeighbors()`, raw Euclidean distance as in the paper.
-        Its `kneighbors` without rows must leave each training row out of its own list. For a grid over
-        ``search__metric`` give an `ExactNeighbors()`.
+        Its `kneighbors` without rows must leave each training row out of its own list; `fit` asks it for one neighbour
+        more than `n_neighbors` where there are as many, for `loo_predict_proba`. For a grid over ``search__metric``
+        give an `ExactNeighbors()`.
 
     Attributes
     ----------
@@ -87,17 +89,32 @@ class MLkNN(LazyClassifier):
         check_positive("smoothing", self.smoothing)
 
     def _learn(self, labels: Matrix) -> None:
-        k, s, n = self.n_neighbors_, float(self.smoothing), labels.shape[0]
-        _, indices = self._ask_search(None)
-        counts = neighbor_counts(indices, labels)  # c' and c
-        totals = counts.sum(axis=2, keepdims=True)
-
-        priors = (s + totals[:, :, 0]) / (2 * s + n)  # P(H0) and P(H1)
-        self.prior_ = priors[1]
-        self.likelihood_ = (s + counts) / (s * (k + 1) + totals)
-        self.posterior_ = _posterior(priors, self.likelihood_)
-        _settle_halves(self.posterior_, counts, self.smoothing)
+        k, self._smoothing = self.n_neighbors_, float(self.smoothing)
+        self._training_indices = self._find_training_neighbors()
+        self._counts = neighbor_counts(self._training_indices[:, :k], labels)  # c' and c
+        totals = self._counts.sum(axis=2, keepdims=True)
+        priors, self.likelihood_, self.posterior_ = _estimate(self._counts, totals, k, self._smoothing)
+        self.prior_ = priors[1, :, 0]
         self._labels = labels
+
+    def _find_training_neighbors(self) -> IntArray:
+        """Return indices (n_samples, k), and one more column, for leave-one-out scores, where so many are known."""
+        k, n = self.n_neighbors_, self._n_samples
+        known = getattr(self.search_, "n_neighbors_known", n - 1)
+        _, indices = self._ask_search(None, max(k, min(k + 1, n - 1, known)))
+        return indices.astype(np.result_type(np.int32, np.min_scalar_type(-n)))
+
+    def _score_left_out(self) -> FloatArray:
+        k, known = self.n_neighbors_, self._training_indices.shape[1]
+        if known == k:
+            raise ValueError(
+                f"search must know n_neighbors + 1 = {k + 1} neighbours of each training row to leave one out,"
+                f" got {known}. Hint: precompute {k + 1}."
+            )
+        scores = np.empty(self._labels.shape)
+        for block, counts, totals in counts_left_out(self._training_indices, self._labels, self._counts):
+            _, _, scores[block] = _estimate(counts, totals, k, self._smoothing)
+        return scores
 
     def _score(self, neighbors: Neighbors) -> FloatArray:
         votes = as_dense(label_votes(neighbors.indices, self._labels))
@@ -135,26 +152,33 @@ def _histogram(votes: CSR, n_bins: int) -> IntArray:
     return np.bincount(votes.indices.astype(np.int64) * n_bins + votes.data, minlength=votes.shape[1] * n_bins)
 
 
-def _posterior(priors: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """P(H1 | j) = P(H1) P(j | H1) / (P(H1) P(j | H1) + P(H0) P(j | H0))."""
-    joint = priors[:, :, np.newaxis] * likelihood
-    return np.asarray(joint[1] / (joint[0] + joint[1]))
+def _estimate(counts: IntArray, totals: IntArray, k: int, s: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return P(H0) and P(H1), P(j | H0) and P(j | H1), and P(H1 | j), from counts c'[j] and c[j] and their totals.
+
+    Counts (2, ...) are of any shape that totals (2, ...) broadcast to.
+    """
+    priors = (s + totals) / (2 * s + totals.sum(axis=0))
+    likelihood = (s + counts) / (s * (k + 1) + totals)
+    joint = priors * likelihood
+    posterior = joint[1] / (joint[0] + joint[1])
+    _settle_halves(posterior, counts, totals, k, s)
+    return priors, likelihood, posterior
 
 
-def _settle_halves(posterior: FloatArray, counts: IntArray, smoothing: float) -> None:
+def _settle_halves(posterior: FloatArray, counts: IntArray, totals: IntArray, k: int, s: float) -> None:
     """Put every posterior that rounding left beside one half on the side where it belongs, or exactly on it.
 
     Compares (s + n1)(s + c)(s(k+1) + n0) with (s + n0)(s + c')(s(k+1) + n1) in whole numbers: n1 = Σc, n0 = Σc'.
     """
-    label, j = np.nonzero(np.abs(posterior - 0.5) < 1e-9)
-    p, q = Fraction(float(smoothing)).as_integer_ratio()
-    c0, c1 = (q * counts[h, label, j].astype(object) + p for h in (0, 1))
-    n0, n1 = (q * counts[h].sum(axis=1)[label].astype(object) for h in (0, 1))
-    spread = p * posterior.shape[1]
+    beside = np.nonzero(np.abs(posterior - 0.5) < 1e-9)
+    p, q = Fraction(s).as_integer_ratio()
+    c0, c1 = (q * counts[h][beside].astype(object) + p for h in (0, 1))
+    n0, n1 = (q * np.broadcast_to(totals, counts.shape)[h][beside].astype(object) for h in (0, 1))
+    spread = p * (k + 1)
     excess: Any = (p + n1) * c1 * (spread + n0) - (p + n0) * c0 * (spread + n1)
-    near = posterior[label, j]
+    near = posterior[beside]
     near = np.where(excess > 0, np.maximum(near, 0.5), np.minimum(near, np.nextafter(0.5, 0)))
-    posterior[label, j] = np.where(excess == 0, 0.5, near)
+    posterior[beside] = np.where(excess == 0, 0.5, near)
 
 
 def _look_up(positive: Any, votes: CSR) -> CSR:

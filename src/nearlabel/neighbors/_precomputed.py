@@ -89,6 +89,14 @@ class PrecomputedNeighbors:
     training: NeighborGraph
     queries: tuple[NeighborGraph, ...] = ()
 
+    @property
+    def n_neighbors_known(self) -> int:
+        """Number of neighbours known of each training row.
+
+        `MLkNN` needs one more than its `n_neighbors` for leave-one-out scores, and none more for all else.
+        """
+        return int(self.training.indices.shape[1])
+
     @classmethod
     def from_search(
         cls,

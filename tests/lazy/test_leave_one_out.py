@@ -1,0 +1,193 @@
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import NearestNeighbors
+
+from conftest import CONTAINERS
+from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN
+from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
+
+MODELS = [
+    BRkNN(),
+    BRkNN(weights="distance"),
+    BRkNNa(),
+    BRkNNb(weights="distance"),
+    LPkNN(ties="random", random_state=0),
+    MLkNN(),
+    MLkNN(smoothing=0.5),
+]
+METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]
+
+
+def name_of(thing):
+    """Return a readable test id."""
+    return getattr(thing, "__name__", repr(thing))
+
+
+def refits(model, X, Y, step=1):
+    """Return the scores of each row, or of every step-th, by a fit of all others."""
+    scores = []
+    for i in range(0, len(X), step):
+        others = np.arange(len(X)) != i
+        scores.append(clone(model).fit(X[others], Y[others]).predict_proba(X[[i]])[0])
+    return np.array(scores)
+
+
+@pytest.mark.parametrize("container", ["dense", "csr_array"])
+@pytest.mark.parametrize("k", [1, 4, 38])
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_equals_refits(problem, model, k, container):
+    """Every score is, to the last bit, that of a fit without the row: ties, duplicates, constant labels, k = n - 2."""
+    X, Y, _ = problem
+    Y = CONTAINERS[container](Y)
+    model = clone(model).set_params(n_neighbors=k).fit(X, Y)
+    np.testing.assert_array_equal(model.loo_predict_proba(), refits(model, X, Y))
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "manhattan", "cosine", "chebyshev"])
+@pytest.mark.parametrize("method", [BRkNN, MLkNN], ids=name_of)
+def test_equals_refits_by_any_metric(problem, method, metric):
+    """The metric does not matter, nor that the rows are sparse."""
+    X, Y, _ = problem
+    model = method(3, search=ExactNeighbors(metric)).fit(sparse.csr_array(X), Y)
+    np.testing.assert_array_equal(model.loo_predict_proba(), refits(model, X, Y))
+
+
+def test_mlknn_by_hand():
+    """Four points on a line, k = 1, s = 1: the second left out, worked out on paper."""
+    X, Y = [[0.0], [1.0], [3.0], [7.0]], [[1], [0], [1], [0]]
+    # Rows 0, 2 and 3 remain: the neighbour of row 0 is row 2 (with), of row 2 row 0 (with), of row 3 row 2 (with).
+    # n1 = 2 of n = 3; c = [0, 2], c' = [0, 1]. Row 1's neighbour is row 0 (with): j = 1.
+    yes, no = 3 / 5 * 3 / 4, 2 / 5 * 2 / 3
+    scores = MLkNN(1).fit(X, Y).loo_predict_proba()
+    assert scores[1, 0] == pytest.approx(yes / (yes + no), abs=1e-15)
+
+
+def test_mlknn_settles_halves_as_a_refit_does():
+    """Where both products of a refit are equal as fractions the score is exactly one half, whatever floats say."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(17, 1)), rng.integers(0, 2, (17, 2000))
+    model = MLkNN(4, smoothing=2.0).fit(X, Y)
+    scores = model.loo_predict_proba()
+    np.testing.assert_array_equal(scores, refits(model, X, Y))
+    assert (scores == 0.5).sum() == 1064  # about a hundred fewer if floats decided
+
+
+class _Counting(BaseEstimator):
+    """An exact search that counts how often it is asked."""
+
+    def fit(self, X):
+        self.search_, self.asked_ = ExactNeighbors().fit(X), []
+        return self
+
+    def kneighbors(self, X=None, n_neighbors=None):
+        self.asked_.append((X is None, n_neighbors))
+        return self.search_.kneighbors(X, n_neighbors)
+
+
+def test_mlknn_searches_once(problem):
+    """`fit` asks for one neighbour more, as far as there are any, and leaving out asks nothing."""
+    X, Y, _ = problem
+    for k, asked in ((3, 4), (38, 39)):
+        model = MLkNN(k, search=_Counting()).fit(X, Y)
+        model.loo_predict_proba()
+        assert model.search_.asked_ == [(True, asked)]
+    assert MLkNN(39, search=_Counting()).fit(X, Y).search_.asked_ == [(True, 39)]
+
+
+@pytest.mark.parametrize("container", ["dense", "csr_array"])
+@pytest.mark.parametrize("budget", [1, 1000, 5000])
+@pytest.mark.parametrize("method", METHODS, ids=name_of)
+def test_blocks_change_nothing(problem, method, budget, container, monkeypatch):
+    """Scores do not depend on how many rows, or pairs of rows, fit the memory budget."""
+    X, Y, _ = problem
+    model = method(6).fit(X, CONTAINERS[container](Y))
+    scores = model.loo_predict_proba()
+    for blocks in ("row_blocks", "uneven_blocks"):
+        monkeypatch.setattr(f"nearlabel._blocks.{blocks}.__defaults__", (budget,))
+    np.testing.assert_array_equal(model.loo_predict_proba(), scores)
+
+
+def test_many_neighbors_and_a_hub():
+    """More votes than an int8 holds, and a row that is a neighbour of all others."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(180, 40)), (rng.random((180, 3)) < [0.9, 0.5, 1.0]).astype(int)
+    X[0] = 0.0
+    for k in (5, 127, 128, 178):
+        model = MLkNN(k).fit(X, Y)
+        np.testing.assert_array_equal(model.loo_predict_proba()[::9], refits(model, X, Y, step=9))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=name_of)
+def test_too_many_neighbors(method):
+    """Where a refit would lack neighbours, the largest possible number is named."""
+    X, Y = np.arange(6.0).reshape(6, 1), np.eye(6, dtype=int)
+    most = 4 if method is MLkNN else 5
+    assert method(most).fit(X, Y).loo_predict_proba().shape == (6, 6)
+    message = f"n_neighbors must be at most {most} to leave out one of n_samples=6 rows, got {most + 1}"
+    with pytest.raises(ValueError, match=message):
+        method(most + 1).fit(X, Y).loo_predict_proba()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=name_of)
+def test_precomputed_neighbors(problem, method):
+    """Known neighbours serve; ML-kNN fits with k of them and needs k + 1 to leave a row out."""
+    X, Y, _ = problem
+    known = PrecomputedNeighbors.from_search(ExactNeighbors(), X, n_neighbors=5)
+    for k in (2, 4, 5):
+        model, single = method(k, search=known).fit(X, Y), method(k).fit(X, Y)
+        if method is MLkNN and k == 5:
+            with pytest.raises(ValueError, match=r"search must know n_neighbors \+ 1 = 6 .* got 5. Hint: precompute 6"):
+                model.loo_predict_proba()
+        else:
+            np.testing.assert_array_equal(model.loo_predict_proba(), single.loo_predict_proba())
+    with pytest.raises(ValueError, match="n_neighbors must be at most the 5 that were precomputed, got 6"):
+        method(6, search=known).fit(X, Y).loo_predict_proba()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=name_of)
+def test_any_search_is_accepted(method):
+    """scikit-learn's own search serves; without ties the scores are the same."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 3)), rng.integers(0, 2, (60, 4))
+    theirs = method(5, search=NearestNeighbors(algorithm="kd_tree")).fit(X, Y)
+    np.testing.assert_array_equal(theirs.loo_predict_proba(), method(5).fit(X, Y).loo_predict_proba())
+
+
+def test_answers_of_a_search_are_checked():
+    """A search that finds no neighbour of a training row (-1) is an error."""
+    known = PrecomputedNeighbors(NeighborGraph(np.ones((3, 1)), np.array([[1], [-1], [0]])))
+    with pytest.raises(ValueError, match="indices must name training rows 0 to 2, got -1"):
+        BRkNN(1, search=known).fit(np.eye(3), np.eye(3, dtype=int)).loo_predict_proba()
+
+
+@pytest.mark.parametrize("container", ["dense", "csr_array"])
+@pytest.mark.parametrize("method", METHODS, ids=name_of)
+def test_nothing_is_stored(problem, method, container):
+    """The fitted model is the same before and after, byte for byte, and so are later answers."""
+    X, Y, queries = problem
+    model = method(4).fit(X, CONTAINERS[container](Y))
+    before, scores = pickle.dumps(model), model.loo_predict_proba()
+    assert pickle.dumps(model) == before
+    np.testing.assert_array_equal(pickle.loads(before).loo_predict_proba(), scores)
+    np.testing.assert_array_equal(model.predict_proba(queries), pickle.loads(before).predict_proba(queries))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=name_of)
+def test_unfitted(method):
+    """Without a fit there are no training rows to leave out."""
+    with pytest.raises(NotFittedError):
+        method(3).loo_predict_proba()
+
+
+def test_smoothing_is_that_of_the_fit():
+    """As `predict_proba` does, leaving out keeps to the smoothing that was fitted."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 2)), rng.integers(0, 2, (20, 3))
+    model = MLkNN(3, smoothing=0.5).fit(X, Y)
+    scores = model.loo_predict_proba()
+    np.testing.assert_array_equal(model.set_params(smoothing=2.0).loo_predict_proba(), scores)
