@@ -1,7 +1,7 @@
 """Scores to label sets: pure functions, each of one rule.
 
-Scores are a dense array or a CSR array (n_samples, n_labels); in a CSR array an absent score is 0, unless said otherwise.
-Label sets come back as an int64 indicator matrix in the same storage.
+Scores are a dense array or a CSR array (n_samples, n_labels); in a CSR array an absent score is 0, unless said
+otherwise. Label sets come back as an int64 indicator matrix in the same storage.
 """
 
 from __future__ import annotations
@@ -129,6 +129,45 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     labels = np.zeros(scores.shape, dtype=np.int64)
     np.put_along_axis(labels, order, chosen.astype(np.int64), axis=1)
     return labels
+
+
+def within_sizes(labels: Matrix, scores: Matrix, *, at_least: int = 0, at_most: int | None = None) -> Matrix:
+    """Bound the number of labels of each row: add those of highest score, or drop those of lowest.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples, n_labels)
+        Indicator matrix.
+    scores : ndarray of shape (n_samples, n_labels)
+        Scores; of equal ones the lower label index is kept or added first.
+    at_least : int, default=0
+        A row with fewer labels gets the best of the others.
+    at_most : int, default=None
+        A row with more labels keeps the best of them. None: any number.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples, n_labels)
+        Indicator matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.array([[0.1, 0.4, 0.3], [0.5, 0.1, 0.2]])
+    >>> within_sizes(np.array([[0, 0, 0], [1, 1, 1]]), scores, at_least=1, at_most=2)
+    array([[0, 1, 0],
+           [1, 0, 1]])
+    """
+    sizes = labels.sum(axis=1)
+    wanted = np.clip(sizes, at_least, labels.shape[1] if at_most is None else at_most)
+    rows = np.flatnonzero(sizes != wanted)
+    bounded = labels.copy()
+    order = np.lexsort((_best_first(scores[rows]), -labels[rows]), axis=1)
+    first = np.arange(labels.shape[1]) < wanted[rows, np.newaxis]
+    kept = np.zeros((len(rows), labels.shape[1]), dtype=labels.dtype)
+    np.put_along_axis(kept, order, first.astype(labels.dtype), axis=1)
+    bounded[rows] = kept
+    return bounded
 
 
 def _filled(scores: CSR, chosen: BoolArray, columns: IntArray) -> CSR:

@@ -48,7 +48,9 @@ _FAILS_BY_TARGET = (
 )
 
 
-def expected_failed_checks(*, scores_reach_0_and_1: bool = False, labels_follow_scores: bool = True) -> dict[str, str]:
+def expected_failed_checks(
+    *, scores_reach_0_and_1: bool = False, labels_follow_scores: bool = True, wraps_a_classifier: bool = False
+) -> dict[str, str]:
     """Return the scikit-learn checks that a multi-label classifier cannot pass, each with its reason.
 
     Parameters
@@ -58,6 +60,8 @@ def expected_failed_checks(*, scores_reach_0_and_1: bool = False, labels_follow_
     labels_follow_scores : bool, default=True
         Whether the label set is always that of the scores rounded; a method that decides labels together, or
         otherwise, differs.
+    wraps_a_classifier : bool, default=False
+        Whether it is a meta-estimator that leaves X, and metadata such as `sample_weight`, to the classifier inside.
 
     Returns
     -------
@@ -73,6 +77,9 @@ def expected_failed_checks(*, scores_reach_0_and_1: bool = False, labels_follow_
         reasons["check_classifier_multioutput"] = (
             "it wants predict to round predict_proba; this method decides a label set by another rule"
         )
+    if wraps_a_classifier:
+        for check in ("check_complex_data", "check_classifiers_one_label_sample_weights"):
+            reasons[check] = f"{_NOT_ONE_COLUMN}; that is found out before the classifier inside sees X or the weights"
     return reasons
 
 

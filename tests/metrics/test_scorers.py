@@ -105,7 +105,7 @@ def test_scorer_of_a_classifier_without_scores():
     fitted = KNeighborsClassifier().fit(X, Y)
     without = type("Without", (), {"predict": fitted.predict})()
     with pytest.raises(
-        ValueError, match="estimator must have decision_function or predict_proba to be scored by cover"
+        ValueError, match=r"estimator must have decision_function or predict_proba, got Without\."
     ):
         get_scorer("coverage")(without, X, Y)
 

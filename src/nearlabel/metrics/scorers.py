@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.metrics import make_scorer
 
+from nearlabel._responses import label_scores, response_method_of
 from nearlabel._typing import MatrixLike
 from nearlabel.metrics.catalogue import CATALOGUE, Metric, get_metric
 
@@ -66,24 +67,11 @@ class _RankingScorer:
 
     def __call__(self, estimator: Any, X: MatrixLike, Y: MatrixLike) -> float:
         sign = 1 if self.metric.greater_is_better else -1
-        return sign * self.metric.function(Y, self._scores(estimator, X))
+        return sign * self.metric.function(Y, self._scores(estimator, X, np.shape(Y)))
 
-    def _scores(self, estimator: Any, X: MatrixLike) -> MatrixLike:
-        if hasattr(estimator, "decision_function"):
-            scores = estimator.decision_function(X)
-            return scores.reshape(-1, 1) if scores.ndim == 1 else scores
-        if not hasattr(estimator, "predict_proba"):
-            raise ValueError(
-                f"estimator must have decision_function or predict_proba to be scored by {self.metric.name},"
-                f" got {type(estimator).__name__}."
-            )
-        scores = estimator.predict_proba(X)
-        return _joined(scores, estimator.classes_) if isinstance(scores, list) else scores
-
-
-def _joined(probabilities: list[Any], classes: list[Any]) -> MatrixLike:
-    """Return the probabilities of class 1, (n_samples, n_labels): one array and the classes of its columns a label."""
-    return np.column_stack([part @ np.equal(known, 1) for part, known in zip(probabilities, classes, strict=True)])
+    def _scores(self, estimator: Any, X: MatrixLike, shape: tuple[int, ...]) -> MatrixLike:
+        method = response_method_of(estimator, ("decision_function", "predict_proba"))
+        return label_scores(estimator, X, shape[-1], method)
 
 
 SCORERS: Mapping[str, Scorer] = MappingProxyType({name: get_scorer(name) for name in CATALOGUE})

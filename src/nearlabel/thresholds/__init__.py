@@ -3,6 +3,7 @@
 A strategy learns from scores and label sets, ``fit(scores, Y)``, and turns scores into label sets, ``predict(scores)``.
 """
 
+from nearlabel.thresholds._classifiers import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 from nearlabel.thresholds._cyclic import CyclicAscent
 from nearlabel.thresholds._expected_f import ExpectedF
 from nearlabel.thresholds._fbr import FBR
@@ -21,6 +22,7 @@ __all__ = [
     "ByThresholds",
     "CyclicAscent",
     "ExpectedF",
+    "FixedThresholdsClassifier",
     "GlobalCut",
     "MCut",
     "MicroFOptimum",
@@ -30,5 +32,6 @@ __all__ = [
     "RCut",
     "SCut",
     "ThresholdStrategy",
+    "TunedThresholdsClassifierCV",
     "micro_pr_frontier",
 ]

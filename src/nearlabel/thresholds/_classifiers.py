@@ -1,0 +1,541 @@
+"""Any classifier with other thresholds: given ones, or tuned on scores of rows it was not trained on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.random import RandomState
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from nearlabel._responses import RESPONSE_METHODS, label_scores, response_method_of
+from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel._validation import LabelContainer, as_label_matrix, check_choice, check_integer, label_names_of
+from nearlabel.decision import cut, within_sizes
+from nearlabel.thresholds._micro_f import MicroFOptimum
+from nearlabel.thresholds._strategy import ThresholdStrategy
+
+
+class _OneClass(NamedTuple):
+    """Labels, as masks (n_labels,), that no or all training rows carry.
+
+    A decision function says nothing of them (scikit-learn's OneVsRestClassifier answers with 0 or 1, which may lie
+    above all other scores), so their score is set to minus or plus infinity.
+    """
+
+    never: BoolArray
+    always: BoolArray
+
+    @classmethod
+    def of(cls, labels: Matrix) -> _OneClass:
+        carriers = np.asarray(labels.sum(axis=0)).reshape(-1)
+        return cls(carriers == 0, carriers == labels.shape[0])
+
+    def settle(self, scores: NDArray[Any], method: str) -> NDArray[Any]:
+        if method != "decision_function" or not (self.never | self.always).any():
+            return scores
+        return np.where(self.always, np.inf, np.where(self.never, -np.inf, scores))
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
+
+
+class _ThresholdsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+    """What a classifier with thresholds of its own does: score by the inner one, decide, bound the label sets."""
+
+    estimator: Any
+    response_method: str
+    at_least: int
+    at_most: int | None
+
+    def fit(self, X: MatrixLike, Y: MatrixLike, **params: Any) -> Self:
+        """Fit the inner classifier and settle the thresholds.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training rows, as the inner classifier takes them.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1.
+        **params : dict
+            Metadata such as `sample_weight` and `groups`, routed to whoever requested it (scikit-learn's metadata
+            routing must be enabled).
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If Y is malformed, the lengths differ, a parameter is out of range, the inner classifier has no scores, or
+            metadata comes while routing is disabled.
+        TypeError
+            If a parameter is of the wrong type.
+        """
+        if Y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        labels = as_label_matrix(Y)
+        X, _ = indexable(X, labels)
+        self._check_parameters(labels.shape[1])
+        if params and not get_config()["enable_metadata_routing"]:
+            raise ValueError(
+                f"fit takes {sorted(params)} only if metadata routing is enabled."
+                " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
+            )
+        self._container = LabelContainer.of(Y)
+        self.classes_ = np.tile([0, 1], (labels.shape[1], 1))
+        self.label_names_ = label_names_of(Y, labels.shape[1])
+        self._fit(X, self._container.wrap(labels), process_routing(self, "fit", **params))
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def predict(self, X: MatrixLike) -> Matrix:
+        """Return the label set of every row.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_queries, n_labels)
+            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives an
+            array.
+        """
+        check_is_fitted(self)
+        scores = self._one_class.settle(self._scores(X, self.response_method_), self.response_method_)
+        labels = within_sizes(self._decide(scores), scores, at_least=self.at_least, at_most=self.at_most)
+        return self._container.wrap(labels)
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the inner classifier's probabilities as one array.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            One array, whatever shape the inner classifier answers in.
+        """
+        return self._scores(X, "predict_proba")
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def decision_function(self, X: MatrixLike) -> FloatArray:
+        """Return the inner classifier's decision values as one array.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            Decision values.
+        """
+        return self._scores(X, "decision_function")
+
+    @abstractmethod
+    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
+        """Set `estimator_`, and what `_decide` needs."""
+
+    @abstractmethod
+    def _decide(self, scores: NDArray[Any]) -> Matrix:
+        """Return the label sets (n_queries, n_labels) of scores."""
+
+    def _scores(self, X: MatrixLike, method: str) -> NDArray[Any]:
+        check_is_fitted(self)
+        return label_scores(self.estimator_, X, len(self.classes_), method)
+
+    def _check_parameters(self, n_labels: int) -> None:
+        check_choice("response_method", self.response_method, {"auto", *RESPONSE_METHODS})
+        least = check_integer("at_least", self.at_least, low=0)
+        if self.at_most is not None:
+            check_integer("at_most", self.at_most, low=least)
+        if least > n_labels:
+            raise ValueError(f"at_least must be at most the {n_labels} labels, got {least}.")
+
+    def _response_method(self, estimator: Any) -> str:
+        return response_method_of(
+            estimator, RESPONSE_METHODS if self.response_method == "auto" else (self.response_method,)
+        )
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata is routed.
+
+        Returns
+        -------
+        MetadataRouter
+            The inner classifier's `fit` gets what it requested.
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=to_fit)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that the target is an indicator matrix; the rest is as the inner classifier has it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class FixedThresholdsClassifier(_ThresholdsClassifier):
+    """A classifier with given thresholds.
+
+    scikit-learn's `FixedThresholdClassifier` for many labels.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any multi-label classifier with `predict_proba` or `decision_function`; cloned in `fit`. One that is fitted
+        already is kept if wrapped in `sklearn.frozen.FrozenEstimator`.
+    thresholds : float, array-like of shape (n_labels,) or "auto", default="auto"
+        A label is chosen where its score is at least this. "auto": 0.5 for probabilities, 0 for decision values.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        Which scores; "auto" takes probabilities if there are any.
+    at_least : int, default=0
+        A row with fewer labels gets those of highest score besides.
+    at_most : int, default=None
+        A row with more labels keeps those of highest score.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted inner classifier.
+    thresholds_ : ndarray of shape (n_labels,)
+        The thresholds.
+    response_method_ : str
+        Which scores are cut.
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features, if the inner classifier tells it.
+
+    Examples
+    --------
+    >>> from nearlabel.lazy import BRkNN
+    >>> from nearlabel.thresholds import FixedThresholdsClassifier
+    >>> X, Y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
+    >>> FixedThresholdsClassifier(BRkNN(3), [0.7, 0.3]).fit(X, Y).predict([[1]])
+    array([[0, 1]])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        thresholds: ArrayLike = "auto",
+        *,
+        response_method: str = "auto",
+        at_least: int = 0,
+        at_most: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.thresholds = thresholds
+        self.response_method = response_method
+        self.at_least = at_least
+        self.at_most = at_most
+
+    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
+        thresholds = self._given_thresholds(Y.shape[1])
+        self.estimator_ = clone(self.estimator).fit(X, Y, **routed.estimator.fit)
+        self.response_method_ = self._response_method(self.estimator_)
+        middle = 0.5 if self.response_method_ == "predict_proba" else 0.0
+        self.thresholds_ = np.full(Y.shape[1], middle) if thresholds is None else thresholds
+        self._one_class = _OneClass.of(Y)
+
+    def _given_thresholds(self, n_labels: int) -> FloatArray | None:
+        if isinstance(self.thresholds, str) and self.thresholds == "auto":
+            return None
+        try:
+            given = np.asarray(self.thresholds, dtype=np.float64)
+            thresholds: FloatArray = np.broadcast_to(given, n_labels).copy()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"thresholds must be 'auto', a number or one for each of {n_labels} labels, got {self.thresholds!r}."
+            ) from error
+        if np.isnan(thresholds).any() or given.shape not in ((), (n_labels,)):
+            raise ValueError(f"thresholds must be {n_labels} numbers that are not NaN, got {self.thresholds!r}.")
+        return thresholds
+
+    def _decide(self, scores: NDArray[Any]) -> Matrix:
+        return cut(scores, self.thresholds_)
+
+
+class TunedThresholdsClassifierCV(_ThresholdsClassifier):
+    """A classifier whose thresholds are tuned on scores of rows that it was not trained on.
+
+    scikit-learn's `TunedThresholdClassifierCV` for many labels: it scores the rows by cross-validation, pools the
+    scores of all folds, lets a strategy learn its thresholds on them, and fits the classifier to all rows.
+    scikit-learn's averages the objective over the folds and tries 100 thresholds; here the strategy sees all scores,
+    and every cut.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any multi-label classifier with `predict_proba` or `decision_function`, of this library or another.
+    strategy : ThresholdStrategy, default=None
+        Learns from the pooled scores. None: `MicroFOptimum()`.
+    cv : int, "loo", "prefit", splitter or iterable of (training, validation) rows, default=5
+        How rows are scored. An int: so many folds, of consecutive rows unless `random_state` is given. "loo": by the
+        leave-one-out scores that a lazy classifier of this library has, alone or as the last step of a pipeline (whose
+        other steps have then seen the row): no refit. "prefit": by the classifier as it is, which must be fitted, on
+        other rows than these; it is not refitted.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        Which scores; "auto" takes probabilities if there are any.
+    refit : bool, default=True
+        Whether to fit the classifier to all rows in the end. False keeps the one of a single split, as scikit-learn
+        does. Without meaning for "loo" (which fits to all rows) and "prefit".
+    n_jobs : int, default=None
+        Folds fitted at a time; results do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Shuffles the rows before they are cut into folds, if `cv` is an int. None: no shuffle, the same folds each time.
+    at_least : int, default=0
+        A row with fewer labels gets those of highest score besides.
+    at_most : int, default=None
+        A row with more labels keeps those of highest score.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted inner classifier.
+    strategy_ : ThresholdStrategy
+        The fitted strategy.
+    thresholds_ : ndarray of shape (n_labels,)
+        Its thresholds, if it has any (`RCut`, `MCut` and `ExpectedF` decide row by row).
+    objective_ : float
+        What it reached on the pooled scores, if it optimises a measure: an optimistic figure.
+    cv_results_ : dict
+        The spread over folds, empty unless there are several. Each fold in turn is judged by the thresholds tuned on
+        the others: "test_objective" (n_folds,), "mean_test_objective", "std_test_objective", and "thresholds"
+        (n_folds, n_labels) if the strategy has any.
+    response_method_ : str
+        Which scores are cut.
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features, if the inner classifier tells it.
+
+    Notes
+    -----
+    `at_least` and `at_most` act on predictions and are not seen while the thresholds are tuned. A label that only one
+    class was seen of has a decision value of minus or plus infinity here, since scikit-learn's are meaningless then.
+    With scikit-learn's metadata routing, `estimator`, `strategy` and the splitter get what they requested.
+
+    See Also
+    --------
+    FixedThresholdsClassifier : Thresholds that are known.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.metrics import micro_f1
+    >>> from nearlabel.thresholds import TunedThresholdsClassifierCV
+    >>> digits = load_multidigits()
+    >>> X, Y = digits.X[:1500], digits.Y[:1500]
+    >>> tuned = TunedThresholdsClassifierCV(MLkNN(), cv="loo").fit(X, Y)
+    >>> plain = MLkNN().fit(X, Y)
+    >>> [round(micro_f1(digits.Y[1500:], model.predict(digits.X[1500:])), 3) for model in (plain, tuned)]
+    [0.684, 0.701]
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        strategy: ThresholdStrategy | None = None,
+        *,
+        cv: Any = 5,
+        response_method: str = "auto",
+        refit: bool = True,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = None,
+        at_least: int = 0,
+        at_most: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.strategy = strategy
+        self.cv = cv
+        self.response_method = response_method
+        self.refit = refit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.at_least = at_least
+        self.at_most = at_most
+
+    def _check_parameters(self, n_labels: int) -> None:
+        super()._check_parameters(n_labels)
+        if self.strategy is not None and not isinstance(self.strategy, ThresholdStrategy):
+            raise TypeError(f"strategy must be a ThresholdStrategy, such as MicroFOptimum(), got {self.strategy!r}.")
+        if isinstance(self.cv, str):
+            check_choice("cv", self.cv, {"loo", "prefit"})
+
+    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
+        folds = self._score_rows(X, Y, routed)
+        scores, labels, weights = folds.pooled()
+        self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
+        for name in ("thresholds_", "objective_"):
+            if hasattr(self.strategy_, name):
+                setattr(self, name, getattr(self.strategy_, name))
+            elif hasattr(self, name):  # of an earlier fit
+                delattr(self, name)
+        self.cv_results_ = folds.judged(self._new_strategy())
+
+    def _new_strategy(self) -> ThresholdStrategy:
+        return MicroFOptimum() if self.strategy is None else clone(self.strategy)
+
+    def _decide(self, scores: NDArray[Any]) -> Matrix:
+        return self.strategy_.predict(scores)
+
+    def _score_rows(self, X: MatrixLike, Y: Matrix, routed: Any) -> _Folds:
+        """Fit the classifier and return scores of rows that it, or its like, was not trained on."""
+        to_strategy, to_estimator = routed.strategy.fit, routed.estimator.fit
+        everything = np.arange(Y.shape[0])
+        if self.cv == "prefit":
+            self.estimator_ = self.estimator
+            self.response_method_ = self._response_method(self.estimator_)
+            self._one_class = _OneClass(*np.zeros((2, Y.shape[1]), dtype=np.bool_))
+            scores = label_scores(self.estimator_, X, Y.shape[1], self.response_method_)
+            return _Folds([everything], [scores], Y, to_strategy)
+        if isinstance(self.cv, str):
+            self._fit_final(X, Y, everything, to_estimator)
+            return _Folds([everything], [self._leave_one_out_scores()], Y, to_strategy)
+        splits = list(self._splitter(Y).split(X, Y, **routed.splitter.split))
+        if not self.refit and len(splits) > 1:
+            raise ValueError(
+                f"refit must be True if cv makes several splits, got {self.refit} and {len(splits)} splits."
+            )
+        results = Parallel(n_jobs=self.n_jobs)(
+            delayed(_score_fold)(self, X, Y, training, validation, to_estimator) for training, validation in splits
+        )
+        self._fit_final(X, Y, everything if self.refit else splits[0][0], to_estimator)
+        return _Folds([validation for _, validation in splits], results, Y, to_strategy)
+
+    def _fit_final(self, X: MatrixLike, Y: Matrix, rows: IntArray, params: dict[str, Any]) -> None:
+        if len(rows) < Y.shape[0]:
+            X, Y, params = _rows_of(X, rows), Y[rows], _rows_of_params(params, rows, Y.shape[0])
+        self.estimator_ = clone(self.estimator).fit(X, Y, **params)
+        self.response_method_ = self._response_method(self.estimator_)
+        self._one_class = _OneClass.of(Y)
+
+    def _splitter(self, Y: Matrix) -> Any:
+        if isinstance(self.cv, int | np.integer):
+            n_folds = check_integer("cv", self.cv, low=2)
+            if n_folds > Y.shape[0]:
+                raise ValueError(f"cv must be at most n_samples={Y.shape[0]}, got {n_folds}.")
+            shuffle = self.random_state is not None
+            return KFold(n_folds, shuffle=shuffle, random_state=self.random_state)
+        return check_cv(self.cv)
+
+    def _leave_one_out_scores(self) -> FloatArray:
+        last = self.estimator_
+        while hasattr(last, "steps"):
+            last = last.steps[-1][1]
+        if not hasattr(last, "loo_predict_proba") or self.response_method_ != "predict_proba":
+            raise ValueError(
+                f"cv='loo' needs probabilities of a classifier with loo_predict_proba, as nearlabel.lazy has them,"
+                f" got {self.response_method_} of {type(last).__name__}. Hint: cv=LeaveOneOut() serves any classifier."
+            )
+        scores: FloatArray = last.loo_predict_proba()
+        return scores
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata is routed.
+
+        Returns
+        -------
+        MetadataRouter
+            `fit` of the inner classifier and of the strategy, and `split` of the splitter, get what they requested.
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router = super().get_metadata_routing().add(strategy=self._new_strategy(), method_mapping=to_fit)
+        return router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+
+
+def _score_fold(
+    parent: TunedThresholdsClassifierCV,
+    X: MatrixLike,
+    Y: Matrix,
+    training: IntArray,
+    validation: IntArray,
+    params: dict[str, Any],
+) -> NDArray[Any]:
+    """Return the validation rows' scores by a classifier fitted to the training rows."""
+    fitted = clone(parent.estimator)
+    fitted.fit(_rows_of(X, training), Y[training], **_rows_of_params(params, training, Y.shape[0]))
+    method = parent._response_method(fitted)
+    scores = label_scores(fitted, _rows_of(X, validation), Y.shape[1], method)
+    return _OneClass.of(Y[training]).settle(scores, method)
+
+
+class _Folds:
+    """Scores of the validation rows of each fold."""
+
+    def __init__(self, rows: list[IntArray], scores: list[NDArray[Any]], Y: Matrix, params: dict[str, Any]) -> None:
+        self.rows, self.scores, self.params = rows, scores, params
+        self.labels = as_label_matrix(Y)
+
+    def pooled(self, without: int | None = None) -> tuple[NDArray[Any], Matrix, dict[str, Any]]:
+        """Return scores, label sets and metadata of all folds but one."""
+        kept = [fold for fold in range(len(self.rows)) if fold != without]
+        rows = np.concatenate([self.rows[fold] for fold in kept])
+        scores = self.scores[0] if len(self.scores) == 1 else np.vstack([self.scores[fold] for fold in kept])
+        return scores, self.labels[rows], _rows_of_params(self.params, rows, self.labels.shape[0])
+
+    def judged(self, strategy: ThresholdStrategy) -> dict[str, Any]:
+        """Return what thresholds tuned on the other folds reach on each."""
+        if len(self.rows) == 1:
+            return {}
+        fitted, reached = [], []
+        for fold, rows in enumerate(self.rows):
+            scores, labels, params = self.pooled(without=fold)
+            fitted.append(clone(strategy).fit(scores, labels, **params))
+            params = _rows_of_params(self.params, rows, self.labels.shape[0])
+            reached.append(fitted[-1].score(self.scores[fold], self.labels[rows], **params))
+        results: dict[str, Any] = {"test_objective": np.array(reached)}
+        results |= {"mean_test_objective": float(np.mean(reached)), "std_test_objective": float(np.std(reached))}
+        if all(hasattr(one, "thresholds_") for one in fitted):
+            results["thresholds"] = np.stack([one.thresholds_ for one in fitted])
+        return results
+
+
+def _rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
+    """Return some rows of an array, sparse matrix, list or data frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return [X[row] for row in rows] if isinstance(X, list | tuple) else X[rows]
+
+
+def _rows_of_params(params: dict[str, Any], rows: IntArray, n_samples: int) -> dict[str, Any]:
+    """Return metadata for some rows: what has an entry for each row is cut down to them."""
+
+    def is_of_rows(value: Any) -> bool:
+        return hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n_samples
+
+    return {name: _rows_of(value, rows) if is_of_rows(value) else value for name, value in params.items()}

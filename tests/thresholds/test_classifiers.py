@@ -1,0 +1,384 @@
+"""Tuned and fixed thresholds around any classifier."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from nearlabel.lazy import BRkNN, BRkNNa, LPkNN, MLkNN
+from nearlabel.metrics import micro_f1
+from nearlabel.testing import MULTILABEL_CHECKS, expected_failed_checks
+from nearlabel.thresholds import (
+    ExpectedF,
+    FixedThresholdsClassifier,
+    MicroFOptimum,
+    RCut,
+    SCut,
+    TunedThresholdsClassifierCV,
+)
+
+TUNED = [
+    TunedThresholdsClassifierCV(MLkNN(3)),
+    TunedThresholdsClassifierCV(BRkNN(3), cv="loo"),
+    TunedThresholdsClassifierCV(MLkNN(3), SCut(), cv=3, at_least=1, at_most=3),
+]
+ALL = [*TUNED, FixedThresholdsClassifier(MLkNN(3)), FixedThresholdsClassifier(MLkNN(3), 0.3, at_most=2)]
+
+
+def data(n=90, n_labels=4, seed=0):
+    """Rows, and label sets that depend on them; label 3 is rare."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    Y = (X[:, :n_labels] + 0.5 * rng.normal(size=(n, n_labels)) > [0.0, 0.5, 0.8, 1.4][:n_labels]).astype(int)
+    return X, Y
+
+
+@pytest.mark.parametrize("check", MULTILABEL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("estimator", ALL, ids=str)
+def test_contract(estimator, check):
+    """Classifiers with thresholds obey the contract of all multi-label classifiers."""
+    check(clone(estimator))
+
+
+@parametrize_with_checks(
+    [TUNED[0], FixedThresholdsClassifier(MLkNN(3))],
+    expected_failed_checks=lambda estimator: expected_failed_checks(wraps_a_classifier=True),
+)
+def test_scikit_learn_checks(estimator, check):
+    """scikit-learn's own checks pass, but for those that cannot hold."""
+    check(estimator)
+
+
+CLASSIFIERS = {
+    "array": MLPClassifier(max_iter=5, random_state=0),
+    "list": RandomForestClassifier(5, random_state=0),
+    "list of kNN": KNeighborsClassifier(),
+    "list of a meta-estimator": MultiOutputClassifier(LogisticRegression()),
+    "chain": ClassifierChain(LogisticRegression()),
+    "decision function": OneVsRestClassifier(LinearSVC()),
+    "pipeline": make_pipeline(StandardScaler(), RandomForestClassifier(5, random_state=0)),
+    "ours": LPkNN(5),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_every_shape_of_scores_is_pooled(name):
+    """Thresholds are those that the strategy finds on each fold's scores by a classifier fitted to the others."""
+    X, Y = data()
+    pooled, rows = [], []
+    for training, validation in KFold(3).split(X):
+        model = clone(CLASSIFIERS[name]).fit(X[training], Y[training])
+        scores = (model.decision_function if name == "decision function" else model.predict_proba)(X[validation])
+        pooled.append(np.column_stack([part[:, 1] for part in scores]) if isinstance(scores, list) else scores)
+        rows.append(validation)
+    expected = MicroFOptimum().fit(np.vstack(pooled), Y[np.concatenate(rows)])
+    tuned = TunedThresholdsClassifierCV(CLASSIFIERS[name], cv=3).fit(X, Y)
+    np.testing.assert_array_equal(tuned.thresholds_, expected.thresholds_)
+    assert tuned.objective_ == expected.objective_
+    assert tuned.predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize("estimator", [MLkNN(5), BRkNN(5), BRkNNa(5), LPkNN(5)], ids=str)
+def test_leave_one_out_needs_no_refit(estimator):
+    """cv="loo" finds what refitting without each row would, and fits once."""
+    X, Y = data(40)
+    fast = TunedThresholdsClassifierCV(estimator, cv="loo").fit(X, Y)
+    slow = TunedThresholdsClassifierCV(estimator, cv=LeaveOneOut()).fit(X, Y)
+    np.testing.assert_array_equal(fast.thresholds_, slow.thresholds_)
+    assert fast.objective_ == slow.objective_
+    assert fast.cv_results_ == {}
+
+
+class Counting(MLkNN):
+    """Counts fits."""
+
+    fits = 0
+
+    def fit(self, X, Y):
+        """Fit as the parent does."""
+        Counting.fits += 1
+        return super().fit(X, Y)
+
+
+def test_number_of_fits():
+    """Five folds and all rows: six fits; leave-one-out: one; a fitted one: none."""
+    X, Y = data()
+    for cv, fits in ((5, 6), ("loo", 1), (ShuffleSplit(1, random_state=0), 2)):
+        Counting.fits = 0
+        TunedThresholdsClassifierCV(Counting(3), cv=cv).fit(X, Y)
+        assert Counting.fits == fits, cv
+    Counting.fits = 0
+    fitted = MLkNN(3).fit(X[:50], Y[:50])
+    tuned = TunedThresholdsClassifierCV(fitted, cv="prefit").fit(X[50:], Y[50:])
+    assert tuned.estimator_ is fitted
+    expected = MicroFOptimum().fit(fitted.predict_proba(X[50:]), Y[50:])
+    np.testing.assert_array_equal(tuned.thresholds_, expected.thresholds_)
+
+
+def test_leave_one_out_in_a_pipeline():
+    """The last step's leave-one-out scores are used."""
+    X, Y = data()
+    tuned = TunedThresholdsClassifierCV(make_pipeline(StandardScaler(), MLkNN(3)), cv="loo").fit(X, Y)
+    scores = MLkNN(3).fit(StandardScaler().fit_transform(X), Y).loo_predict_proba()
+    np.testing.assert_array_equal(tuned.thresholds_, MicroFOptimum().fit(scores, Y).thresholds_)
+
+
+def test_single_split_without_refit():
+    """refit=False keeps the classifier of the one split."""
+    X, Y = data()
+    split = ShuffleSplit(1, test_size=0.3, random_state=0)
+    training, validation = next(split.split(X))
+    tuned = TunedThresholdsClassifierCV(MLkNN(3), cv=split, refit=False).fit(X, Y)
+    model = MLkNN(3).fit(X[training], Y[training])
+    np.testing.assert_array_equal(tuned.predict_proba(X), model.predict_proba(X))
+    expected = MicroFOptimum().fit(model.predict_proba(X[validation]), Y[validation])
+    np.testing.assert_array_equal(tuned.thresholds_, expected.thresholds_)
+
+
+def test_spread_over_folds():
+    """Each fold is judged by thresholds tuned on the others."""
+    X, Y = data()
+    tuned = TunedThresholdsClassifierCV(BRkNN(5), cv=3).fit(X, Y)
+    parts = [
+        (BRkNN(5).fit(X[training], Y[training]).predict_proba(X[validation]), Y[validation])
+        for training, validation in KFold(3).split(X)
+    ]
+    for left_out in range(3):
+        scores, labels = (np.vstack([parts[fold][i] for fold in range(3) if fold != left_out]) for i in (0, 1))
+        strategy = MicroFOptimum().fit(scores, labels)
+        np.testing.assert_array_equal(tuned.cv_results_["thresholds"][left_out], strategy.thresholds_)
+        reached = micro_f1(parts[left_out][1], strategy.predict(parts[left_out][0]))
+        assert tuned.cv_results_["test_objective"][left_out] == reached
+    assert tuned.cv_results_["mean_test_objective"] == np.mean(tuned.cv_results_["test_objective"])
+    assert tuned.cv_results_["std_test_objective"] == np.std(tuned.cv_results_["test_objective"])
+
+
+def test_results_do_not_depend_on_n_jobs():
+    """Folds fitted in two processes give the same thresholds."""
+    X, Y = data()
+    one, two = (
+        TunedThresholdsClassifierCV(RandomForestClassifier(5, random_state=0), n_jobs=n, random_state=1).fit(X, Y)
+        for n in (None, 2)
+    )
+    np.testing.assert_array_equal(one.thresholds_, two.thresholds_)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+def test_random_state_shuffles_the_folds():
+    """None: consecutive rows, the same each time; an int: shuffled folds, the same each time."""
+    X, Y = data()
+    plain, shuffled, again = (
+        TunedThresholdsClassifierCV(MLkNN(3), cv=4, random_state=seed).fit(X, Y).cv_results_["thresholds"]
+        for seed in (None, 3, 3)
+    )
+    np.testing.assert_array_equal(shuffled, again)
+    assert (plain != shuffled).any()
+
+
+def test_bounds_on_the_number_of_labels():
+    """Rows with too few labels get those of highest score, rows with too many lose those of lowest."""
+    X, Y = data()
+    free = TunedThresholdsClassifierCV(MLkNN(5)).fit(X, Y)
+    bound = TunedThresholdsClassifierCV(MLkNN(5), at_least=1, at_most=2).fit(X, Y)
+    labels, bounded, scores = free.predict(X), bound.predict(X), free.predict_proba(X)
+    sizes = labels.sum(axis=1)
+    assert {0, 3} <= set(sizes)
+    inside = (sizes >= 1) & (sizes <= 2)
+    np.testing.assert_array_equal(bounded[inside], labels[inside])
+    for row in np.flatnonzero(sizes == 0):
+        assert bounded[row].tolist() == (np.arange(4) == scores[row].argmax()).astype(int).tolist()
+    for row in np.flatnonzero(sizes > 2):
+        kept = sorted(np.flatnonzero(labels[row]), key=lambda label, row=row: -scores[row, label])[:2]
+        assert np.flatnonzero(bounded[row]).tolist() == sorted(kept)
+
+
+def test_strategies_without_thresholds():
+    """A strategy that decides row by row leaves no thresholds_, also not those of an earlier fit."""
+    X, Y = data()
+    tuned = TunedThresholdsClassifierCV(MLkNN(5)).fit(X, Y)
+    assert hasattr(tuned, "thresholds_")
+    tuned.set_params(strategy=RCut(2)).fit(X, Y)
+    assert not hasattr(tuned, "thresholds_")
+    assert (tuned.predict(X).sum(axis=1) == 2).all()
+    expected = ExpectedF().fit(tuned.predict_proba(X), Y).predict(tuned.predict_proba(X))
+    np.testing.assert_array_equal(tuned.set_params(strategy=ExpectedF()).fit(X, Y).predict(X), expected)
+
+
+@pytest.mark.filterwarnings("ignore:Label not .* is present in all training examples")
+@pytest.mark.parametrize("strategy", [MicroFOptimum(), RCut(2)], ids=str)
+def test_labels_of_one_class_in_a_decision_function(strategy):
+    """scikit-learn answers 0 for a label that was never seen, above the decision values of the others; not here."""
+    X, Y = data()
+    Y[:, 1] = 0
+    Y[:, 3] = 0
+    Y[-4:, 3] = 1  # in the last fold only
+    tuned = TunedThresholdsClassifierCV(OneVsRestClassifier(LinearSVC()), strategy).fit(X, Y)
+    assert (OneVsRestClassifier(LinearSVC()).fit(X, Y).decision_function(X)[:, 1] == 0).all()
+    assert (tuned.predict(X)[:, 1] == 0).all()
+
+
+def test_grid_search_reaches_the_inner_parts():
+    """The inner estimator's and the strategy's parameters can be searched."""
+    X, Y = data()
+    grid = {"estimator__n_neighbors": [3, 9], "strategy__beta": [0.5, 1.0]}
+    model = TunedThresholdsClassifierCV(MLkNN(), MicroFOptimum(), cv="loo")
+    search = GridSearchCV(model, grid, scoring="f1_micro", cv=3, error_score="raise").fit(X, Y)
+    assert set(search.best_params_) == set(grid)
+    assert search.best_estimator_.estimator_.n_neighbors == search.best_params_["estimator__n_neighbors"]
+
+
+def test_pickle_and_names():
+    """A fitted classifier survives pickling, with the label names of the data frame."""
+    pd = pytest.importorskip("pandas")
+    X, Y = data()
+    frame = pd.DataFrame(Y, columns=list("abcd"), index=np.arange(len(Y)) + 7)
+    tuned = TunedThresholdsClassifierCV(MLkNN(3)).fit(pd.DataFrame(X, columns=list("vwxyz")), frame)
+    again = pickle.loads(pickle.dumps(tuned))
+    assert again.label_names_.tolist() == list("abcd")
+    assert again.feature_names_in_.tolist() == list("vwxyz")
+    queries = pd.DataFrame(X, columns=list("vwxyz"))
+    np.testing.assert_array_equal(again.predict(queries), tuned.predict(queries))
+    np.testing.assert_array_equal(tuned.predict(queries), TunedThresholdsClassifierCV(MLkNN(3)).fit(X, Y).predict(X))
+
+
+def test_polars_and_list_rows():
+    """Rows of a polars frame or of a list are cut into folds as those of an array."""
+    pl = pytest.importorskip("polars")
+    X, Y = data()
+    expected = TunedThresholdsClassifierCV(MLkNN(3)).fit(X, Y).thresholds_
+    frame = pl.DataFrame(X, schema=list("vwxyz"))
+    np.testing.assert_array_equal(TunedThresholdsClassifierCV(MLkNN(3)).fit(frame, Y).thresholds_, expected)
+    lists = TunedThresholdsClassifierCV(MLkNN(3)).fit(X.tolist(), Y.tolist())
+    np.testing.assert_array_equal(lists.thresholds_, expected)
+
+
+class Weighted(ClassifierMixin, BaseEstimator):
+    """Scores that show the weights that `fit` got."""
+
+    def fit(self, X, Y, sample_weight=None):
+        """Keep the weights."""
+        self.weights_ = sample_weight
+        self.n_rows_ = len(X)
+        return self
+
+    def predict_proba(self, X):
+        """Depend on the row alone."""
+        return np.abs(X[:, :4]) / (1 + np.abs(X[:, :4]))
+
+
+def test_metadata_is_routed():
+    """Weights go, row by row, to who requested them, groups to the splitter."""
+    X, Y = data()
+    weights, groups = np.arange(90) % 3, np.arange(90) // 10
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = Weighted().set_fit_request(sample_weight=True)
+        strategy = MicroFOptimum().set_fit_request(sample_weight=True)
+        tuned = TunedThresholdsClassifierCV(inner, strategy, cv=GroupKFold(3))
+        tuned.fit(X, Y, sample_weight=weights, groups=groups)
+        np.testing.assert_array_equal(tuned.estimator_.weights_, weights)
+        scores = Weighted().fit(X, Y).predict_proba(X)
+        expected = MicroFOptimum().fit(scores, Y, weights)
+        np.testing.assert_array_equal(tuned.thresholds_, expected.thresholds_)
+        unweighted = TunedThresholdsClassifierCV(inner, MicroFOptimum().set_fit_request(sample_weight=False))
+        unweighted.fit(X, Y, sample_weight=weights)
+        np.testing.assert_array_equal(unweighted.thresholds_, MicroFOptimum().fit(scores, Y).thresholds_)
+
+
+def test_metadata_without_routing_is_refused():
+    """As scikit-learn does, with a hint."""
+    X, Y = data()
+    with pytest.raises(ValueError, match=r"fit takes .*sample_weight.* only if metadata routing is enabled"):
+        TunedThresholdsClassifierCV(MLkNN(3)).fit(X, Y, sample_weight=np.ones(90))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"cv": "loop"}, "cv must be one of"),
+        ({"cv": 1}, "cv must be at least 2, got 1"),
+        ({"cv": 1000}, "cv must be at most n_samples=90, got 1000"),
+        ({"refit": False}, "refit must be True if cv makes several splits"),
+        ({"at_least": -1}, "at_least must be at least 0"),
+        ({"at_least": 5}, "at_least must be at most the 4 labels, got 5"),
+        ({"at_least": 2, "at_most": 1}, "at_most must be at least 2, got 1"),
+        ({"response_method": "predict"}, "response_method must be one of"),
+        ({"response_method": "decision_function"}, "estimator must have decision_function, got MLkNN"),
+        ({"estimator": KNeighborsClassifier(), "cv": "loo"}, "cv='loo' needs probabilities of a classifier with loo"),
+        ({"strategy": ExpectedF(), "estimator": OneVsRestClassifier(LinearSVC())}, "scores must be probabilities"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    """What, expected, got."""
+    X, Y = data()
+    model = TunedThresholdsClassifierCV(MLkNN(3)).set_params(**parameters)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y)
+
+
+def test_bad_types_and_unfitted_use():
+    """A strategy that is none, a number of folds that is none, and use before fit."""
+    X, Y = data()
+    with pytest.raises(TypeError, match="strategy must be a ThresholdStrategy"):
+        TunedThresholdsClassifierCV(MLkNN(3), 0.5).fit(X, Y)
+    with pytest.raises(TypeError, match="at_least must be an integer"):
+        TunedThresholdsClassifierCV(MLkNN(3), at_least=0.5).fit(X, Y)
+    with pytest.raises(NotFittedError):
+        TunedThresholdsClassifierCV(MLkNN(3)).predict(X)
+    with pytest.raises(NotFittedError):
+        TunedThresholdsClassifierCV(MLkNN(3), cv="prefit").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "expected"), [("auto", [0.5] * 4), (0.3, [0.3] * 4), ([0.1, 0.2, 0.3, 0.4], [0.1, 0.2, 0.3, 0.4])]
+)
+def test_fixed_thresholds(thresholds, expected):
+    """A label is chosen where its score is at least the threshold."""
+    X, Y = data()
+    model = FixedThresholdsClassifier(MLkNN(3), thresholds).fit(X, Y)
+    assert model.thresholds_.tolist() == expected
+    np.testing.assert_array_equal(model.predict(X), model.predict_proba(X) >= expected)
+
+
+def test_fixed_thresholds_of_decision_values_and_of_a_frozen_classifier():
+    """The middle of decision values is 0; a frozen classifier is not fitted again."""
+    X, Y = data()
+    inner = OneVsRestClassifier(LinearSVC()).fit(X, Y)
+    model = FixedThresholdsClassifier(FrozenEstimator(inner)).fit(X[:5], Y[:5])
+    np.testing.assert_array_equal(model.decision_function(X[5:]), inner.decision_function(X[5:]))
+    plain = FixedThresholdsClassifier(OneVsRestClassifier(LinearSVC())).fit(X, Y)
+    np.testing.assert_array_equal(plain.predict(X), inner.decision_function(X) >= 0)
+    assert not hasattr(model, "predict_proba")
+
+
+@pytest.mark.parametrize("thresholds", ["half", [0.1, 0.2], [[0.5]], np.nan, None, [0.5]])
+def test_bad_fixed_thresholds(thresholds):
+    """Not a number, not one for each label."""
+    X, Y = data()
+    with pytest.raises(ValueError, match="thresholds must be"):
+        FixedThresholdsClassifier(MLkNN(3), thresholds).fit(X, Y)
+
+
+def test_sparse_label_sets_come_back_sparse():
+    """Y in CSR gives predictions in CSR, the same ones."""
+    X, Y = data()
+    dense = TunedThresholdsClassifierCV(MLkNN(3)).fit(X, Y).predict(X)
+    labels = TunedThresholdsClassifierCV(MLkNN(3)).fit(X, sparse.csr_matrix(Y)).predict(X)
+    assert isinstance(labels, sparse.csr_matrix)
+    np.testing.assert_array_equal(labels.toarray(), dense)
