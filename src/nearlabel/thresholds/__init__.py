@@ -4,6 +4,7 @@ A strategy learns from scores and label sets, ``fit(scores, Y)``, and turns scor
 """
 
 from nearlabel.thresholds._classifiers import FixedThresholdsClassifier, TunedThresholdsClassifierCV
+from nearlabel.thresholds._cross_val import cross_val_scores
 from nearlabel.thresholds._cyclic import CyclicAscent
 from nearlabel.thresholds._expected_f import ExpectedF
 from nearlabel.thresholds._fbr import FBR
@@ -33,5 +34,6 @@ __all__ = [
     "SCut",
     "ThresholdStrategy",
     "TunedThresholdsClassifierCV",
+    "cross_val_scores",
     "micro_pr_frontier",
 ]

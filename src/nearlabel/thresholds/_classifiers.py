@@ -4,47 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel._responses import RESPONSE_METHODS, label_scores, response_method_of
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel._responses import RESPONSE_METHODS, label_scores
+from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel._validation import LabelContainer, as_label_matrix, check_choice, check_integer, label_names_of
 from nearlabel.decision import cut, within_sizes
+from nearlabel.thresholds._cross_val import OneClass, method_of, rows_of, rows_of_params, score_folds, splitter_of
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._strategy import ThresholdStrategy
-
-
-class _OneClass(NamedTuple):
-    """Labels, as masks (n_labels,), that no or all training rows carry.
-
-    A decision function says nothing of them (scikit-learn's OneVsRestClassifier answers with 0 or 1, which may lie
-    above all other scores), so their score is set to minus or plus infinity.
-    """
-
-    never: BoolArray
-    always: BoolArray
-
-    @classmethod
-    def of(cls, labels: Matrix) -> _OneClass:
-        carriers = np.asarray(labels.sum(axis=0)).reshape(-1)
-        return cls(carriers == 0, carriers == labels.shape[0])
-
-    def settle(self, scores: NDArray[Any], method: str) -> NDArray[Any]:
-        if method != "decision_function" or not (self.never | self.always).any():
-            return scores
-        return np.where(self.always, np.inf, np.where(self.never, -np.inf, scores))
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -175,11 +153,6 @@ class _ThresholdsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, 
         if least > n_labels:
             raise ValueError(f"at_least must be at most the {n_labels} labels, got {least}.")
 
-    def _response_method(self, estimator: Any) -> str:
-        return response_method_of(
-            estimator, RESPONSE_METHODS if self.response_method == "auto" else (self.response_method,)
-        )
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed.
 
@@ -263,10 +236,10 @@ class FixedThresholdsClassifier(_ThresholdsClassifier):
     def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
         thresholds = self._given_thresholds(Y.shape[1])
         self.estimator_ = clone(self.estimator).fit(X, Y, **routed.estimator.fit)
-        self.response_method_ = self._response_method(self.estimator_)
+        self.response_method_ = method_of(self.estimator_, self.response_method)
         middle = 0.5 if self.response_method_ == "predict_proba" else 0.0
         self.thresholds_ = np.full(Y.shape[1], middle) if thresholds is None else thresholds
-        self._one_class = _OneClass.of(Y)
+        self._one_class = OneClass.of(Y)
 
     def _given_thresholds(self, n_labels: int) -> FloatArray | None:
         if isinstance(self.thresholds, str) and self.thresholds == "auto":
@@ -419,39 +392,28 @@ class TunedThresholdsClassifierCV(_ThresholdsClassifier):
         everything = np.arange(Y.shape[0])
         if self.cv == "prefit":
             self.estimator_ = self.estimator
-            self.response_method_ = self._response_method(self.estimator_)
-            self._one_class = _OneClass(*np.zeros((2, Y.shape[1]), dtype=np.bool_))
+            self.response_method_ = method_of(self.estimator_, self.response_method)
+            self._one_class = OneClass(*np.zeros((2, Y.shape[1]), dtype=np.bool_))
             scores = label_scores(self.estimator_, X, Y.shape[1], self.response_method_)
             return _Folds([everything], [scores], Y, to_strategy)
         if isinstance(self.cv, str):
             self._fit_final(X, Y, everything, to_estimator)
             return _Folds([everything], [self._leave_one_out_scores()], Y, to_strategy)
-        splits = list(self._splitter(Y).split(X, Y, **routed.splitter.split))
+        splits = list(splitter_of(self.cv, Y.shape[0], self.random_state).split(X, Y, **routed.splitter.split))
         if not self.refit and len(splits) > 1:
             raise ValueError(
                 f"refit must be True if cv makes several splits, got {self.refit} and {len(splits)} splits."
             )
-        results = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score_fold)(self, X, Y, training, validation, to_estimator) for training, validation in splits
-        )
+        of_folds = score_folds(self.estimator, X, Y, splits, self.response_method, self.n_jobs, to_estimator)
         self._fit_final(X, Y, everything if self.refit else splits[0][0], to_estimator)
-        return _Folds([validation for _, validation in splits], results, Y, to_strategy)
+        return _Folds([validation for _, validation in splits], of_folds, Y, to_strategy)
 
     def _fit_final(self, X: MatrixLike, Y: Matrix, rows: IntArray, params: dict[str, Any]) -> None:
         if len(rows) < Y.shape[0]:
-            X, Y, params = _rows_of(X, rows), Y[rows], _rows_of_params(params, rows, Y.shape[0])
+            X, Y, params = rows_of(X, rows), Y[rows], rows_of_params(params, rows, Y.shape[0])
         self.estimator_ = clone(self.estimator).fit(X, Y, **params)
-        self.response_method_ = self._response_method(self.estimator_)
-        self._one_class = _OneClass.of(Y)
-
-    def _splitter(self, Y: Matrix) -> Any:
-        if isinstance(self.cv, int | np.integer):
-            n_folds = check_integer("cv", self.cv, low=2)
-            if n_folds > Y.shape[0]:
-                raise ValueError(f"cv must be at most n_samples={Y.shape[0]}, got {n_folds}.")
-            shuffle = self.random_state is not None
-            return KFold(n_folds, shuffle=shuffle, random_state=self.random_state)
-        return check_cv(self.cv)
+        self.response_method_ = method_of(self.estimator_, self.response_method)
+        self._one_class = OneClass.of(Y)
 
     def _leave_one_out_scores(self) -> FloatArray:
         last = self.estimator_
@@ -478,22 +440,6 @@ class TunedThresholdsClassifierCV(_ThresholdsClassifier):
         return router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
 
 
-def _score_fold(
-    parent: TunedThresholdsClassifierCV,
-    X: MatrixLike,
-    Y: Matrix,
-    training: IntArray,
-    validation: IntArray,
-    params: dict[str, Any],
-) -> NDArray[Any]:
-    """Return the validation rows' scores by a classifier fitted to the training rows."""
-    fitted = clone(parent.estimator)
-    fitted.fit(_rows_of(X, training), Y[training], **_rows_of_params(params, training, Y.shape[0]))
-    method = parent._response_method(fitted)
-    scores = label_scores(fitted, _rows_of(X, validation), Y.shape[1], method)
-    return _OneClass.of(Y[training]).settle(scores, method)
-
-
 class _Folds:
     """Scores of the validation rows of each fold."""
 
@@ -506,7 +452,7 @@ class _Folds:
         kept = [fold for fold in range(len(self.rows)) if fold != without]
         rows = np.concatenate([self.rows[fold] for fold in kept])
         scores = self.scores[0] if len(self.scores) == 1 else np.vstack([self.scores[fold] for fold in kept])
-        return scores, self.labels[rows], _rows_of_params(self.params, rows, self.labels.shape[0])
+        return scores, self.labels[rows], rows_of_params(self.params, rows, self.labels.shape[0])
 
     def judged(self, strategy: ThresholdStrategy) -> dict[str, Any]:
         """Return what thresholds tuned on the other folds reach on each."""
@@ -516,26 +462,10 @@ class _Folds:
         for fold, rows in enumerate(self.rows):
             scores, labels, params = self.pooled(without=fold)
             fitted.append(clone(strategy).fit(scores, labels, **params))
-            params = _rows_of_params(self.params, rows, self.labels.shape[0])
+            params = rows_of_params(self.params, rows, self.labels.shape[0])
             reached.append(fitted[-1].score(self.scores[fold], self.labels[rows], **params))
         results: dict[str, Any] = {"test_objective": np.array(reached)}
         results |= {"mean_test_objective": float(np.mean(reached)), "std_test_objective": float(np.std(reached))}
         if all(hasattr(one, "thresholds_") for one in fitted):
             results["thresholds"] = np.stack([one.thresholds_ for one in fitted])
         return results
-
-
-def _rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
-    """Return some rows of an array, sparse matrix, list or data frame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return [X[row] for row in rows] if isinstance(X, list | tuple) else X[rows]
-
-
-def _rows_of_params(params: dict[str, Any], rows: IntArray, n_samples: int) -> dict[str, Any]:
-    """Return metadata for some rows: what has an entry for each row is cut down to them."""
-
-    def is_of_rows(value: Any) -> bool:
-        return hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n_samples
-
-    return {name: _rows_of(value, rows) if is_of_rows(value) else value for name, value in params.items()}
