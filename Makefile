@@ -28,6 +28,7 @@ bench: $(BIN)/python  ## install with the competitors and run the benchmarks (mi
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/sweep.py --full
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/thresholds.py
 
 lint: $(BIN)/python  ## ruff: rules and formatting
 	$(INSTALL) '.[test,lint]'

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from nearlabel.report import draw_panels
+from nearlabel.report import draw_frontier, draw_panels
 
 LINE = {"mlknn": {1: 0.3, 5: 0.2, 10: 0.25}, "brknn": {1: 0.35, 5: 0.28, 10: 0.27}}
 STARTS = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}
@@ -60,7 +60,7 @@ def test_more_lines_than_colours(tmp_path):
 def test_the_users_figures_are_left_alone(tmp_path):
     """Drawing does not load pyplot, which would open a window or choose a backend."""
     code = (
-        "import sys; from nearlabel.report import draw_panels;"
+        "import sys; from nearlabel.report import draw_frontier, draw_panels;"
         "draw_panels({'a': {'m': {1: 0.5}}}, sys.argv[1], title='t');"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
@@ -73,3 +73,29 @@ def test_without_matplotlib(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"Drawing needs matplotlib: pip install 'nearlabel\[plot\]'"):
         draw_panels({"a": LINE}, tmp_path / "f.png", title="t")
+
+
+FRONTIER = {"first": ([0.1, 0.5, 1.0], [1.0, 0.7, 0.3]), "second": ([0.2, 1.0], [0.9, 0.2])}
+
+
+@pytest.mark.parametrize("ending", STARTS)
+def test_frontiers(tmp_path, ending):
+    """The ending decides the format, and the same frontiers give the same file."""
+    files = [draw_frontier(FRONTIER, tmp_path / f"{i}.{ending}", title="t", points={"p": (0.5, 0.6)}) for i in range(2)]
+    assert files[0].read_bytes().startswith(STARTS[ending])
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_line_for_each_frontier_and_a_mark_for_each_point(tmp_path):
+    """Every name is in the legend, and the lines of equal F are named."""
+    file = draw_frontier(FRONTIER, tmp_path / "f.svg", title="A title", points={"at one half": (0.5, 0.6)})
+    drawn = [line.strip() for line in file.read_text().splitlines() if line.strip().startswith("<!--")]
+    for words in ("A title", "first", "second", "at one half", *(f"F = {tenth / 10}" for tenth in range(1, 10))):
+        assert drawn.count(f"<!-- {words} -->") == 1
+
+
+def test_no_frontier(tmp_path):
+    """An empty mapping is refused before anything is written."""
+    with pytest.raises(ValueError, match="frontiers must hold at least one"):
+        draw_frontier({}, tmp_path / "f.png", title="t")
+    assert not list(tmp_path.iterdir())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from nearlabel._optional import import_optional
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#F0E442")
 _LINES = ("-", "--", "-.", ":")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 Series = Mapping[str, Mapping[int, float]]  # name of a line -> {number of neighbours: value}
 
@@ -56,6 +57,84 @@ def draw_panels(panels: Mapping[str, Series], file: str | os.PathLike[str], *, t
     figure.legend(lines, names, loc="outside lower center", ncols=min(5, len(names)), frameon=False, fontsize=9)
     figure.suptitle(title, fontsize=11)
     return _write(figure, Path(file))
+
+
+def draw_frontier(
+    frontiers: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    file: str | os.PathLike[str],
+    *,
+    title: str,
+    points: Mapping[str, tuple[float, float]] | None = None,
+) -> Path:
+    """Draw precision over recall, a line for each frontier, above lines of equal F1.
+
+    Parameters
+    ----------
+    frontiers : mapping of str to (recall, precision)
+        Name of a line to its points, as `nearlabel.thresholds.micro_pr_frontier` gives them.
+    file : str or path
+        Where to write; the ending decides the format (png, svg, pdf).
+    title : str
+        Above the figure.
+    points : mapping of str to (recall, precision), optional
+        Single points to be marked, by name.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If there is no frontier, or matplotlib cannot write a file of this ending.
+
+    Examples
+    --------
+    >>> from nearlabel.thresholds import micro_pr_frontier
+    >>> frontier = micro_pr_frontier([[0.9, 0.2], [0.8, 0.1], [0.3, 0.4]], [[1, 1], [0, 0], [1, 0]])
+    >>> lines = {"mine": (frontier.recall, frontier.precision)}
+    >>> file = draw_frontier(lines, "frontier.png", title="All optima of F-beta")  # doctest: +SKIP
+    """
+    matplotlib = import_optional("matplotlib.figure", extra="plot", purpose="Drawing")
+    if not frontiers:
+        raise ValueError("frontiers must hold at least one, got none.")
+    figure = matplotlib.Figure(figsize=(6.4, 5.6), layout="constrained")
+    axis = figure.subplots()
+    _draw_equal_f(axis)
+    for number, (name, (recall, precision)) in enumerate(frontiers.items()):
+        style = {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _LINES[number % len(_LINES)]}
+        axis.plot(recall, precision, label=name, linewidth=1.6, marker=".", markersize=3, **style)
+    for number, (name, (recall_at, precision_at)) in enumerate((points or {}).items()):
+        marker = {"marker": _MARKERS[number % len(_MARKERS)], "color": "#000000", "linestyle": "none"}
+        axis.plot([recall_at], [precision_at], label=name, markersize=7, markerfacecolor="none", **marker)
+    axis.set(xlim=(0, 1), ylim=(0, 1), xlabel="micro-averaged recall", ylabel="micro-averaged precision")
+    axis.spines[["top", "right"]].set_visible(False)
+    lines, names = axis.get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside lower center", ncols=min(3, len(names)), frameon=False, fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    return _write(figure, Path(file))
+
+
+def _draw_equal_f(axis: Any) -> None:
+    """Draw lines of equal F1: precision = F recall / (2 recall - F)."""
+    for tenth in range(1, 10):
+        f = tenth / 10
+        recall = [f / 2 + (1 - f / 2) * (step / 200) ** 2 for step in range(1, 201)]
+        precision = [f * r / (2 * r - f) for r in recall]
+        axis.plot(recall, precision, color="#bbbbbb", linewidth=0.6, zorder=0)
+        axis.annotate(
+            f"F = {f}",
+            (1.0, f / (2 - f)),
+            fontsize=7,
+            color="#888888",
+            xytext=(2, 0),
+            textcoords="offset points",
+            va="center",
+            annotation_clip=False,
+        )
 
 
 def _write(figure: Any, target: Path) -> Path:
