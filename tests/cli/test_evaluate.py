@@ -2,11 +2,13 @@ import csv
 import io
 import json
 import math
+import re
+from pathlib import Path
 
 import pytest
 
 from nearlabel.cli._evaluate import numbers
-from nearlabel.experiments import METHODS
+from nearlabel.experiments import METHODS, THRESHOLDS, make_method
 from nearlabel.metrics import CATALOGUE
 
 QUICK = ("--k", "3", "--cv", "3", "--methods", "brknn,mlknn", "--metrics", "hamming_loss,one_error")
@@ -73,6 +75,60 @@ def test_table_over_k(nearlabel, meka):
     assert out.startswith("fruit: k = 1..4: mean over k, and each method's best k on these test folds\n")
     assert f"{mean['mean']:.4f}" in out
     assert f"{best['mean']:.4f} (k={best['n_neighbors']})" in out
+
+
+TUNED = ("--thresholds", "micro-f:beta=2, 0.3", "--metrics", "micro_f1,one_error")
+TUNED_METHODS = ["brknn", "brknn@micro-f:beta=2", "brknn@0.3", "mlknn", "mlknn@micro-f:beta=2", "mlknn@0.3"]
+
+
+def test_thresholds_add_rows(nearlabel, meka):
+    """Each method is followed by itself with each of the thresholds, in every format."""
+    table, json_, csv_ = (nearlabel("evaluate", meka, *QUICK, *TUNED, "--format", f) for f in ("table", "json", "csv"))
+    cells = [cell for cell in values(json_) if cell["n_neighbors"] == 3]
+    assert list(dict.fromkeys(cell["method"] for cell in cells)) == TUNED_METHODS
+    assert table.out.splitlines()[2].split() == ["measure", *TUNED_METHODS]
+    rows = [row for row in csv.DictReader(io.StringIO(csv_.out)) if row["n_neighbors"] == "3"]
+    assert [(row["method"], float(row["mean"])) for row in rows] == [(cell["method"], cell["mean"]) for cell in cells]
+
+
+def test_thresholds_are_those_of_the_specification(nearlabel, meka):
+    """The rows are those of --methods with an @; such a method gets no other thresholds behind its own."""
+    methods = ("--methods", ",".join(TUNED_METHODS), *TUNED[2:])
+    cells = values(nearlabel("evaluate", meka, *QUICK, *TUNED, "--format", "json"))
+    assert values(nearlabel("evaluate", meka, *QUICK, *methods, "--format", "json")) == cells
+    own = ("--thresholds", "micro-f", "--methods", "mlknn@rcut,brknn", *TUNED[2:])
+    cells = values(nearlabel("evaluate", meka, *QUICK, *own, "--format", "json"))
+    assert list(dict.fromkeys(cell["method"] for cell in cells)) == ["mlknn@rcut", "brknn", "brknn@micro-f"]
+
+
+def test_thresholds_leave_rankings_alone(nearlabel, meka):
+    """The label sets differ, the scores do not."""
+    cells = values(nearlabel("evaluate", meka, *QUICK, *TUNED, "--format", "json"))
+    means = {(c["method"], c["metric"]): c["mean"] for c in cells if c["n_neighbors"] == 3}
+    assert len({means[method, "micro_f1"] for method in TUNED_METHODS[3:]}) > 1
+    assert len({means[method, "one_error"] for method in TUNED_METHODS[3:]}) == 1
+
+
+def test_all_thresholds(nearlabel, meka, tmp_path):
+    """Every name of the table runs, and the command resumes."""
+    command = ("evaluate", meka, *QUICK, "--thresholds", ",".join(THRESHOLDS), "--out", tmp_path / "out")
+    answer = nearlabel(*command)
+    assert (answer.code, answer.err) == (0, "")
+    assert all(f"mlknn@{name}" in answer.out for name in THRESHOLDS)
+    assert nearlabel(*command) == answer
+
+
+def test_thresholds_are_documented():
+    """The page has a row for each name, with the options that it takes."""
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
+    documented = dict(re.findall(r"^\| `([^`]*)` \|.*\| (.*)\|$", page, re.M))
+    assert set(documented) == set(THRESHOLDS)
+    for name, options in documented.items():
+        with pytest.raises(ValueError, match="must be") as caught:
+            make_method(f"mlknn@{name}:?", 3)
+        assert re.findall(r"'(\w+)'", str(caught.value).partition(", of ")[2]) == sorted(
+            re.findall(r"`(\w+)`", options)
+        )
 
 
 def test_formats_of_files_agree(nearlabel, meka, mulan, svmlight):
@@ -160,6 +216,16 @@ def test_given_split(nearlabel, data_folder):
         (("--methods", "mlknn,mlknn"), "methods must name at least one, each once, got ('mlknn', 'mlknn')."),
         (("--methods", ","), "methods must name at least one, each once, got ()."),
         (("--methods", "mlknn:smoothing=-1"), "smoothing must be a finite number above 0, got -1."),
+        (("--thresholds", "micro-g"), "got 'micro-g'. Did you mean 'micro-f'?"),
+        (("--thresholds", "rcut,5"), "thresholds must be a number from 0 to 1 or one of ['cardinality', "),
+        (("--thresholds", "macro-f:beta=0"), "beta must be a finite number above 0, got 0."),
+        (("--thresholds", "mcut:beta=1"), "thresholds 'mcut' must be without options, got 'beta=1'."),
+        (("--thresholds", "rcut,rcut"), "methods must name at least one, each once"),
+        (("--thresholds", ","), "argument --thresholds: must name at least one, got ','"),
+        (
+            ("--thresholds", "rcut", "--k", "19"),
+            "rows of a fold of fruit less the one left out to tune brknn@rcut, got 19.",
+        ),
         (("--metrics", "f1"), "name must be a metric of the catalogue, got 'f1'."),
         (("--metrics", "one_error,one_error"), "metrics must name at least one, each once"),
         (("--seed", "-1"), "seeds must be at least 0, got -1."),

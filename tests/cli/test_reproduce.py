@@ -111,7 +111,7 @@ def test_everything(nearlabel):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["zhang"], "paper must be one of ['spyromitros2008', 'zhang2007'], got 'zhang'."),
+        (["zhang"], "paper must be one of ['pillai2012', 'spyromitros2008', 'zhang2007'], got 'zhang'."),
         (["zhang2007", "--table", "2"], "table must be one of 1, 10, 11, 12, 13, 14, got 2."),
         (["zhang2007", "--figure", "1"], "figure must be one of none, got 1."),
     ],

@@ -1,8 +1,47 @@
+import re
+
 import pytest
 
-from nearlabel.experiments import METHODS, make_method
+from nearlabel.experiments import METHODS, THRESHOLDS, make_method
 from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.thresholds import (
+    FBR,
+    CyclicAscent,
+    ExpectedF,
+    FixedThresholdsClassifier,
+    GlobalCut,
+    MCut,
+    MicroFOptimum,
+    PCut,
+    PillaiAscent,
+    RCut,
+    SCut,
+    TunedThresholdsClassifierCV,
+)
+
+STRATEGIES = {
+    "micro-f": MicroFOptimum(),
+    "micro-f:beta=2": MicroFOptimum(2),
+    "pillai:max_scans=1:tol=0.01": PillaiAscent(max_scans=1, tol=0.01),
+    "macro-f": SCut("macro_fbeta"),
+    "macro-f:beta=0.5": SCut("macro_fbeta", beta=0.5),
+    "macro-f:metric=hamming_loss": SCut("hamming_loss"),
+    "fbr0": FBR(SCut("macro_fbeta"), 0),
+    "fbr1": FBR(SCut("macro_fbeta"), 1),
+    "fbr1:fbr=0.3:beta=2": FBR(SCut("macro_fbeta", beta=2), 1, 0.3, beta=2),
+    "fbr0:cv=3:random_state=1": FBR(SCut("macro_fbeta"), 0, cv=3, random_state=1),
+    "global-f": GlobalCut("micro_fbeta"),
+    "global-f:metric=jaccard_examples": GlobalCut("jaccard_examples"),
+    "examples-f": CyclicAscent("fbeta_examples"),
+    "examples-f:beta=2:max_scans=3": CyclicAscent("fbeta_examples", beta=2, max_scans=3),
+    "expected-f:zero_division=1": ExpectedF(zero_division=1),
+    "rcut": RCut(metric="fbeta_examples"),
+    "rcut:n_labels=2": RCut(2, metric="fbeta_examples"),
+    "pcut:factor=1.5": PCut(factor=1.5),
+    "cardinality": PCut(per_label=False),
+    "mcut": MCut(),
+}
 
 
 @pytest.mark.parametrize(
@@ -54,3 +93,82 @@ def test_bad_option(option):
     """An option is parameter=value, of the method's own parameters."""
     with pytest.raises(ValueError, match=r"option of method 'mlknn' must be parameter=value, of \['smoothing'\], got"):
         make_method(f"mlknn:{option}", 3)
+
+
+def parameters(estimator):
+    """All parameters, of inner estimators too, with the type where a parameter is an estimator."""
+    return {name: type(v) if hasattr(v, "get_params") else v for name, v in estimator.get_params().items()}
+
+
+@pytest.mark.parametrize("spec", STRATEGIES)
+def test_tuned_thresholds(spec):
+    """Behind an @ stands a strategy with its options; it is tuned on leave-one-out scores of the method in front."""
+    expected = TunedThresholdsClassifierCV(LPkNN(7, ties="first"), STRATEGIES[spec], cv="loo")
+    model = make_method(f"lpknn:ties=first@{spec}", 7)
+    assert type(model) is type(expected)
+    assert parameters(model) == parameters(expected)
+
+
+def test_every_name_of_a_strategy_is_tried():
+    """The table above leaves none out."""
+    assert {spec.split(":")[0] for spec in STRATEGIES} == set(THRESHOLDS)
+
+
+@pytest.mark.parametrize(("text", "number"), [("0.3", 0.3), ("0", 0), ("1", 1), ("1e-3", 0.001)])
+def test_fixed_thresholds(text, number):
+    """A number behind an @ is the threshold of all labels."""
+    expected = FixedThresholdsClassifier(MLkNN(4, smoothing=0.5), number)
+    model = make_method(f"mlknn:smoothing=0.5@{text}", 4)
+    assert type(model) is type(expected)
+    assert parameters(model) == parameters(expected)
+
+
+@pytest.mark.parametrize("spec", ["mlknn@rcut", "mlknn@0.3"])
+def test_search_is_handed_on_to_the_inner_method(spec):
+    """The search given is the one the inner classifier has."""
+    search = ExactNeighbors("manhattan")
+    assert make_method(spec, 3, search).estimator.search is search
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("micro-f1", "micro-f"), ("Pillai", "pillai"), ("fbr2", "fbr"), ("rcut@0.5", "rcut")]
+)
+def test_unknown_thresholds_hint_at_a_near_name(name, near):
+    """A misspelt strategy is answered with the nearest name; there is one @ only."""
+    message = rf"thresholds must be a number from 0 to 1 or one of \['cardinality', .*\], got '{name}'\."
+    with pytest.raises(ValueError, match=rf"{message} Did you mean '{near}"):
+        make_method(f"brknn@{name}", 3)
+
+
+@pytest.mark.parametrize("name", ["", "5", "-0.1", "nan", "inf", "threshold?"])
+def test_unknown_thresholds_list_all(name):
+    """Where no name is near, and for a number that is no score, all names are listed."""
+    names = re.escape(str(sorted(THRESHOLDS)))
+    with pytest.raises(
+        ValueError, match=rf"must be a number from 0 to 1 or one of {names}, got '{re.escape(name)}'\.$"
+    ):
+        make_method(f"mlknn@{name}", 3)
+
+
+@pytest.mark.parametrize("option", ["gamma=1", "beta", "absent=0.0", "", " beta=1"])
+def test_bad_option_of_thresholds(option):
+    """An option is parameter=value, of those of the strategy that make a difference here."""
+    message = r"option of thresholds 'macro-f' must be parameter=value, of \['beta', 'metric'\], got "
+    with pytest.raises(ValueError, match=message):
+        make_method(f"mlknn@macro-f:{option}", 3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "got"), [("0.3:beta=2", "'beta=2'"), ("mcut:absent=0.0", "'absent=0.0'"), ("1:", "''")]
+)
+def test_thresholds_without_options(spec, got):
+    """A number and a rule without parameters take none."""
+    with pytest.raises(ValueError, match=rf"thresholds '{spec.split(':')[0]}' must be without options, got {got}\."):
+        make_method(f"mlknn@{spec}", 3)
+
+
+@pytest.mark.parametrize(("name", "per_label"), [("pcut", "False"), ("cardinality", "True")])
+def test_an_option_cannot_contradict_the_name(name, per_label):
+    """What a name stands for is not an option of it."""
+    with pytest.raises(ValueError, match=r"must be parameter=value, of \['factor'\], got 'per_label="):
+        make_method(f"mlknn@{name}:per_label={per_label}", 3)

@@ -19,6 +19,14 @@ GOOD = {"methods": ("mlknn",), "n_neighbors": (3, 5), "cv": 4}
         ({"methods": ("mlknn:smooth=1",)}, "option of method 'mlknn' must be parameter=value"),
         ({"methods": ("mlknn:smoothing=0",)}, "smoothing must be a finite number above 0, got 0"),
         ({"methods": ("lpknn:ties=best",)}, r"ties must be one of .*, got 'best'"),
+        ({"methods": ("mlknn", "mlknn@micro")}, r"thresholds must be a number from 0 to 1 or one of .*, got 'micro'"),
+        ({"methods": ("mlknn@micro-f:beta=0",)}, "beta must be a finite number above 0, got 0"),
+        ({"methods": ("mlknn@fbr1:beta=-1",)}, "beta must be a finite number above 0, got -1"),
+        ({"methods": ("mlknn@fbr0:cv=1",)}, "cv must be at least 2, got 1"),
+        ({"methods": ("mlknn@global-f:metric=f1",)}, "metric must be one of .*, got 'f1'"),
+        ({"methods": ("mlknn@rcut:n_labels=-1",)}, "n_labels must be at least 0, got -1"),
+        ({"methods": ("mlknn:smoothing=0@micro-f",)}, "smoothing must be a finite number above 0, got 0"),
+        ({"methods": ("lpknn:ties=best@0.3",)}, r"ties must be one of .*, got 'best'"),
         ({"n_neighbors": ()}, "n_neighbors must name at least one"),
         ({"n_neighbors": (3, 3)}, "n_neighbors must name at least one, each once"),
         ({"n_neighbors": (0,)}, "n_neighbors must be at least 1, got 0"),
@@ -27,7 +35,7 @@ GOOD = {"methods": ("mlknn",), "n_neighbors": (3, 5), "cv": 4}
         ({"metrics": ()}, "metrics must name at least one"),
         ({"metrics": ("haming_loss",)}, "name must be a metric of the catalogue, got 'haming_loss'. Did you mean"),
         ({"cv": 1}, "cv must be at least 2, got 1"),
-        ({"scale": "max"}, r"scale must be one of \['minmax', 'none', 'standard'\], got 'max'"),
+        ({"scale": "max"}, r"scale must be one of \['minmax', 'none', 'standard', 'tfidf'\], got 'max'"),
     ],
 )
 def test_wrong_values(setting, message):
@@ -40,6 +48,7 @@ def test_wrong_values(setting, message):
     ("setting", "message"),
     [
         ({"methods": "mlknn"}, r"methods must be a tuple, got 'mlknn'\. Hint: \('mlknn',\)"),
+        ({"methods": ("mlknn@micro-f:beta=two",)}, "beta must be a number, got 'two' of type str"),
         ({"n_neighbors": 5}, r"n_neighbors must be a tuple, got 5\. Hint: \(5,\)"),
         ({"n_neighbors": (2.0,)}, "n_neighbors must be an integer, got 2.0 of type float"),
         ({"n_neighbors": (True,)}, "n_neighbors must be an integer, got True of type bool"),
@@ -121,6 +130,20 @@ def test_too_many_neighbours_for_the_smallest_training_part(toy, cv, k, n):
     with pytest.raises(ValueError, match=message):
         list(Plan(("mlknn",), (1, k, 2), cv=cv).folds({"toy": toy}))
     list(Plan(("mlknn",), (n - 1,), cv=cv).folds({"toy": toy}))
+
+
+@pytest.mark.parametrize("method", ["mlknn@micro-f", "brknn:majority=half@mcut"])
+def test_tuning_leaves_one_training_row_out(toy, method):
+    """Where thresholds are tuned on leave-one-out scores, k is to be smaller by one: before anything runs."""
+    message = f"the 27 training rows of a fold of toy less the one left out to tune {method}, got 26"
+    with pytest.raises(ValueError, match=f"n_neighbors must be smaller than {message}"):
+        list(Plan(("mlknn", method), (26, 1), cv=4).folds({"toy": toy}))
+    list(Plan(("mlknn", method), (25, 1), cv=4).folds({"toy": toy}))
+
+
+def test_given_thresholds_leave_no_row_out(toy):
+    """A number needs no leave-one-out scores."""
+    list(Plan(("mlknn@0.3",), (26,), cv=4).folds({"toy": toy}))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -89,6 +89,21 @@ def test_a_finished_run_runs_nothing(folder, toy):
     assert run(PLAN, {"toy": toy}, out=folder) == first
 
 
+def test_thresholds_resume(toy, tmp_path):
+    """Records of tuned rows are found again, and other thresholds are another plan."""
+    plan = replace(PLAN, methods=("mlknn", "mlknn@micro-f:beta=2", "brknn@0.3"))
+    whole = run(plan, {"toy": toy}, out=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, {"toy": toy}, out=tmp_path / "part", progress=interrupt_after(2))
+    assert told_while_running(tmp_path / "part", toy, plan, n_workers=2) == [(3, 4), (4, 4)]
+    assert list(read_records(tmp_path / "part")) == whole
+    other = replace(plan, methods=("mlknn", "mlknn@micro-f", "brknn@0.3"))
+    with pytest.raises(
+        ValueError, match=r"must hold records of the same plan, got methods=\['mlknn', 'mlknn@micro-f',"
+    ):
+        run(other, {"toy": toy}, out=tmp_path / "part")
+
+
 def unused(matrix):
     """Store a matrix as CSR of which scipy has not yet found out whether it is in order."""
     stored = sparse.csr_array(matrix)

@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.model_selection import LeaveOneOut
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import METHODS, Plan, make_method, read_records, run, summarise
+from nearlabel.experiments import METHODS, THRESHOLDS, Plan, make_method, read_records, run, summarise
+from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import CATALOGUE
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.thresholds import FixedThresholdsClassifier, MicroFOptimum, TunedThresholdsClassifierCV
 
 SCALERS = {"none": None, "minmax": MinMaxScaler, "standard": StandardScaler}
 SMALL = Plan(("brknn", "mlknn"), (2, 5), cv=3, metrics=("hamming_loss", "one_error"))
@@ -45,6 +48,61 @@ def test_equals_fitting_each_by_itself(toy, make_dataset, scale):
     plan = Plan((*METHODS, "lpknn:ties=first"), (1, 5), cv=3, scale=scale, seeds=(3,))
     problems = {"toy": toy, "pair": (toy, make_dataset(n=11, seed=1))}
     assert run(plan, problems) == list(fitted_one_by_one(plan, problems))
+
+
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_tuned_rows_equal_fitting_each_by_itself(toy, sparse_toy, name):
+    """So do those of every strategy, up to the largest k that leaves one row out; storage changes nothing."""
+    plan = Plan((f"mlknn@{name}", "lpknn", f"lpknn@{name}"), (1, 22), cv=3)
+    records = run(plan, {"toy": toy})
+    assert records == list(fitted_one_by_one(plan, {"toy": toy}))
+    assert run(plan, {"toy": sparse_toy}) == records
+
+
+@pytest.mark.parametrize(
+    ("spec", "by_hand"),
+    [
+        ("mlknn@micro-f:beta=2", TunedThresholdsClassifierCV(MLkNN(5), MicroFOptimum(2), cv=LeaveOneOut())),
+        ("brknn@0.3", FixedThresholdsClassifier(BRkNN(5), 0.3)),
+    ],
+)
+def test_thresholds_by_hand(toy, spec, by_hand):
+    """A row is what scikit-learn's leave-one-out, a refit for each training row, gives on the same fold."""
+    plan = Plan((spec,), (5,), cv=3)
+    records = iter(run(plan, {"toy": toy}))
+    for fold in plan.folds({"toy": toy}):
+        by_hand.fit(toy.X[fold.training], toy.Y[fold.training])
+        for metric in plan.metrics:
+            assert next(records)["value"] == measured(metric, toy.Y[fold.test], by_hand, toy.X[fold.test])
+
+
+def test_thresholds_change_label_sets_only(toy):
+    """Measures of rankings are those of the plain method; what is tuned for is better where it is tuned."""
+    metrics = tuple(CATALOGUE)
+    plan = Plan(("mlknn", "mlknn@micro-f", "mlknn@0.3", "mlknn@0.5"), (2, 5), cv=3, metrics=metrics)
+    values = {}
+    for record in run(plan, {"toy": toy}):
+        of_measure = values.setdefault(CATALOGUE[record["metric"]].needs, {})
+        of_measure.setdefault(record["method"], []).append(record["value"])
+    plain, tuned, lower, half = values["prediction"].values()
+    assert plain == half
+    assert len({tuple(plain), tuple(tuned), tuple(lower)}) == 3
+    assert len(values["score"]) == 4
+    assert all(row == values["score"]["mlknn"] for row in values["score"].values())
+
+
+def test_one_search_a_fold(toy, monkeypatch):
+    """All methods, k and thresholds are served by one search of the training rows and one of the test rows."""
+    asked, search = [], ExactNeighbors.kneighbors
+
+    def counted(self, X=None, *args, **kwargs):
+        asked.append("training" if X is None else len(X))
+        return search(self, X, *args, **kwargs)
+
+    monkeypatch.setattr(ExactNeighbors, "kneighbors", counted)
+    specs = [f"{method}{behind}" for method in METHODS for behind in ("", "@micro-f", "@fbr1", "@0.3")]
+    run(Plan(specs, (1, 5, 9), cv=3, metrics=("micro_f1", "one_error")), {"toy": toy})
+    assert asked == ["training", 12] * 3
 
 
 def test_order_of_records(toy):
@@ -133,6 +191,7 @@ def test_only_counting_empty_predictions(toy):
     [
         (replace(SMALL, cv=37), "cv must be at most the 36 rows of toy"),
         (replace(SMALL, n_neighbors=(24,)), "n_neighbors must be smaller than the 24 training rows of a fold of toy"),
+        (replace(SMALL, methods=("brknn@pcut",), n_neighbors=(23,)), "toy less the one left out to tune brknn@pcut"),
     ],
 )
 def test_too_few_rows_leave_nothing_behind(toy, make_dataset, tmp_path, plan, message):

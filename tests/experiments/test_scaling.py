@@ -80,5 +80,5 @@ def test_input_is_left_alone(scale):
 
 def test_unknown_scale():
     """The known ones are listed."""
-    with pytest.raises(ValueError, match=r"scale must be one of \['minmax', 'none', 'standard'\], got 'log'"):
+    with pytest.raises(ValueError, match=r"scale must be one of \['minmax', 'none', 'standard', 'tfidf'\], got 'log'"):
         scale_features("log", TRAINING, TEST)

@@ -104,9 +104,7 @@ def test_scorer_of_a_classifier_without_scores():
     """A ranking measure needs a classifier that gives scores."""
     fitted = KNeighborsClassifier().fit(X, Y)
     without = type("Without", (), {"predict": fitted.predict})()
-    with pytest.raises(
-        ValueError, match=r"estimator must have decision_function or predict_proba, got Without\."
-    ):
+    with pytest.raises(ValueError, match=r"estimator must have decision_function or predict_proba, got Without\."):
         get_scorer("coverage")(without, X, Y)
 
 

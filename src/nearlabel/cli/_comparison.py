@@ -29,14 +29,14 @@ def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> dict[str, Series]:
     for metric in metrics:
         heading = f"{_title(metric)} ({'higher' if CATALOGUE[metric].greater_is_better else 'lower'} is better)"
         for cell in cells:
-            if cell.metric == metric and cell.n_neighbors != "mean":
-                lines.setdefault(heading, {}).setdefault(cell.method, {})[int(cell.n_neighbors)] = cell.mean
+            if cell.metric == metric and isinstance(cell.n_neighbors, int):
+                lines.setdefault(heading, {}).setdefault(cell.method, {})[cell.n_neighbors] = cell.mean
     return dict(lines)
 
 
 def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
     methods = list(dict.fromkeys(cell.method for cell in cells))
-    numbers = sorted({int(cell.n_neighbors) for cell in cells if cell.n_neighbors != "mean"})
+    numbers = sorted({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)})
     rows = []
     for metric in dict.fromkeys(cell.metric for cell in cells):
         of_metric = [cell for cell in cells if cell.metric == metric]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from nearlabel.cli import _comparison, _console, _data
-from nearlabel.experiments import METHODS, SCALES, Plan, Problem, run, summarise
+from nearlabel.experiments import METHODS, SCALES, THRESHOLDS, Plan, Problem, run, summarise
 
 _MOST_NUMBERS = 10_000
 
@@ -18,7 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--methods",
         type=_names,
         default=tuple(METHODS),
-        help="comma-separated, options behind a colon (lpknn:ties=first); default: " + ",".join(METHODS),
+        help="comma-separated, options behind a colon (lpknn:ties=first), thresholds behind an @ (mlknn@micro-f);"
+        f" default: {','.join(METHODS)}",
+    )
+    parser.add_argument(
+        "--thresholds",
+        type=_thresholds,
+        default=(),
+        help="comma-separated; each method is compared as it is and with each of these: a number for all labels (0.3),"
+        f" or tuned on leave-one-out scores {', '.join(THRESHOLDS)} (options behind a colon: micro-f:beta=2);"
+        " default: none",
     )
     parser.add_argument(
         "--k", type=numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
@@ -38,7 +48,7 @@ def main(arguments: argparse.Namespace) -> None:
     """Run the comparison and print it."""
     settings = {} if arguments.metrics is None else {"metrics": arguments.metrics}
     plan = Plan(
-        methods=arguments.methods,
+        methods=_with_thresholds(arguments.methods, arguments.thresholds),
         n_neighbors=arguments.k,
         cv=10 if arguments.cv == "given" else _number("--cv", arguments.cv),
         scale=arguments.scale,
@@ -73,6 +83,22 @@ def numbers(text: str) -> tuple[int, ...]:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _thresholds(text: str) -> tuple[str, ...]:
+    names = _names(text)
+    if not names:
+        raise argparse.ArgumentTypeError(f"must name at least one, got {text!r}")
+    return names
+
+
+def _with_thresholds(methods: Sequence[str], thresholds: Sequence[str]) -> tuple[str, ...]:
+    """Return each method, followed by itself with each of the thresholds unless it names some already."""
+    return tuple(
+        spec
+        for method in methods
+        for spec in (method, *(f"{method}@{name}" for name in thresholds if "@" not in method))
+    )
 
 
 def _number(option: str, text: str) -> int:

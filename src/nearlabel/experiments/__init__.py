@@ -1,17 +1,21 @@
 """A plan runs to records, records to tables; papers are plans with printed figures beside."""
 
-from nearlabel.experiments._methods import METHODS, make_method
+from nearlabel.experiments._folds import Problem
+from nearlabel.experiments._methods import METHODS, THRESHOLDS, make_method
 from nearlabel.experiments._papers import Curve, Paper, PrintedCell, Reproduction, paper_names
-from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Plan, Problem
+from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Plan
 from nearlabel.experiments._records import read_records
 from nearlabel.experiments._run import Progress, run
 from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._summary import Cell, summarise
+from nearlabel.experiments._threshold_plan import CLASSIFIERS, ThresholdPlan
 
 __all__ = [
+    "CLASSIFIERS",
     "EMPTY_PREDICTIONS",
     "METHODS",
     "SCALES",
+    "THRESHOLDS",
     "Cell",
     "Curve",
     "Paper",
@@ -20,6 +24,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Reproduction",
+    "ThresholdPlan",
     "make_method",
     "paper_names",
     "read_records",

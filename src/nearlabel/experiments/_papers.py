@@ -14,12 +14,16 @@ import numpy as np
 
 from nearlabel._validation import check_choice
 from nearlabel.datasets import Dataset, fetch_dataset
-from nearlabel.experiments._plan import Plan, Problem
-from nearlabel.experiments._run import Progress, run
+from nearlabel.experiments._folds import Problem
+from nearlabel.experiments._plan import Plan
+from nearlabel.experiments._run import AnyPlan, Progress, run
 from nearlabel.experiments._summary import Cell, summarise
-from nearlabel.labels import describe
+from nearlabel.experiments._threshold_plan import ThresholdPlan
+from nearlabel.labels import describe, frequencies
 
 Loader = Callable[..., Dataset]
+
+_PROTOCOLS: Mapping[str, Callable[..., AnyPlan]] = {"methods": Plan, "thresholds": ThresholdPlan}
 
 
 @dataclass(frozen=True)
@@ -210,20 +214,34 @@ class Paper:
         facts = self._facts["figures"][number]
         series: dict[str, dict[int, float]] = {}
         for cell in self._run(facts["experiment"]):
-            if (cell.method, cell.metric) == (facts["method"], facts["metric"]) and cell.n_neighbors != "mean":
-                series.setdefault(cell.dataset, {})[int(cell.n_neighbors)] = cell.mean
+            if (cell.method, cell.metric) == (facts["method"], facts["metric"]) and isinstance(cell.n_neighbors, int):
+                series.setdefault(cell.dataset, {})[cell.n_neighbors] = cell.mean
         return Curve(self.name, number, facts["title"], tuple(facts.get("notes", ())), series)
 
     def _statistics(self, facts: Mapping[str, Any]) -> list[PrintedCell]:
-        ours = {name: _facts_of(self._load(name)) for name in facts["statistics"]}
+        split = facts.get("split", False)
+        ours = {
+            name: self._facts_of_split(name) if split else _facts_of(self._load(name)) for name in facts["statistics"]
+        }
         return [
             PrintedCell(name, None, None, statistic, printed, None, ours[name][statistic], None, difference)
             for name, statistic, printed in facts["printed"]
             for difference in [ours[name][statistic] - printed]
         ]
 
+    def _facts_of_split(self, name: str) -> dict[str, float]:
+        training, test = (self._load(name, subset=part) for part in ("train", "test"))
+        share = frequencies(training.Y) / training.Y.shape[0]
+        return _facts_of(training) | {
+            "training_instances": training.X.shape[0],
+            "test_instances": test.X.shape[0],
+            "lowest_frequency": float(share.min()),
+            "highest_frequency": float(share.max()),
+        }
+
     def _results(self, facts: Mapping[str, Any]) -> list[PrintedCell]:
-        cells = self._run(facts["experiment"])
+        experiments = facts["experiments"] if "experiments" in facts else [facts["experiment"]]
+        cells = [cell for experiment in experiments for cell in self._run(experiment)]
         found = {(c.dataset, c.method, c.n_neighbors, c.metric): c for c in cells + _averages(cells)}
         return [_beside_printed(row, found, facts) for row in facts["printed"]]
 
@@ -234,7 +252,7 @@ class Paper:
             for name in facts.pop("given_split", ()):
                 problems[name] = (self._load(name, subset="train"), self._load(name, subset="test"))
             settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()}
-            plan = Plan(**settings)
+            plan = _PROTOCOLS[settings.pop("protocol", "methods")](**settings)
             out = None if self._out is None else self._out / f"{self.name}-{experiment}"
             records = run(plan, problems, out=out, n_workers=self._n_workers, progress=self._progress)
             self._cells[experiment] = summarise(records)
@@ -242,9 +260,10 @@ class Paper:
 
 
 def _beside_printed(
-    row: list[Any], found: Mapping[tuple[str, str, int | str, str], Cell], facts: Mapping[str, Any]
+    row: list[Any], found: Mapping[tuple[str, str, int | str | None, str], Cell], facts: Mapping[str, Any]
 ) -> PrintedCell:
-    dataset, method, k, metric, printed, *printed_std = row
+    dataset, method, number, metric, printed, *printed_std = row
+    k = number or None  # TOML has no null
     ours = found[dataset, method, k, metric]
     other_metrics = facts.get("beside_metrics", {}).get(metric, ())
     other_methods = facts.get("beside_methods", {}).get(method, ())
@@ -266,7 +285,7 @@ def _beside_printed(
 
 def _averages(cells: list[Cell]) -> list[Cell]:
     """Return the means over the data sets, as data set "average"."""
-    groups: dict[tuple[str, int | str, str], list[float]] = {}
+    groups: dict[tuple[str, int | str | None, str], list[float]] = {}
     for cell in cells:
         groups.setdefault((cell.method, cell.n_neighbors, cell.metric), []).append(cell.mean)
     nan = float("nan")

@@ -1,26 +1,23 @@
-"""What is to be run: a plan, and the folds it cuts data sets into."""
+"""A comparison of methods over numbers of neighbours: what is run, and what is measured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-import joblib
 import numpy as np
-from scipy import sparse
 from sklearn.model_selection import KFold
 
-from nearlabel import __version__
-from nearlabel._typing import IntArray, Matrix
-from nearlabel._validation import as_label_matrix, check_choice, check_integer
+from nearlabel._typing import Matrix
+from nearlabel._validation import check_choice, check_integer
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._methods import make_method
-from nearlabel.experiments._scaling import SCALES
-from nearlabel.metrics import CATALOGUE, get_metric
-
-# A data set to be cut into folds, or its given training and test part.
-Problem: TypeAlias = Dataset | tuple[Dataset, Dataset]
+from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, each_once, given_fold
+from nearlabel.experiments._methods import MethodSpec, make_method
+from nearlabel.experiments._records import Record
+from nearlabel.experiments._scaling import SCALES, scale_features
+from nearlabel.metrics import CATALOGUE, get_metric, score_all
+from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 
 # What is counted of the predictions alone, beside the measures of the catalogue.
 EMPTY_PREDICTIONS = "empty_predictions"
@@ -60,13 +57,13 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name in ("methods", "n_neighbors", "seeds", "metrics"):
-            object.__setattr__(self, name, _each_once(name, getattr(self, name)))
+            object.__setattr__(self, name, each_once(name, getattr(self, name)))
         # Python's own integers: numpy's cannot be written as JSON.
         for name, low in (("n_neighbors", 1), ("seeds", 0)):
             object.__setattr__(self, name, tuple(check_integer(name, v, low=low) for v in getattr(self, name)))
         object.__setattr__(self, "cv", check_integer("cv", self.cv, low=2))
         for method in self.methods:
-            make_method(method, self.n_neighbors[0])._check_parameters()
+            MethodSpec.parse(method).check()
         for metric in self.metrics:
             if metric != EMPTY_PREDICTIONS:
                 get_metric(metric)
@@ -81,22 +78,20 @@ class Plan:
             If a problem has too few rows for the plan, missing values or no indicator matrix.
         """
         for name, problem in problems.items():
-            folds = self._given_fold(name, *problem) if isinstance(problem, tuple) else self._shuffled(name, problem)
-            _check_matrices(name, folds[0].X, folds[0].Y)
-            n_rows, largest = min(len(fold.training) for fold in folds), max(self.n_neighbors)
-            if largest >= n_rows:
-                raise ValueError(
-                    f"n_neighbors must be smaller than the {n_rows} training rows of a fold of {name}, got {largest}."
-                )
+            folds = [given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
+            check_matrices(name, folds[0].X, folds[0].Y)
+            self._check_n_neighbors(name, min(len(fold.training) for fold in folds))
             yield from folds
 
-    def _given_fold(self, name: str, training: Dataset, test: Dataset) -> list[Fold]:
-        for what in ("feature_names", "label_names"):
-            if getattr(training, what) != getattr(test, what):
-                raise ValueError(f"training and test part of {name} must have the same {what}, in the same order.")
-        n, m = training.X.shape[0], test.X.shape[0]
-        X, Y = _stacked(training.X, test.X), _stacked(training.Y, test.Y)
-        return [Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m))]
+    def _check_n_neighbors(self, name: str, n_rows: int) -> None:
+        """Raise unless the smallest training part has enough rows, one less where one is left out for tuning."""
+        tuned = next((method for method in self.methods if MethodSpec.parse(method).is_tuned), None)
+        less = "" if tuned is None else f" less the one left out to tune {tuned}"
+        if max(self.n_neighbors) >= n_rows - (tuned is not None):
+            raise ValueError(
+                f"n_neighbors must be smaller than the {n_rows} training rows of a fold of {name}{less},"
+                f" got {max(self.n_neighbors)}."
+            )
 
     def _shuffled(self, name: str, problem: Dataset) -> list[Fold]:
         n = problem.Y.shape[0]
@@ -111,55 +106,34 @@ class Plan:
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
         """Return what decides the records: the plan, the library's version and a digest of each problem."""
-        return asdict(self) | {"version": __version__, "problems": {n: _digest(p) for n, p in problems.items()}}
+        return description(self, problems)
 
+    def settings(self, fold: Fold) -> Iterator[Record]:
+        """Yield the records of a fold in their order, still without values."""
+        for method in self.methods:
+            for k in self.n_neighbors:
+                for metric in self.metrics:
+                    yield fold.label() | {"method": method, "n_neighbors": k, "metric": metric}
 
-class Fold(NamedTuple):
-    """One search: a training and a test part of a problem."""
+    def values(self, fold: Fold) -> Iterator[float | None]:
+        """Yield the values of a fold's records: one search serves every method and every number of neighbours."""
+        X, X_test = scale_features(self.scale, fold.X[fold.training], fold.X[fold.test])
+        Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
+        # One neighbour more than is asked for: leave-one-out scores need it.
+        most = min(max(self.n_neighbors) + 1, X.shape[0] - 1)
+        neighbors = PrecomputedNeighbors.from_search(ExactNeighbors(), X, X_test, n_neighbors=most, check_rows=False)
+        for method in self.methods:
+            for k in self.n_neighbors:
+                yield from self._measure(make_method(method, k, neighbors).fit(X, Y), X_test, Y_test)
 
-    dataset: str
-    seed: int | None  # None: the split is given
-    number: int
-    X: Matrix
-    Y: Matrix
-    training: IntArray
-    test: IntArray
-
-    def label(self) -> dict[str, Any]:
-        """Return what says in a record which fold it is of."""
-        return {"dataset": self.dataset, "seed": self.seed, "fold": self.number}
-
-
-def _each_once(name: str, values: object) -> tuple[Any, ...]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a tuple, got {values!r}. Hint: ({values!r},).")
-    each = tuple(values)
-    if not each or len(set(each)) != len(each):
-        raise ValueError(f"{name} must name at least one, each once, got {each}.")
-    return each
-
-
-def _check_matrices(name: str, X: Matrix, Y: Matrix) -> None:
-    bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
-    if bad:
-        raise ValueError(f"X of {name} must be finite, got {bad} missing or infinite values. Hint: impute them first.")
-    as_label_matrix(Y, name=f"Y of {name}")
-
-
-def _stacked(upper: Matrix, lower: Matrix) -> Matrix:
-    either_sparse = sparse.issparse(upper) or sparse.issparse(lower)
-    return sparse.vstack([upper, lower], format="csr") if either_sparse else np.vstack([upper, lower])
-
-
-def _digest(problem: Problem) -> str:
-    parts = problem if isinstance(problem, tuple) else (problem,)
-    return str(joblib.hash([(_content(part.X), _content(part.Y)) for part in parts]))
-
-
-def _content(matrix: Matrix) -> Any:
-    """Return what the matrix holds, without what scipy remembers of it: that changes while it is used."""
-    if not sparse.issparse(matrix):
-        return np.ascontiguousarray(matrix)
-    rows = sparse.csr_array(matrix, copy=True)
-    rows.sum_duplicates()
-    return rows.shape, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+    def _measure(self, model: Any, X: Matrix, Y: Matrix) -> Iterator[float | None]:
+        """Yield each metric, in order, on the test part of a fold; None where it is undefined."""
+        measures = [name for name in self.metrics if name != EMPTY_PREDICTIONS]
+        needs = {get_metric(name).needs for name in measures}
+        labels = model.predict(X)
+        scores = model.predict_proba(X) if "score" in needs else None
+        values = score_all(Y, labels, scores, measures)
+        if EMPTY_PREDICTIONS in self.metrics:
+            values[EMPTY_PREDICTIONS] = float(np.mean(np.asarray(labels.sum(axis=1)) == 0))
+        for name in self.metrics:
+            yield values[name] if np.isfinite(values[name]) else None

@@ -1,4 +1,4 @@
-"""Run a plan: one search per fold serves every method and every number of neighbours."""
+"""Run a plan fold by fold, on any number of processes, and keep its records."""
 
 from __future__ import annotations
 
@@ -6,24 +6,38 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
 from joblib import Parallel, delayed
 
-from nearlabel._typing import Matrix
-from nearlabel.experiments._methods import make_method
-from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Fold, Plan, Problem
+from nearlabel.experiments._folds import Fold, Problem
 from nearlabel.experiments._records import Record, RecordFolder
-from nearlabel.experiments._scaling import scale_features
-from nearlabel.metrics import get_metric, score_all
-from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 
 Progress = Callable[[int, int], None]
 
 
+class AnyPlan(Protocol):
+    """What can be run: folds, the records that each will give, and their values in the same order."""
+
+    def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
+        """Yield every fold of every problem, in a fixed order."""
+        ...
+
+    def settings(self, fold: Fold) -> Iterator[Record]:
+        """Yield the records of a fold in their order, still without values."""
+        ...
+
+    def values(self, fold: Fold) -> Iterator[float | None]:
+        """Yield the values of a fold's records."""
+        ...
+
+    def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
+        """Return what decides the records."""
+        ...
+
+
 def run(
-    plan: Plan,
+    plan: AnyPlan,
     problems: Mapping[str, Problem],
     *,
     out: str | os.PathLike[str] | None = None,
@@ -34,7 +48,7 @@ def run(
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or ThresholdPlan
         What to run.
     problems : mapping of str to Dataset, or to a pair (training, test) of them
         A pair is run on its given split.
@@ -74,11 +88,11 @@ def run(
 
 
 def _run_folds(
-    plan: Plan, folds: Sequence[Fold], folder: RecordFolder | None, n_workers: int, progress: Progress | None
+    plan: AnyPlan, folds: Sequence[Fold], folder: RecordFolder | None, n_workers: int, progress: Progress | None
 ) -> list[Record]:
-    settings = (list(_settings(plan, fold)) for fold in folds)
+    settings = (list(plan.settings(fold)) for fold in folds)
     records = [] if folder is None else folder.complete_folds(settings)
-    n_known = len(records) // (len(plan.methods) * len(plan.n_neighbors) * len(plan.metrics))
+    n_known = len({(record["dataset"], record["seed"], record["fold"]) for record in records})
     parallel = Parallel(n_jobs=n_workers, batch_size=1, return_as="generator")
     with _closing(parallel(delayed(_run_fold)(plan, fold) for fold in folds[n_known:])) as work:
         for done, new in enumerate(work, start=n_known + 1):
@@ -101,37 +115,5 @@ def _closing(work: Any) -> Iterator[Any]:
             work.close()
 
 
-def _run_fold(plan: Plan, fold: Fold) -> list[Record]:
-    X, X_test = scale_features(plan.scale, fold.X[fold.training], fold.X[fold.test])
-    Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
-    neighbors = PrecomputedNeighbors.from_search(
-        ExactNeighbors(), X, X_test, n_neighbors=min(max(plan.n_neighbors) + 1, X.shape[0] - 1), check_rows=False
-    )
-    values = [
-        value
-        for method in plan.methods
-        for k in plan.n_neighbors
-        for value in _measure(plan, make_method(method, k, neighbors).fit(X, Y), X_test, Y_test)
-    ]
-    return [setting | {"value": value} for setting, value in zip(_settings(plan, fold), values, strict=True)]
-
-
-def _settings(plan: Plan, fold: Fold) -> Iterator[Record]:
-    """Yield the records of a fold in their order, still without values."""
-    for method in plan.methods:
-        for k in plan.n_neighbors:
-            for metric in plan.metrics:
-                yield fold.label() | {"method": method, "n_neighbors": k, "metric": metric}
-
-
-def _measure(plan: Plan, model: Any, X: Matrix, Y: Matrix) -> Iterator[float | None]:
-    """Yield each metric of the plan, in its order, on the test part of a fold; None where it is undefined."""
-    measures = [name for name in plan.metrics if name != EMPTY_PREDICTIONS]
-    needs = {get_metric(name).needs for name in measures}
-    labels = model.predict(X)
-    scores = model.predict_proba(X) if "score" in needs else None
-    values = score_all(Y, labels, scores, measures)
-    if EMPTY_PREDICTIONS in plan.metrics:
-        values[EMPTY_PREDICTIONS] = float(np.mean(np.asarray(labels.sum(axis=1)) == 0))
-    for name in plan.metrics:
-        yield values[name] if np.isfinite(values[name]) else None
+def _run_fold(plan: AnyPlan, fold: Fold) -> list[Record]:
+    return [setting | {"value": value} for setting, value in zip(plan.settings(fold), plan.values(fold), strict=True)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel._typing import Matrix
 from nearlabel._validation import check_choice
 
-SCALES = ("none", "minmax", "standard")
+SCALES = ("none", "minmax", "standard", "tfidf")
 
 
 def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
@@ -18,10 +18,12 @@ def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, 
 
     Parameters
     ----------
-    scale : {"none", "minmax", "standard"}
+    scale : {"none", "minmax", "standard", "tfidf"}
         "minmax": to [0, 1] on the training rows, test values may leave it; "standard": mean 0, deviation 1. A constant
         feature is only shifted. Sparse rows are divided but not shifted, which would fill them: distances that depend
-        on differences, as Euclidean and Manhattan do, are the same.
+        on differences, as Euclidean and Manhattan do, are the same. "tfidf": counts of terms times log(D / D_t), where
+        D_t of the D training rows have term t, then rows divided by their Euclidean length; a term that no training row
+        has gets weight 0, and the rows are sparse.
     training, test : ndarray or CSR array of shape (n_rows, n_features)
         Rows.
 
@@ -39,6 +41,16 @@ def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, 
         width[width < 10 * np.finfo(np.float64).eps] = 1.0  # as MinMaxScaler does for dense rows
         inverse = sparse.diags_array(1.0 / width)
         return (training @ inverse).tocsr(), (test @ inverse).tocsr()
+    if scale == "tfidf":
+        return _tfidf(training, test)
     scaler = MinMaxScaler() if scale == "minmax" else StandardScaler(with_mean=not sparse.issparse(training))
     scaler.fit(training)
     return scaler.transform(training), scaler.transform(test)
+
+
+def _tfidf(training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
+    training, test = sparse.csr_array(training), sparse.csr_array(test)
+    n_with = np.asarray((training != 0).sum(axis=0)).reshape(-1)
+    weight = np.where(n_with > 0, np.log(training.shape[0] / np.maximum(n_with, 1)), 0.0)
+    weights = sparse.diags_array(weight)
+    return normalize((training @ weights).tocsr()), normalize((test @ weights).tocsr())

@@ -19,8 +19,8 @@ class Cell:
     ----------
     dataset, method : str
         Names, as in the records.
-    n_neighbors : int or "mean"
-        Number of neighbours; "mean" for the mean over all of them.
+    n_neighbors : int, "mean" or None
+        Number of neighbours; "mean" for the mean over all of them, None where the plan has no such number.
     metric : str
         Name of the measure.
     mean : float
@@ -33,7 +33,7 @@ class Cell:
 
     dataset: str
     method: str
-    n_neighbors: int | str
+    n_neighbors: int | str | None
     metric: str
     mean: float
     std: float
@@ -46,7 +46,7 @@ def summarise(records: Iterable[Record]) -> list[Cell]:
     The latter has ``n_neighbors="mean"``: in each fold the values of all numbers of neighbours are averaged first, as
     in Tables 2 and 3 of Spyromitros et al. (2008). A value that is None (a measure undefined on that fold) is left out.
     """
-    values: dict[tuple[str, str, int | str, str], dict[tuple[int | None, int], list[float]]]
+    values: dict[tuple[str, str, int | str | None, str], dict[tuple[int | None, int], list[float]]]
     values = defaultdict(lambda: defaultdict(list))
     for r in records:
         for k in (r["n_neighbors"], "mean") if r["value"] is not None else ():
@@ -54,7 +54,7 @@ def summarise(records: Iterable[Record]) -> list[Cell]:
     return [_cell(key, by_fold) for key, by_fold in values.items()]
 
 
-def _cell(key: tuple[str, str, int | str, str], by_fold: dict[tuple[int | None, int], list[float]]) -> Cell:
+def _cell(key: tuple[str, str, int | str | None, str], by_fold: dict[tuple[int | None, int], list[float]]) -> Cell:
     shuffles: dict[int | None, list[float]] = defaultdict(list)
     for (seed, _), of_fold in by_fold.items():
         shuffles[seed].append(float(np.mean(of_fold)))

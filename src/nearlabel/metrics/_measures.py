@@ -60,9 +60,7 @@ def recall(counts: Counts, zero_division: float) -> FloatArray:
 
 def fbeta(beta: float) -> Ratio:
     """Return, as a ratio, the weighted harmonic mean of precision and recall, written in counts."""
-    squared = beta_squared(beta)
-    # In whole numbers equal values stay equal; where they would not fit, beta² itself does.
-    q, r = squared.as_integer_ratio() if max(squared.as_integer_ratio()) <= 10**6 else (float(squared), 1)
+    q, r = beta_terms(beta)
 
     def ratio_of(counts: Counts, zero_division: float) -> FloatArray:
         return ratio((q + r) * counts.hits, q * counts.true + r * counts.predicted, zero_division)
@@ -75,6 +73,12 @@ def beta_squared(beta: float) -> Fraction:
     exactly = Fraction(beta * beta)
     simple = exactly.limit_denominator(10**6)
     return simple if abs(simple - exactly) <= exactly * Fraction(1, 10**15) else exactly
+
+
+def beta_terms(beta: float) -> tuple[Any, int]:
+    """Return q and r of beta² = q / r: whole numbers if they are small, so that equal values of F stay equal."""
+    q, r = beta_squared(beta).as_integer_ratio()
+    return (q, r) if max(q, r) <= 10**6 else (float(beta) ** 2, 1)
 
 
 def harmonic_mean(first: float, second: float) -> float:

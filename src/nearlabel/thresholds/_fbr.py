@@ -54,7 +54,7 @@ class FBR(ByThresholds):
     fbr_ : float
         The limit used.
     rare_ : ndarray of bool of shape (n_labels,)
-        Labels whose thresholds were raised.
+        Labels whose tuned F is below the limit.
     objective_ : float
         What is reached, by the measure that the strategy optimises.
     n_labels_ : int
@@ -62,8 +62,9 @@ class FBR(ByThresholds):
 
     Notes
     -----
-    A label without positives keeps the strategy's threshold in variant 1. The grid, and the rules for ties, are those
-    of Fan and Lin's program; the papers name none.
+    No threshold is lowered: where the strategy chose no row at all, variant 1 leaves it so. (Yang's, for thresholds
+    tuned label by label, which always choose some row.) The grid, and the rules for ties, are those of Fan and Lin's
+    program; the papers name none.
 
     References
     ----------
@@ -131,7 +132,7 @@ class FBR(ByThresholds):
         if self.variant == 0:
             raised = np.full(labels.shape[1], np.inf)
         else:
-            raised = np.where(counts.true > 0, highest_scores(scores, self.absent), strategy.thresholds_)
+            raised = np.maximum(highest_scores(scores, self.absent), strategy.thresholds_)
         return _Tuned(strategy, fbeta(self.beta)(counts, 0.0), raised)
 
     def _best_limit(self, scores: Matrix, labels: Matrix, weights: Any) -> float:
@@ -147,6 +148,10 @@ class FBR(ByThresholds):
             for place, limit in enumerate(GRID):
                 predicted = cut(scores[part], tuned.thresholds(limit), absent=self.absent)
                 sums[place] += self._reached(labels[part], predicted, of_part)
+        if np.isnan(sums).any():
+            raise ValueError(
+                f"fbr must be a number where the strategy optimises no measure as {self.strategy!r}, got 'auto'."
+            )
         objective = self._objective()
         sums *= 1 if objective is None else objective.sign
         return GRID[0] if not sums.any() else GRID[int(np.flatnonzero(sums == sums.max())[-1])]

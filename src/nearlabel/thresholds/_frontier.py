@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from nearlabel._typing import FloatArray, IntArray, MatrixLike
 from nearlabel._validation import check_integer, check_positive
 from nearlabel.thresholds._cuts import Cuts, label_cuts
-from nearlabel.thresholds._strategy import check_absent, check_weights, checked_pair
+from nearlabel.thresholds._ratio import as_exact
+from nearlabel.thresholds._strategy import check_absent, checked_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +134,8 @@ def micro_pr_frontier(
     ([1.0, 0.67, 0.5], [0.33, 0.67, 1.0])
     """
     check_absent(absent)
-    matrix, labels = checked_pair(scores, Y)
-    vertices = _hulls(Cuts.of(label_cuts(matrix, labels, check_weights(sample_weight, labels), absent=absent)))
+    matrix, labels, weights = checked_rows(scores, Y, sample_weight)
+    vertices = _hulls(Cuts.of(label_cuts(matrix, labels, weights, absent=absent)))
     hits, chosen, slopes = _edges(vertices)
     first = vertices.start[:-1]
     edges = np.ones(len(slopes), dtype=np.bool_)
@@ -148,19 +149,27 @@ def micro_pr_frontier(
     all_chosen = start[1] + np.concatenate([[0], np.cumsum(chosen[order])[last]])
     steepness = np.concatenate([[np.inf], slopes[order][last]])
 
-    # F-beta of the next point is larger once ΔH (β² P + chosen) > H Δchosen.
-    squared = np.full(len(steepness), np.inf)
-    squared[:-1] = (all_hits[:-1] / steepness[1:] - all_chosen[:-1]) / max(total, 1)
+    squared = np.append(_squared_betas(all_hits, all_chosen, total), np.inf)
     best = (all_chosen > 0) & (all_hits > 0) & (squared > 0)
     return MicroPRFrontier(
         precision=all_hits[best] / all_chosen[best],
-        recall=all_hits[best] / max(total, 1),
+        recall=all_hits[best] / total if total else np.empty(0),
         largest_beta=np.sqrt(squared[best]),
         n_chosen=all_chosen[best],
         slopes=steepness[best],
         vertices=vertices,
         vertex_slopes=slopes,
     )
+
+
+def _squared_betas(hits: NDArray[Any], chosen: NDArray[Any], total: Any) -> FloatArray:
+    """Return the β² from which on F-beta of the next point is larger: once Δhits (β² P + chosen) > hits Δchosen.
+
+    In whole numbers up to the one division, so that a β² as simple as 1/25 is met exactly.
+    """
+    hits, chosen = as_exact(hits, chosen, factor=2 * int(chosen[-1]))
+    gained, spent = np.diff(hits), np.diff(chosen)
+    return np.asarray((hits[:-1] * spent - chosen[:-1] * gained) / (gained * total), dtype=np.float64)
 
 
 def _edges(vertices: Cuts) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
@@ -178,9 +187,10 @@ def _hulls(cuts: Cuts) -> Cuts:
     neighbours, go at once, until none is left.
     """
     label = np.repeat(np.arange(len(cuts.positives)), np.diff(cuts.start))
+    all_chosen, all_hits = as_exact(cuts.predicted, cuts.hits, factor=int(cuts.predicted.max()))
     kept: IntArray = np.arange(len(label))
     while True:
-        of, chosen, hits = label[kept], cuts.predicted[kept], cuts.hits[kept]
+        of, chosen, hits = label[kept], all_chosen[kept], all_hits[kept]
         left, here, right = slice(None, -2), slice(1, -1), slice(2, None)
         inside = (of[left] == of[here]) & (of[here] == of[right])
         before = (hits[here] - hits[left]) * (chosen[right] - chosen[here])

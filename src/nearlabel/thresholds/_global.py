@@ -113,8 +113,14 @@ def _candidates(scores: Matrix, truth: CSR, absent: float) -> FloatArray:
 
 def _truth_of_stored(scores: CSR, truth: CSR) -> NDArray[np.bool_]:
     """Return, for each stored score, whether that label is true."""
-    rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
-    return np.asarray(truth[rows, scores.indices]).reshape(-1).astype(np.bool_)
+    return np.isin(cell_numbers(scores), cell_numbers(truth), assume_unique=True)
+
+
+def cell_numbers(matrix: CSR) -> IntArray:
+    """Return the number of each stored cell, counted through the rows."""
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    numbers: IntArray = rows * matrix.shape[1] + matrix.indices
+    return numbers
 
 
 def _threshold(score: float, scores: Matrix, absent: float) -> float:
@@ -179,7 +185,8 @@ def _sweep_groups(
         for step, change in zip(steps, (value - before) * group_weights[group], strict=True):
             step += np.bincount(place, change, minlength=len(step))
     steps[:, 0] += nothing @ group_weights
-    return np.asarray(steps[:, :-1].cumsum(axis=1) / group_weights.sum())
+    sums = steps[:, :-1].cumsum(axis=1, dtype=np.longdouble)  # of millions of steps: doubles lose the twelfth digit
+    return np.asarray(sums / group_weights.sum(), dtype=np.float64)
 
 
 def _first_reached(candidates: FloatArray, scores: NDArray[Any]) -> IntArray:

@@ -10,7 +10,7 @@ from scipy import sparse
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import IntArray, Matrix
 from nearlabel.decision import top_labels
-from nearlabel.thresholds._strategy import ThresholdStrategy
+from nearlabel.thresholds._strategy import ThresholdStrategy, check_not_below
 
 
 class MCut(ThresholdStrategy):
@@ -22,7 +22,8 @@ class MCut(ThresholdStrategy):
     Parameters
     ----------
     absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store; stored ones must not be below it.
+        The score of what sparse scores do not store; stored ones must not be below it. Only stored scores are
+        chosen, so that a row without any gets no label.
 
     Attributes
     ----------
@@ -50,6 +51,7 @@ class MCut(ThresholdStrategy):
     def _decide(self, scores: Matrix) -> Matrix:
         sizes = np.empty(scores.shape[0], dtype=np.int64)
         if sparse.issparse(scores):
+            check_not_below(scores, self.absent)
             return top_labels(scores, _labels_above_gap_of_stored(scores, self.absent))
         for block in row_blocks(scores.shape[0], 24 * scores.shape[1]):
             sizes[block] = _labels_above_gap(scores[block])
@@ -61,7 +63,7 @@ def _labels_above_gap(scores: Matrix) -> IntArray:
     if scores.shape[1] == 1:
         return np.ones(len(scores), dtype=np.int64)
     ordered = np.sort(scores, axis=1)[:, ::-1].astype(np.float64)
-    with np.errstate(invalid="ignore"):  # two equal infinities are no gap
+    with np.errstate(invalid="ignore", over="ignore"):  # two equal infinities are no gap
         gaps = ordered[:, :-1] - ordered[:, 1:]
     widest: IntArray = np.where(np.isnan(gaps), 0.0, gaps).argmax(axis=1)
     return widest + 1
@@ -69,15 +71,13 @@ def _labels_above_gap(scores: Matrix) -> IntArray:
 
 def _labels_above_gap_of_stored(scores: Matrix, absent: float) -> IntArray:
     """Return the same of a CSR array; below the stored scores of a row is the absent one, unless all are stored."""
-    if scores.nnz and scores.data.min() < absent:
-        raise ValueError(f"scores stored in a sparse array must not be below absent={absent}, got {scores.data.min()}.")
     stored = np.diff(scores.indptr)
     row = np.repeat(np.arange(scores.shape[0]), stored)
     place = np.arange(scores.nnz) - scores.indptr[row]
     ordered = scores.data[np.lexsort((-scores.data, row))].astype(np.float64)
     last = place == stored[row] - 1
     following = np.where(last, absent, np.append(ordered[1:], absent))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         gaps = np.nan_to_num(ordered - following, nan=0.0, posinf=np.inf)
     gaps[last & (stored[row] == scores.shape[1])] = -1.0  # nothing below
     best = np.lexsort((place, -gaps, row))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearlabel._typing import IntArray, Matrix
 from nearlabel._validation import check_positive
-from nearlabel.metrics._measures import beta_squared
+from nearlabel.metrics._measures import beta_terms
 from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._ratio import as_exact
@@ -51,8 +51,8 @@ class MicroFOptimum(ByThresholds):
     Notes
     -----
     Exact: cuts are compared in whole numbers, with beta² read as a fraction (0.5² as 1/4), unless sample weights are no
-    whole numbers. The cost is one sort of each label's scores; what follows depends on the number of positives alone. A
-    score of plus infinity reaches every threshold.
+    whole numbers or beta² is no fraction of numbers up to a million. The cost is one sort of each label's scores; what
+    follows depends on the number of positives alone. A score of plus infinity reaches every threshold.
 
     See Also
     --------
@@ -109,8 +109,7 @@ def _best_cuts(cuts: Cuts, gains: NDArray[Any], costs: NDArray[Any], reached: An
 def micro_f_terms(cuts: Cuts, beta: float) -> tuple[NDArray[Any], NDArray[Any], Any]:
     """Return numerator and denominator of each cut, and the denominator's constant: F = Σ gains / (constant + Σ costs).
 
-    In whole numbers: with β² = q/r both sides are multiplied by r.
+    In whole numbers where β² = q/r is a simple fraction: both sides are multiplied by r.
     """
-    squared = beta_squared(beta)
-    q, r = squared.numerator, squared.denominator
+    q, r = beta_terms(beta)
     return (q + r) * cuts.hits, r * cuts.predicted, q * np.sum(cuts.positives).item()

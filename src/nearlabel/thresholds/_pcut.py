@@ -10,6 +10,7 @@ from scipy import sparse
 from nearlabel._typing import Matrix
 from nearlabel._validation import check_positive
 from nearlabel.thresholds._cuts import label_cuts
+from nearlabel.thresholds._global import cell_numbers
 from nearlabel.thresholds._strategy import ByThresholds
 
 
@@ -79,5 +80,8 @@ class PCut(ByThresholds):
 
 
 def _one_column(matrix: Matrix) -> Matrix:
-    """Return all cells below each other; as COO if sparse, since CSR would keep a pointer for each cell."""
-    return (sparse.coo_array(matrix) if sparse.issparse(matrix) else matrix).reshape((-1, 1))
+    """Return all cells below each other; as CSC if sparse, since CSR would keep a pointer for each cell."""
+    if not sparse.issparse(matrix):
+        return matrix.reshape((-1, 1))
+    n_cells = matrix.shape[0] * matrix.shape[1]
+    return sparse.csc_array((matrix.data, cell_numbers(matrix), [0, matrix.nnz]), shape=(n_cells, 1))

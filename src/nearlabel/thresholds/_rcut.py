@@ -12,7 +12,7 @@ from nearlabel._validation import check_integer
 from nearlabel.decision import top_labels
 from nearlabel.thresholds._global import first_largest, values_at
 from nearlabel.thresholds._objective import ALL, Objective
-from nearlabel.thresholds._strategy import ThresholdStrategy
+from nearlabel.thresholds._strategy import ThresholdStrategy, check_not_below
 
 
 class RCut(ThresholdStrategy):
@@ -27,7 +27,8 @@ class RCut(ThresholdStrategy):
     beta : float, default=1.0
         Weight of recall against precision in those.
     absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store; only stored scores are chosen.
+        The score of what sparse scores do not store; stored ones must not be below it. Only stored scores are
+        chosen, so that a row that stores fewer gets fewer labels.
 
     Attributes
     ----------
@@ -67,6 +68,7 @@ class RCut(ThresholdStrategy):
         return Objective.named(self.metric, self.beta, ALL)
 
     def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
+        check_not_below(scores, self.absent)
         ranks, most = _ranks(scores)
         sizes = np.arange(most + 1)
         values = values_at(-sizes.astype(float), self._objective(), -ranks, sparse.csr_array(labels), weights, -np.inf)
@@ -74,6 +76,7 @@ class RCut(ThresholdStrategy):
         self.objective_ = float(abs(values[min(self.n_chosen_, most)]))
 
     def _decide(self, scores: Matrix) -> Matrix:
+        check_not_below(scores, self.absent)
         return top_labels(scores, self.n_chosen_)
 
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -34,7 +35,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
         Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, at least 0; a row of weight 2 counts as two rows.
+            Weights of the rows, at least 0; a row of weight 2 counts as two rows, one of weight 0 as none.
 
         Returns
         -------
@@ -50,9 +51,9 @@ class ThresholdStrategy(BaseEstimator, ABC):
             If a parameter is of the wrong type.
         """
         self._check_parameters()
-        matrix, labels = checked_pair(scores, Y)
+        matrix, labels, weights = checked_rows(scores, Y, sample_weight)
         self.n_labels_ = labels.shape[1]
-        self._learn(matrix, labels, check_weights(sample_weight, labels))
+        self._learn(matrix, labels, weights)
         return self
 
     def predict(self, scores: MatrixLike) -> Matrix:
@@ -145,11 +146,30 @@ def checked_pair(scores: MatrixLike, Y: MatrixLike) -> tuple[Matrix, Matrix]:
     return matrix, labels
 
 
+def checked_rows(scores: MatrixLike, Y: MatrixLike, sample_weight: Any) -> tuple[Matrix, Matrix, Any]:
+    """Return scores, label sets and weights; a row of weight 0 is left out, for its scores are no places to cut."""
+    matrix, labels = checked_pair(scores, Y)
+    weights = check_weights(sample_weight, labels)
+    if weights is None or weights.all():
+        return matrix, labels, weights
+    counted = weights > 0
+    return matrix[counted], labels[counted], weights[counted]
+
+
 def check_absent(absent: object) -> None:
     """Raise unless an absent entry of sparse scores counts as 0 or minus infinity."""
     if isinstance(absent, bool) or absent not in (0.0, -np.inf):
         raise ValueError(
             f"absent must be 0.0 or -inf, the score of what a sparse array does not store, got {absent!r}."
+        )
+
+
+def check_not_below(scores: Matrix, absent: float) -> None:
+    """Raise if a stored score is below what is not stored: those rules that rank a row look at stored scores only."""
+    if sparse.issparse(scores) and scores.nnz and scores.data.min() < absent:
+        raise ValueError(
+            f"scores stored in a sparse array must not be below absent={absent}, got {scores.data.min()}."
+            " Hint: absent=-inf ranks what is stored above what is not."
         )
 
 

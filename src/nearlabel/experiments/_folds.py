@@ -1,0 +1,88 @@
+"""Data sets cut into training and test parts, and what identifies them: what all kinds of plans share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple, TypeAlias
+
+import joblib
+import numpy as np
+from scipy import sparse
+
+from nearlabel import __version__
+from nearlabel._typing import IntArray, Matrix
+from nearlabel._validation import as_label_matrix
+from nearlabel.datasets import Dataset
+
+# A data set to be cut into folds, or its given training and test part.
+Problem: TypeAlias = Dataset | tuple[Dataset, Dataset]
+
+
+class Fold(NamedTuple):
+    """One search: a training and a test part of a problem."""
+
+    dataset: str
+    seed: int | None  # None: the split is given
+    number: int
+    X: Matrix
+    Y: Matrix
+    training: IntArray
+    test: IntArray
+
+    def label(self) -> dict[str, Any]:
+        """Return what says in a record which fold it is of."""
+        return {"dataset": self.dataset, "seed": self.seed, "fold": self.number}
+
+
+def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
+    """Return the given split as a fold; raise ValueError if the parts do not fit each other."""
+    for what in ("feature_names", "label_names"):
+        if getattr(training, what) != getattr(test, what):
+            raise ValueError(f"training and test part of {name} must have the same {what}, in the same order.")
+    n, m = training.X.shape[0], test.X.shape[0]
+    X, Y = stacked(training.X, test.X), stacked(training.Y, test.Y)
+    return Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m))
+
+
+def check_matrices(name: str, X: Matrix, Y: Matrix) -> None:
+    """Raise ValueError unless X is finite and Y an indicator matrix."""
+    bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
+    if bad:
+        raise ValueError(f"X of {name} must be finite, got {bad} missing or infinite values. Hint: impute them first.")
+    as_label_matrix(Y, name=f"Y of {name}")
+
+
+def stacked(upper: Matrix, lower: Matrix) -> Matrix:
+    """Return one matrix of the rows of both, in CSR if either is sparse."""
+    either_sparse = sparse.issparse(upper) or sparse.issparse(lower)
+    return sparse.vstack([upper, lower], format="csr") if either_sparse else np.vstack([upper, lower])
+
+
+def _digest(problem: Problem) -> str:
+    parts = problem if isinstance(problem, tuple) else (problem,)
+    return str(joblib.hash([(_content(part.X), _content(part.Y)) for part in parts]))
+
+
+def _content(matrix: Matrix) -> Any:
+    """Return what the matrix holds, without what scipy remembers of it: that changes while it is used."""
+    if not sparse.issparse(matrix):
+        return np.ascontiguousarray(matrix)
+    rows = sparse.csr_array(matrix, copy=True)
+    rows.sum_duplicates()
+    return rows.shape, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
+
+
+def each_once(name: str, values: object) -> tuple[Any, ...]:
+    """Return the values as a tuple; raise unless there is one and none comes twice."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a tuple, got {values!r}. Hint: ({values!r},).")
+    each = tuple(values)
+    if not each or len(set(each)) != len(each):
+        raise ValueError(f"{name} must name at least one, each once, got {each}.")
+    return each
+
+
+def description(plan: Any, problems: Mapping[str, Problem]) -> dict[str, Any]:
+    """Return what decides the records of a plan: itself, the library's version and a digest of each problem."""
+    return asdict(plan) | {"version": __version__, "problems": {n: _digest(p) for n, p in problems.items()}}

@@ -1,0 +1,160 @@
+"""The protocol by which Pillai, Fumera and Roli (ICPR 2012) judge thresholds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC, LinearSVC
+
+from nearlabel._typing import FloatArray, Matrix
+from nearlabel._validation import check_choice, check_integer, check_positive
+from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, each_once, given_fold, stacked
+from nearlabel.experiments._records import Record
+from nearlabel.experiments._scaling import SCALES, scale_features
+from nearlabel.lazy import BRkNN
+from nearlabel.metrics import micro_f1
+from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
+
+# Binary relevance by these. The score of kNN is the share of the neighbours that carry the label.
+CLASSIFIERS: Mapping[str, Callable[[ThresholdPlan], Any]] = MappingProxyType(
+    {
+        "svm-linear": lambda plan: OneVsRestClassifier(LinearSVC(C=plan.C)),
+        "svm-rbf": lambda plan: OneVsRestClassifier(SVC(C=plan.C, gamma="scale")),
+        "knn": lambda plan: BRkNN(plan.n_neighbors),
+    }
+)
+
+METRICS = (
+    "validation_micro_f1",
+    "test_micro_f1",
+    "test_micro_f1_first_scan",
+    "test_micro_f1_fbr0",
+    "test_micro_f1_fbr1",
+    "test_micro_f1_per_label",
+    "n_scans",
+    "n_evaluated",
+    "evaluated_share",
+)
+
+
+@dataclass(frozen=True)
+class ThresholdPlan:
+    """Thresholds from the pooled scores of a cross-validation, judged on the test rows; several runs.
+
+    In each run the training rows lose some of the disjoint parts they are cut into. What is left is scored by
+    cross-validation; thresholds are found on these scores, and applied to the test rows' scores by a classifier fitted
+    to all that is left.
+
+    Parameters
+    ----------
+    methods : tuple of str
+        Of `CLASSIFIERS`.
+    n_parts, n_parts_used : int, default=10, 8
+        Parts of the training rows, and how many a run uses: run r leaves out part r and those that follow it.
+    cv : int, default=5
+        Shuffled folds, and folds of the pooled scores by which FBR chooses its limit.
+    scale : {"none", "minmax", "standard", "tfidf"}, default="none"
+        How the features are scaled, by the training rows of a run.
+    n_neighbors : int, default=10
+        Of kNN.
+    C : float, default=1.0
+        Of the SVM; the kernel's gamma is 1 / (number of features · variance of X).
+    seed : int, default=0
+        Of the parts, and with the number of the run of its folds.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a name is unknown or a number out of range.
+    """
+
+    methods: tuple[str, ...]
+    n_parts: int = 10
+    n_parts_used: int = 8
+    cv: int = 5
+    scale: str = "none"
+    n_neighbors: int = 10
+    C: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "methods", each_once("methods", self.methods))
+        for name in self.methods:
+            check_choice("method", name, CLASSIFIERS)
+        for name, low in (("n_parts", 2), ("n_parts_used", 1), ("cv", 2), ("n_neighbors", 1), ("seed", 0)):
+            check_integer(name, getattr(self, name), low=low)
+        if self.n_parts_used >= self.n_parts:
+            raise ValueError(f"n_parts_used must be smaller than n_parts={self.n_parts}, got {self.n_parts_used}.")
+        check_choice("scale", self.scale, SCALES)
+        check_positive("C", self.C)
+
+    def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
+        """Yield every run of every problem, in a fixed order.
+
+        Raises
+        ------
+        ValueError
+            If a problem has no given split or missing values.
+        """
+        for name, problem in problems.items():
+            if not isinstance(problem, tuple):
+                raise ValueError(f"{name} must have a given training and test part for this protocol, got one set.")
+            whole = given_fold(name, *problem)
+            check_matrices(name, whole.X, whole.Y)
+            order = np.random.RandomState(self.seed).permutation(whole.training)
+            parts = np.array_split(order, self.n_parts)
+            for run in range(self.n_parts):
+                used = [parts[(run + self.n_parts - i) % self.n_parts] for i in range(1, self.n_parts_used + 1)]
+                yield whole._replace(number=run, training=np.concatenate(used))
+
+    def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
+        """Return what decides the records: the plan, the library's version and a digest of each problem."""
+        return description(self, problems)
+
+    def settings(self, fold: Fold) -> Iterator[Record]:
+        """Yield the records of a run in their order, still without values."""
+        for method in self.methods:
+            for metric in METRICS:
+                yield fold.label() | {"method": method, "n_neighbors": None, "metric": metric}
+
+    def values(self, fold: Fold) -> Iterator[float | None]:
+        """Yield the values of a run's records."""
+        X, X_test = scale_features(self.scale, fold.X[fold.training], fold.X[fold.test])
+        Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
+        everything = stacked(X, X_test), stacked(Y, Y_test)
+        split = np.split(np.arange(everything[1].shape[0]), [len(fold.training)])
+        splitter = KFold(self.cv, shuffle=True, random_state=self.seed + fold.number)
+        for method in self.methods:
+            classifier = CLASSIFIERS[method](self)
+            with warnings.catch_warnings():
+                # A rare label may be missing from a training part: its decision value is set by cross_val_scores.
+                warnings.filterwarnings("ignore", message="Label .* is present in all training examples")
+                scores, rows = cross_val_scores(classifier, X, Y, cv=splitter)
+                test_scores, _ = cross_val_scores(classifier, *everything, cv=[split])
+            figures = self._judge(scores, Y[rows], test_scores, Y_test)
+            yield from (figures[metric] for metric in METRICS)
+
+    def _judge(self, scores: FloatArray, Y: Matrix, test_scores: FloatArray, Y_test: Matrix) -> dict[str, float]:
+        """Return the figures of one run and classifier."""
+        optimum, ascent = MicroFOptimum().fit(scores, Y), PillaiAscent().fit(scores, Y)
+        on_test = {
+            "test_micro_f1": optimum,
+            "test_micro_f1_first_scan": PillaiAscent(max_scans=1).fit(scores, Y),
+            "test_micro_f1_fbr0": FBR(MicroFOptimum(), 0, cv=self.cv).fit(scores, Y),
+            "test_micro_f1_fbr1": FBR(MicroFOptimum(), 1, cv=self.cv).fit(scores, Y),
+            "test_micro_f1_per_label": SCut().fit(scores, Y),
+        }
+        figures = {name: micro_f1(Y_test, strategy.predict(test_scores)) for name, strategy in on_test.items()}
+        return figures | {
+            "validation_micro_f1": optimum.objective_,
+            "n_scans": float(ascent.n_scans_),
+            "n_evaluated": float(ascent.n_evaluated_),
+            "evaluated_share": ascent.n_evaluated_ / (2 * (scores.shape[0] + 1) * scores.shape[1]),
+        }

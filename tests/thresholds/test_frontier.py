@@ -1,0 +1,137 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from _exhaustive import every_prediction, f_beta, small_problem
+from _strategies import medium_problem
+from nearlabel.decision import cut
+from nearlabel.metrics import micro_precision, micro_recall
+from nearlabel.thresholds import MicroFOptimum, micro_pr_frontier
+
+BETAS = (0.01, 0.2, 0.3, 0.5, 1.0, 1.5, 2.0, 5.0, 100.0)
+SEEDS = range(120)
+
+
+def problems():
+    """Yield small problems with every oddity and medium ones, all with a positive."""
+    for seed in SEEDS:
+        yield from ((scores, Y) for scores, Y in (small_problem(seed), medium_problem(seed)) if Y.any())
+
+
+@pytest.mark.parametrize("beta", BETAS)
+def test_the_best_point_is_the_optimum(beta):
+    """For each beta the thresholds are exactly those of MicroFOptimum, with the precision and recall they have."""
+    for scores, Y in problems():
+        frontier = micro_pr_frontier(scores, Y)
+        point = frontier.best_point(beta)
+        optimum = MicroFOptimum(beta).fit(scores, Y)
+        assert (frontier.thresholds(point) == optimum.thresholds_).all()
+        labels = optimum.predict(scores)
+        assert frontier.precision[point] == pytest.approx(micro_precision(Y, labels), abs=1e-15)
+        assert frontier.recall[point] == pytest.approx(micro_recall(Y, labels), abs=1e-15)
+        assert frontier.n_chosen[point] == labels.sum()
+
+
+def test_simple_ties_between_points_are_met_exactly():
+    """Where two points are equally good for beta 1/5 the one of fewest labels is best, as MicroFOptimum says."""
+    scores, Y = small_problem(765)
+    frontier = micro_pr_frontier(scores, Y)
+    assert frontier.largest_beta[0] == 0.2
+    assert frontier.best_point(0.2) == 0
+    assert (frontier.thresholds(0) == MicroFOptimum(0.2).fit(scores, Y).thresholds_).all()
+
+
+def test_every_point_is_best_inside_its_interval():
+    """Between the largest beta of the point before and its own, MicroFOptimum has the thresholds of the point."""
+    n_points = 0
+    for scores, Y in problems():
+        frontier = micro_pr_frontier(scores, Y)
+        low = np.append(frontier.largest_beta[:1] / 4, frontier.largest_beta[:-1])
+        high = np.minimum(frontier.largest_beta, 1e3)
+        for point, middle in enumerate(np.sqrt(np.minimum(low, 1e2) * high)):
+            beta = float(Fraction(middle).limit_denominator(1000))
+            if low[point] < beta < high[point]:
+                n_points += 1
+                assert frontier.best_point(beta) == point
+                assert (frontier.thresholds(point) == MicroFOptimum(beta).fit(scores, Y).thresholds_).all()
+    assert n_points > 900
+
+
+def test_precision_falls_and_recall_rises():
+    """From point to point there is more recall and no more precision; betas rise; each point is what its cuts give."""
+    for scores, Y in problems():
+        frontier = micro_pr_frontier(scores, Y)
+        assert (np.diff(frontier.precision) <= 0).all()
+        assert (np.diff(frontier.recall) > 0).all()
+        assert (np.diff(frontier.largest_beta) > 0).all()
+        assert frontier.largest_beta[-1] == math.inf
+        assert frontier.recall[-1] == 1.0
+        for point, chosen in enumerate(frontier.n_chosen):
+            labels = cut(scores, frontier.thresholds(point))
+            assert chosen == labels.sum()
+            assert frontier.recall[point] == pytest.approx(micro_recall(Y, labels), abs=1e-15)
+
+
+@pytest.mark.parametrize("beta", [Fraction(1, 5), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(5)], ids=str)
+def test_nothing_reachable_lies_above(beta):
+    """No threshold vector at all has a larger F-beta than the best point."""
+    for seed in SEEDS:
+        scores, Y = small_problem(seed)
+        if not Y.any():
+            continue
+        counts = {(int((Y * labels).sum()), int(labels.sum())) for labels in every_prediction(scores)}
+        frontier = micro_pr_frontier(scores, Y)
+        point = frontier.best_point(float(beta))
+        hits = Fraction(round(frontier.recall[point] * int(Y.sum())))
+        best = f_beta(hits, frontier.n_chosen[point], Y.sum(), beta)
+        assert max(f_beta(*pair, Y.sum(), beta) for pair in counts) == best, seed
+
+
+@pytest.mark.parametrize("weights", ["whole", "huge", "fractional", "tiny"])
+def test_weights(weights):
+    """Whole weights are exact, whatever their size; fractions of them change nothing but the counts."""
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        scores, Y = medium_problem(seed)
+        times = rng.integers(0, 4, len(Y))
+        if not (Y.T * times).any():
+            continue
+        scale = {"whole": 1, "huge": 2**29, "fractional": 1.5, "tiny": 2.0**-20}[weights]
+        expected = micro_pr_frontier(np.repeat(scores, times, axis=0), np.repeat(Y, times, axis=0))
+        frontier = micro_pr_frontier(scores, Y, times * scale)
+        for name in ("precision", "recall", "largest_beta"):
+            assert getattr(frontier, name) == pytest.approx(getattr(expected, name), rel=1e-12), (seed, name)
+        for point in range(len(frontier.recall)):
+            assert (frontier.thresholds(point) == expected.thresholds(point)).all()
+
+
+def test_no_positive_no_point():
+    """Without a positive nothing is best, and the error says so."""
+    frontier = micro_pr_frontier([[0.1, 0.2]], [[0, 0]])
+    assert len(frontier.precision) == len(frontier.recall) == len(frontier.largest_beta) == 0
+    with pytest.raises(ValueError, match=r"Y must have a positive for a point to be best, got none\."):
+        frontier.best_point()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda f: f.best_point(0), ValueError, r"beta must be a finite number above 0, got 0\."),
+        (lambda f: f.best_point("1"), TypeError, r"beta must be a number, got '1' of type str\."),
+        (lambda f: f.thresholds(1), ValueError, r"point must be below the number of points 1, got 1\."),
+        (lambda f: f.thresholds(-1), ValueError, r"point must be at least 0, got -1\."),
+        (lambda f: f.thresholds(0.0), TypeError, r"point must be an integer, got 0\.0 of type float\."),
+        (
+            lambda f: micro_pr_frontier([[1.0]], [[1]], absent=1),
+            ValueError,
+            r"absent must be 0\.0 or -inf, the score of",
+        ),
+        (lambda f: micro_pr_frontier([[1.0]], [[1, 0]]), ValueError, r"scores and Y must be of one shape .*\(1, 1\)"),
+    ],
+)
+def test_errors(call, error, message):
+    """Wrong points, betas, scores of what is absent, and shapes are refused."""
+    with pytest.raises(error, match=message):
+        call(micro_pr_frontier([[0.9], [0.1]], [[1], [0]]))
