@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.decision import at_least_one, cut, top_labels
+from nearlabel.decision import at_least_one, cut, top_labels, within_sizes
 
 SEEDS = range(5)
 
@@ -81,6 +81,7 @@ def test_no_rows(store):
     scores, labels = store(np.zeros((0, 3))), store(np.zeros((0, 3), dtype=int))
     for chosen in (cut(scores), at_least_one(labels, scores), top_labels(scores, 2)):
         assert chosen.shape == (0, 3)
+    assert within_sizes(np.zeros((0, 3), dtype=int), np.zeros((0, 3)), at_least=1).shape == (0, 3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -152,3 +153,61 @@ def test_top_labels_counts_the_sizes(store):
     """One size for all or one for each row; anything else is refused."""
     with pytest.raises(ValueError, match=r"sizes must be one number or one for each of the 3 rows, got shape \(2,\)"):
         top_labels(store(np.eye(3)), [1, 2])
+
+
+def bounded(chosen, scores, at_least, at_most):
+    """The labels of a row, brought within the bounds one at a time: the best is added, the worst is dropped."""
+    chosen = set(chosen)
+    best_first = sorted(range(len(scores)), key=lambda label: (-scores[label], label))
+    while len(chosen) < min(at_least, len(scores)):
+        chosen.add(next(label for label in best_first if label not in chosen))
+    while len(chosen) > at_most:
+        chosen.remove(next(label for label in reversed(best_first) if label in chosen))
+    return chosen
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("at_least", "at_most"), [(0, None), (0, 0), (0, 2), (1, None), (1, 3), (2, 2), (6, 6), (9, None)]
+)
+def test_within_sizes_equals_loops(seed, at_least, at_most):
+    """Ties are everywhere: the lower label index is added first and dropped last."""
+    scores = tied_scores(seed)
+    labels = (np.random.default_rng(seed).random((40, 6)) < np.linspace(0, 1, 40)[:, np.newaxis]).astype(np.int64)
+    rows = zip(labels, scores, strict=True)
+    most = 6 if at_most is None else at_most
+    expected = indicator([bounded(np.flatnonzero(chosen), row, at_least, most) for chosen, row in rows], 6)
+    assert within_sizes(labels, scores, at_least=at_least, at_most=at_most).tolist() == expected
+
+
+def test_within_sizes_by_hand():
+    """A chosen label of low score stays when others are added; one that is not chosen never replaces one that is."""
+    scores = np.array([[0.1, 0.9, 0.5, 0.5], [0.1, 0.9, 0.5, 0.5], [0.1, 0.9, 0.5, 0.5]])
+    labels = np.array([[1, 0, 0, 0], [1, 0, 1, 1], [0, 0, 0, 0]])
+    assert within_sizes(labels, scores, at_least=2, at_most=2).tolist() == [[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0]]
+
+
+def test_within_sizes_of_infinite_scores():
+    """Infinities are ranked like other scores, equal ones by label index."""
+    scores = np.array([[-np.inf, np.inf, -np.inf], [np.inf, np.inf, 0.0]])
+    assert within_sizes(np.zeros((2, 3), dtype=int), scores, at_least=2).tolist() == [[1, 1, 0], [1, 1, 0]]
+    assert within_sizes(np.ones((2, 3), dtype=int), scores, at_most=1).tolist() == [[0, 1, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64])
+def test_within_sizes_of_any_type_of_label_set(dtype):
+    """Types that know no negative number are no exception, and are kept."""
+    labels = np.array([[1, 0, 1], [0, 1, 0]], dtype=dtype)
+    chosen = within_sizes(labels, np.array([[0.1, 0.9, 0.2], [0.3, 0.2, 0.1]]), at_least=2, at_most=2)
+    assert chosen.dtype == dtype
+    assert chosen.tolist() == [[1, 0, 1], [1, 1, 0]]
+    assert within_sizes(labels, np.eye(3)[:2], at_most=1).sum(axis=1).tolist() == [1, 1]
+
+
+def test_within_sizes_leaves_its_input():
+    """What was passed is not changed, whether a row is out of bounds or none."""
+    labels = np.array([[1, 1], [0, 0]])
+    for bounds in ({}, {"at_least": 1}, {"at_most": 1}, {"at_most": 0}):
+        chosen = within_sizes(labels, np.array([[0.1, 0.2], [0.3, 0.0]]), **bounds)
+        chosen[:] = 7
+    assert labels.tolist() == [[1, 1], [0, 0]]

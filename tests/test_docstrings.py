@@ -10,7 +10,9 @@ import pytest
 from nearlabel.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
-MODULES = ["datasets", "decision", "experiments", "labels", "lazy", "metrics", "neighbors", "report", "testing"]
+MODULES = [
+    "datasets", "decision", "experiments", "labels", "lazy", "metrics", "neighbors", "report", "testing", "thresholds",
+]  # fmt: skip
 
 
 def public_objects():

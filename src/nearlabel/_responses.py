@@ -27,28 +27,41 @@ def label_scores(estimator: Any, X: MatrixLike, n_labels: int, method: str) -> N
 
     scikit-learn's classifiers answer in three shapes: an array (n_samples, n_labels); a list with an array
     (n_samples, n_classes) for each label, where a label of one class in the training data has one column; and, for a
-    single label, (n_samples,) or (n_samples, 2). A label whose only class is 0 has the probability 0, else 1.
+    single label, (n_samples,) or (n_samples, n_classes). A label whose only class is 0 has the probability 0, else 1.
     """
     answer = getattr(estimator, method)(X)
+    classes = getattr(estimator, "classes_", None)
     if isinstance(answer, list | tuple):
-        return np.column_stack([_of_class_1(part, classes) for part, classes in _with_classes(answer, estimator)])
+        each = [(0, 1)] * len(answer) if classes is None else classes
+        got = f"a list of {len(answer)} and classes_ of {len(each)}"
+        _check(len(answer) == len(each) == n_labels, estimator, method, n_labels, got)
+        return np.column_stack([_of_class_1(*pair, estimator, method) for pair in zip(answer, each, strict=True)])
     scores: NDArray[Any] = answer.toarray() if sparse.issparse(answer) else np.asarray(answer)
     if n_labels == 1 and scores.ndim == 1:
         return scores.reshape(-1, 1)
     if n_labels == 1 and scores.ndim == 2 and scores.shape[1] == 2:
         return scores[:, 1:]
-    if scores.ndim != 2 or scores.shape[1] != n_labels:
-        raise ValueError(
-            f"{method} of {type(estimator).__name__} must answer with an array (n_samples, {n_labels}), or a list of"
-            f" {n_labels} arrays, got shape {scores.shape}."
-        )
+    _check(scores.ndim == 2 and scores.shape[1] == n_labels, estimator, method, n_labels, f"shape {scores.shape}")
+    if n_labels == 1 and method == "predict_proba" and isinstance(classes, np.ndarray) and classes.shape == (1,):
+        scores = scores * (classes == 1)  # the probability of the only class, which may be 0
     return scores
 
 
-def _with_classes(answer: Sequence[Any], estimator: Any) -> list[tuple[Any, Any]]:
-    classes = getattr(estimator, "classes_", [np.array([0, 1])] * len(answer))
-    return list(zip(answer, classes, strict=True))
+def _of_class_1(answer: Any, classes: Any, estimator: Any, method: str) -> NDArray[Any]:
+    """Return the column of class 1 of a label's (n_samples, n_classes); 0 if there is none."""
+    probabilities: NDArray[Any] = np.asarray(answer)
+    if probabilities.ndim != 2 or np.shape(classes) != probabilities.shape[1:]:
+        raise ValueError(
+            f"{method} of {type(estimator).__name__} must answer, for each label, with a column for each class of"
+            f" classes_, got shape {probabilities.shape} for classes {np.array(classes).tolist()}."
+        )
+    scores: NDArray[Any] = probabilities @ np.equal(classes, 1)
+    return scores
 
 
-def _of_class_1(probabilities: Any, classes: Any) -> Any:
-    return np.asarray(probabilities) @ np.equal(classes, 1)
+def _check(fits: bool, estimator: Any, method: str, n_labels: int, got: str) -> None:
+    if not fits:
+        raise ValueError(
+            f"{method} of {type(estimator).__name__} must answer with an array (n_samples, {n_labels}), or a list of"
+            f" {n_labels} arrays, got {got}."
+        )

@@ -162,7 +162,7 @@ def within_sizes(labels: Matrix, scores: Matrix, *, at_least: int = 0, at_most: 
     wanted = np.clip(sizes, at_least, labels.shape[1] if at_most is None else at_most)
     rows = np.flatnonzero(sizes != wanted)
     bounded = labels.copy()
-    order = np.lexsort((_best_first(scores[rows]), -labels[rows]), axis=1)
+    order = np.lexsort((_best_first(scores[rows]), 1 - labels[rows]), axis=1)
     first = np.arange(labels.shape[1]) < wanted[rows, np.newaxis]
     kept = np.zeros((len(rows), labels.shape[1]), dtype=labels.dtype)
     np.put_along_axis(kept, order, first.astype(labels.dtype), axis=1)

@@ -18,11 +18,14 @@ def small(name, subset="all"):
 
 
 class SmallPaper(Paper):
-    """A paper whose experiments run on small data, with two folds and one shuffle."""
+    """A paper whose experiments run on small data: two folds and one shuffle, or three runs."""
 
     def __init__(self, name, **options):
         super().__init__(name, load=small, **options)
         for experiment in self._facts["experiments"].values():
+            if experiment.get("protocol") == "thresholds":
+                experiment |= {"cv": 2, "n_parts": 3, "n_parts_used": 2}
+                continue
             experiment |= {"cv": 2, "seeds": [0]}
             if len(experiment["n_neighbors"]) > 5:
                 experiment["n_neighbors"] = [1, 2, 5]
@@ -61,6 +64,25 @@ def test_statistics_are_shown_as_numbers(nearlabel):
     """Counts without decimals, their differences with a sign."""
     lines = nearlabel("reproduce", "spyromitros2008", "--table", "1").out.splitlines()
     assert next(line.split() for line in lines if "instances" in line) == ["scene", "instances", "2712", "30", "-2682"]
+
+
+def test_small_statistics_are_shown_with_all_their_digits(nearlabel):
+    """Shares as the paper prints them, the smallest too; the largest difference of counts is a count."""
+    out = nearlabel("reproduce", "pillai2012", "--table", "1").out
+    rarest = next(line.split() for line in out.splitlines() if "lowest_frequency" in line)
+    assert rarest[:3] == ["reuters21578-modapte90", "lowest_frequency", "0.00013"]
+    assert "\nLargest differences: training_instances 7739, test_instances 2989, " in out
+
+
+def test_results_without_a_number_of_neighbours(nearlabel):
+    """Nothing stands in the column k, on the screen and in a file."""
+    table = nearlabel("reproduce", "pillai2012", "--table", "2").out
+    first = next(line.split() for line in table.splitlines() if "svm-rbf" in line)
+    assert first[:6] == ["yeast", "svm-rbf", "validation_micro_f1", "0.682", "±", "0.002"]
+    answer = nearlabel("reproduce", "pillai2012", "--table", "2", "--format", "csv").out
+    rows = list(csv.DictReader(io.StringIO(answer), strict=True))
+    assert {row["n_neighbors"] for row in rows} == {""}
+    assert "None" not in table
 
 
 def test_json(nearlabel):

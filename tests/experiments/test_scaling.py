@@ -68,7 +68,7 @@ def test_a_feature_that_is_constant_but_for_rounding():
     assert np.ptp(dense, axis=0)[1] < 1e-15
 
 
-@pytest.mark.parametrize("scale", ["minmax", "standard"])
+@pytest.mark.parametrize("scale", ["minmax", "standard", "tfidf"])
 def test_input_is_left_alone(scale):
     """The rows that were passed keep their values."""
     rows, stored = TRAINING.copy(), sparse.csr_array(TRAINING)
@@ -76,6 +76,50 @@ def test_input_is_left_alone(scale):
     scale_features(scale, stored, stored)
     assert (rows == TRAINING).all()
     assert (stored.toarray() == TRAINING).all()
+
+
+COUNTS = np.array([[3.0, 1.0, 0.0, 2.0, 0.0], [0.0, 2.0, 0.0, 5.0, 0.0], [0.0, 0.0, 4.0, 1.0, 0.0]])
+NEW_COUNTS = np.array([[1.0, 1.0, 0.0, 9.0, 0.0], [0.0, 0.0, 0.0, 6.0, 7.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array, sparse.csr_matrix, sparse.csc_array])
+def test_tfidf_by_hand(store):
+    """Of three training rows one, two, one, three and none have the terms; the third test row is empty."""
+    one, two = np.log(3 / 1), np.log(3 / 2)
+    training, test = scale_features("tfidf", store(COUNTS), store(NEW_COUNTS))
+    assert training.format == test.format == "csr"
+    first = np.array([3 * one, 1 * two]) / np.hypot(3 * one, two)
+    np.testing.assert_allclose(training.toarray(), [[*first, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 0, 0]], rtol=1e-15)
+    of_test = np.array([one, two]) / np.hypot(one, two)
+    # A term of every training row, and one of none, weigh nothing: the second row has only these.
+    np.testing.assert_allclose(test.toarray(), [[*of_test, 0, 0, 0], [0] * 5, [0] * 5], rtol=1e-15)
+
+
+def test_tfidf_counts_the_training_rows_only():
+    """Other test rows change neither the training rows nor the first test row."""
+    one, first = scale_features("tfidf", COUNTS, NEW_COUNTS[:1])
+    two, all_rows = scale_features("tfidf", COUNTS, NEW_COUNTS)
+    assert (one.toarray() == two.toarray()).all()
+    assert (first.toarray() == all_rows[:1].toarray()).all()
+
+
+def test_tfidf_rows_have_length_one_or_none():
+    """Every row with a term that weighs anything is of Euclidean length 1, an empty row stays empty."""
+    rows = np.random.default_rng(0).poisson(0.3, (50, 8)).astype(float)
+    rows[::9] = 0
+    for scaled in scale_features("tfidf", rows[:30], rows[30:]):
+        lengths = np.sqrt((scaled.toarray() ** 2).sum(axis=1))
+        np.testing.assert_allclose(lengths[lengths > 0], 1)
+        assert (lengths == 0).any()
+
+
+def test_tfidf_of_stored_zeros():
+    """A zero that is stored is no occurrence of the term."""
+    stored = sparse.csr_array((np.array([3.0, 0.0, 2.0]), np.array([0, 0, 1]), np.array([0, 1, 2, 3])), shape=(3, 2))
+    training, test = scale_features("tfidf", stored, stored)
+    expected, _ = scale_features("tfidf", stored.toarray(), stored.toarray())
+    assert (training.toarray() == expected.toarray()).all()
+    assert (test.toarray() == expected.toarray()).all()
 
 
 def test_unknown_scale():

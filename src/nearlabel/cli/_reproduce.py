@@ -12,6 +12,9 @@ from nearlabel.cli import _console
 from nearlabel.experiments import Curve, Paper, PrintedCell, Reproduction, paper_names
 from nearlabel.report import draw_panels
 
+_COLUMNS = ("data set", "method", "k", "measure", "printed", "ours", "difference", "ours, read otherwise")
+_N_NAMES = 4  # the columns before the figures
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -74,11 +77,14 @@ def _print_csv(tables: Sequence[Reproduction], figures: Sequence[Curve]) -> None
 
 
 def _print_table(table: Reproduction) -> None:
-    columns = ["data set", "method", "k", "measure", "printed", "ours", "difference"]
-    if any(cell.beside for cell in table.cells):
-        columns.append("ours, read otherwise")
-    rows = [_row(cell, table.decimals)[: len(columns)] for cell in table.cells]
-    _console.print_table(f"{table.paper}, table {table.table}: {table.title}", columns, rows, left=4)
+    rows = [_row(cell, table.decimals) for cell in table.cells]
+    used = [column for column in range(len(_COLUMNS)) if any(row[column] for row in rows)]
+    _console.print_table(
+        f"{table.paper}, table {table.table}: {table.title}",
+        [_COLUMNS[column] for column in used],
+        [[row[column] for column in used] for row in rows],
+        left=sum(column < _N_NAMES for column in used),
+    )
     differences = table.largest_differences().items()
     largest = ", ".join(f"{metric} {_number(value, table.decimals + 1)}" for metric, value in differences)
     _console.print_text(f"Largest differences: {largest}.")

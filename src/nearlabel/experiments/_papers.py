@@ -93,7 +93,8 @@ class Reproduction:
         """Return, for each metric, the largest absolute difference over the cells."""
         largest: dict[str, float] = {}
         for cell in self.cells:
-            largest[cell.metric] = max(largest.get(cell.metric, 0.0), abs(cell.difference))
+            # A count's difference stays a whole number.
+            largest[cell.metric] = max(abs(cell.difference), largest.get(cell.metric, 0))
         return largest
 
     def as_dict(self) -> dict[str, Any]:
@@ -240,8 +241,7 @@ class Paper:
         }
 
     def _results(self, facts: Mapping[str, Any]) -> list[PrintedCell]:
-        experiments = facts["experiments"] if "experiments" in facts else [facts["experiment"]]
-        cells = [cell for experiment in experiments for cell in self._run(experiment)]
+        cells = [cell for experiment in facts["experiments"] for cell in self._run(experiment)]
         found = {(c.dataset, c.method, c.n_neighbors, c.metric): c for c in cells + _averages(cells)}
         return [_beside_printed(row, found, facts) for row in facts["printed"]]
 

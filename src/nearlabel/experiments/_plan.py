@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from nearlabel._typing import Matrix
 from nearlabel._validation import check_choice, check_integer
 from nearlabel.datasets import Dataset
+from nearlabel.decision import cut
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, each_once, given_fold
 from nearlabel.experiments._methods import MethodSpec, make_method
 from nearlabel.experiments._records import Record
 from nearlabel.experiments._scaling import SCALES, scale_features
 from nearlabel.metrics import CATALOGUE, get_metric, score_all
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+from nearlabel.thresholds import ThresholdStrategy
 
 # What is counted of the predictions alone, beside the measures of the catalogue.
 EMPTY_PREDICTIONS = "empty_predictions"
@@ -35,7 +39,7 @@ class Plan:
         Numbers of neighbours; one search per fold serves all.
     cv : int, default=10
         Number of shuffled folds; not used for a problem with a given split.
-    scale : {"none", "minmax", "standard"}, default="none"
+    scale : {"none", "minmax", "standard", "tfidf"}, default="none"
         How the features are scaled, by the training part.
     seeds : tuple of int, default=(0,)
         One shuffle, hence one whole cross-validation, for each.
@@ -116,24 +120,60 @@ class Plan:
                     yield fold.label() | {"method": method, "n_neighbors": k, "metric": metric}
 
     def values(self, fold: Fold) -> Iterator[float | None]:
-        """Yield the values of a fold's records: one search serves every method and every number of neighbours."""
+        """Yield the values of a fold's records.
+
+        One search serves every method and number of neighbours, one fit all thresholds of a method.
+        """
         X, X_test = scale_features(self.scale, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
         # One neighbour more than is asked for: leave-one-out scores need it.
         most = min(max(self.n_neighbors) + 1, X.shape[0] - 1)
         neighbors = PrecomputedNeighbors.from_search(ExactNeighbors(), X, X_test, n_neighbors=most, check_rows=False)
+        rows_of: dict[str, list[str]] = {}  # a method with other thresholds shares its fit with the method itself
+        for method in self.methods:
+            rows_of.setdefault(method.partition("@")[0], []).append(method)
+        found: dict[tuple[str, int], list[float | None]] = {}
+        for k in self.n_neighbors:
+            for base, methods in rows_of.items():
+                fitted = _Fitted(make_method(base, k, neighbors).fit(X, Y), Y, X_test)
+                for method in methods:
+                    labels = fitted.labels(MethodSpec.parse(method).thresholds)
+                    found[method, k] = list(self._measure(labels, fitted, Y_test))
         for method in self.methods:
             for k in self.n_neighbors:
-                yield from self._measure(make_method(method, k, neighbors).fit(X, Y), X_test, Y_test)
+                yield from found[method, k]
 
-    def _measure(self, model: Any, X: Matrix, Y: Matrix) -> Iterator[float | None]:
+    def _measure(self, labels: Matrix, fitted: _Fitted, Y: Matrix) -> Iterator[float | None]:
         """Yield each metric, in order, on the test part of a fold; None where it is undefined."""
         measures = [name for name in self.metrics if name != EMPTY_PREDICTIONS]
         needs = {get_metric(name).needs for name in measures}
-        labels = model.predict(X)
-        scores = model.predict_proba(X) if "score" in needs else None
-        values = score_all(Y, labels, scores, measures)
+        values = score_all(Y, labels, fitted.test_scores if "score" in needs else None, measures)
         if EMPTY_PREDICTIONS in self.metrics:
             values[EMPTY_PREDICTIONS] = float(np.mean(np.asarray(labels.sum(axis=1)) == 0))
         for name in self.metrics:
             yield values[name] if np.isfinite(values[name]) else None
+
+
+class _Fitted:
+    """A fitted classifier, with what rows of a table that differ in their thresholds only take from it."""
+
+    def __init__(self, classifier: Any, Y: Matrix, X_test: Matrix) -> None:
+        self.classifier, self.Y, self.X_test = classifier, Y, X_test
+
+    @cached_property
+    def test_scores(self) -> Any:
+        """Scores of the test rows."""
+        return self.classifier.predict_proba(self.X_test)
+
+    @cached_property
+    def left_out_scores(self) -> Any:
+        """Leave-one-out scores of the training rows."""
+        return self.classifier.loo_predict_proba()
+
+    def labels(self, thresholds: ThresholdStrategy | float | None) -> Matrix:
+        """Return the test rows' label sets: by the method's own rule, by one threshold, or by tuned ones."""
+        if thresholds is None:
+            return self.classifier.predict(self.X_test)
+        if isinstance(thresholds, ThresholdStrategy):
+            return clone(thresholds).fit(self.left_out_scores, self.Y).predict(self.test_scores)
+        return cut(self.test_scores, thresholds)

@@ -49,7 +49,8 @@ def summarise(records: Iterable[Record]) -> list[Cell]:
     values: dict[tuple[str, str, int | str | None, str], dict[tuple[int | None, int], list[float]]]
     values = defaultdict(lambda: defaultdict(list))
     for r in records:
-        for k in (r["n_neighbors"], "mean") if r["value"] is not None else ():
+        numbers = (None,) if r["n_neighbors"] is None else (r["n_neighbors"], "mean")
+        for k in numbers if r["value"] is not None else ():
             values[r["dataset"], r["method"], k, r["metric"]][r["seed"], r["fold"]].append(r["value"])
     return [_cell(key, by_fold) for key, by_fold in values.items()]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, LinearSVC
 
-from nearlabel._typing import FloatArray, Matrix
+from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel._validation import check_choice, check_integer, check_positive
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, each_once, given_fold, stacked
 from nearlabel.experiments._records import Record
@@ -25,7 +26,8 @@ from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_v
 # Binary relevance by these. The score of kNN is the share of the neighbours that carry the label.
 CLASSIFIERS: Mapping[str, Callable[[ThresholdPlan], Any]] = MappingProxyType(
     {
-        "svm-linear": lambda plan: OneVsRestClassifier(LinearSVC(C=plan.C)),
+        # The seed: where there are more features than rows, liblinear takes the rows in random order.
+        "svm-linear": lambda plan: OneVsRestClassifier(LinearSVC(C=plan.C, random_state=plan.seed)),
         "svm-rbf": lambda plan: OneVsRestClassifier(SVC(C=plan.C, gamma="scale")),
         "knn": lambda plan: BRkNN(plan.n_neighbors),
     }
@@ -67,7 +69,7 @@ class ThresholdPlan:
     C : float, default=1.0
         Of the SVM; the kernel's gamma is 1 / (number of features · variance of X).
     seed : int, default=0
-        Of the parts, and with the number of the run of its folds.
+        Of the parts, of the linear SVM's solver, and with the number of the run of its folds.
 
     Raises
     ------
@@ -89,11 +91,11 @@ class ThresholdPlan:
         for name in self.methods:
             check_choice("method", name, CLASSIFIERS)
         for name, low in (("n_parts", 2), ("n_parts_used", 1), ("cv", 2), ("n_neighbors", 1), ("seed", 0)):
-            check_integer(name, getattr(self, name), low=low)
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), low=low))
         if self.n_parts_used >= self.n_parts:
             raise ValueError(f"n_parts_used must be smaller than n_parts={self.n_parts}, got {self.n_parts_used}.")
         check_choice("scale", self.scale, SCALES)
-        check_positive("C", self.C)
+        object.__setattr__(self, "C", check_positive("C", self.C))
 
     def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
         """Yield every run of every problem, in a fixed order.
@@ -101,18 +103,37 @@ class ThresholdPlan:
         Raises
         ------
         ValueError
-            If a problem has no given split or missing values.
+            If a problem has no given split, missing values, or too few training rows for the plan.
         """
         for name, problem in problems.items():
             if not isinstance(problem, tuple):
                 raise ValueError(f"{name} must have a given training and test part for this protocol, got one set.")
             whole = given_fold(name, *problem)
             check_matrices(name, whole.X, whole.Y)
-            order = np.random.RandomState(self.seed).permutation(whole.training)
-            parts = np.array_split(order, self.n_parts)
-            for run in range(self.n_parts):
-                used = [parts[(run + self.n_parts - i) % self.n_parts] for i in range(1, self.n_parts_used + 1)]
-                yield whole._replace(number=run, training=np.concatenate(used))
+            runs = self._runs(name, whole.training)
+            self._check_n_rows(name, min(len(rows) for rows in runs))
+            for number, rows in enumerate(runs):
+                yield whole._replace(number=number, training=rows)
+
+    def _runs(self, name: str, training: IntArray) -> list[IntArray]:
+        """Return the training rows of each run: in run r those of the parts before part r, cyclically."""
+        if self.n_parts > len(training):
+            raise ValueError(
+                f"n_parts must be at most the {len(training)} training rows of {name}, got {self.n_parts}."
+            )
+        parts = np.array_split(np.random.RandomState(self.seed).permutation(training), self.n_parts)
+        used = range(-1, -1 - self.n_parts_used, -1)
+        return [np.concatenate([parts[(run + i) % self.n_parts] for i in used]) for run in range(self.n_parts)]
+
+    def _check_n_rows(self, name: str, n_rows: int) -> None:
+        """Raise unless the rows of the smallest run are enough for its folds, and those of a fold for kNN."""
+        if self.cv > n_rows:
+            raise ValueError(f"cv must be at most the {n_rows} training rows of a run of {name}, got {self.cv}.")
+        in_fold = n_rows - math.ceil(n_rows / self.cv)
+        if "knn" in self.methods and self.n_neighbors > in_fold:
+            raise ValueError(
+                f"n_neighbors must be at most the {in_fold} training rows of a fold of {name}, got {self.n_neighbors}."
+            )
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
         """Return what decides the records: the plan, the library's version and a digest of each problem."""
