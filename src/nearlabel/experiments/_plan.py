@@ -129,16 +129,15 @@ class Plan:
         # One neighbour more than is asked for: leave-one-out scores need it.
         most = min(max(self.n_neighbors) + 1, X.shape[0] - 1)
         neighbors = PrecomputedNeighbors.from_search(ExactNeighbors(), X, X_test, n_neighbors=most, check_rows=False)
-        rows_of: dict[str, list[str]] = {}  # a method with other thresholds shares its fit with the method itself
+        rows_of: dict[str, dict[str, Any]] = {}  # a method with other thresholds shares its fit with the method itself
         for method in self.methods:
-            rows_of.setdefault(method.partition("@")[0], []).append(method)
+            rows_of.setdefault(method.partition("@")[0], {})[method] = MethodSpec.parse(method).thresholds
         found: dict[tuple[str, int], list[float | None]] = {}
         for k in self.n_neighbors:
-            for base, methods in rows_of.items():
+            for base, rows in rows_of.items():
                 fitted = _Fitted(make_method(base, k, neighbors).fit(X, Y), Y, X_test)
-                for method in methods:
-                    labels = fitted.labels(MethodSpec.parse(method).thresholds)
-                    found[method, k] = list(self._measure(labels, fitted, Y_test))
+                for method, thresholds in rows.items():
+                    found[method, k] = list(self._measure(fitted.labels(thresholds), fitted, Y_test))
         for method in self.methods:
             for k in self.n_neighbors:
                 yield from found[method, k]
