@@ -37,19 +37,21 @@ def label_scores(estimator: Any, X: MatrixLike, n_labels: int, method: str) -> N
         _check(len(answer) == len(each) == n_labels, estimator, method, n_labels, got)
         return np.column_stack([_of_class_1(*pair, estimator, method) for pair in zip(answer, each, strict=True)])
     scores: NDArray[Any] = answer.toarray() if sparse.issparse(answer) else np.asarray(answer)
+    if n_labels == 1 and method == "predict_proba" and isinstance(classes, np.ndarray) and classes.shape == (1,):
+        return np.full((scores.shape[0], 1), float(classes[0] == 1))
     if n_labels == 1 and scores.ndim == 1:
         return scores.reshape(-1, 1)
     if n_labels == 1 and scores.ndim == 2 and scores.shape[1] == 2:
         return scores[:, 1:]
     _check(scores.ndim == 2 and scores.shape[1] == n_labels, estimator, method, n_labels, f"shape {scores.shape}")
-    if n_labels == 1 and method == "predict_proba" and isinstance(classes, np.ndarray) and classes.shape == (1,):
-        scores = scores * (classes == 1)  # the probability of the only class, which may be 0
     return scores
 
 
 def _of_class_1(answer: Any, classes: Any, estimator: Any, method: str) -> NDArray[Any]:
     """Return the column of class 1 of a label's (n_samples, n_classes); 0 if there is none."""
     probabilities: NDArray[Any] = np.asarray(answer)
+    if probabilities.ndim == 2 and np.shape(classes) == (1,):
+        return np.full(len(probabilities), float(classes[0] == 1))
     if probabilities.ndim != 2 or np.shape(classes) != probabilities.shape[1:]:
         raise ValueError(
             f"{method} of {type(estimator).__name__} must answer, for each label, with a column for each class of"

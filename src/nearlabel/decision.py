@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from nearlabel._blocks import row_blocks
 from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 
@@ -37,7 +38,7 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False, ab
     Raises
     ------
     ValueError
-        If there is not one threshold for each label.
+        If there is not one threshold for each label, or one is NaN.
 
     Examples
     --------
@@ -48,6 +49,8 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False, ab
     array([[0, 0, 1]])
     """
     limits = _one_each("thresholds", np.asarray(thresholds, dtype=np.float64), scores.shape[1], "labels")
+    if np.isnan(limits).any():
+        raise ValueError(f"thresholds must not be NaN, got it for label {np.flatnonzero(np.isnan(limits))[0]}.")
     passes = np.greater if strict else np.greater_equal
     if not sparse.issparse(scores):
         return passes(scores, limits).astype(np.int64)
@@ -124,10 +127,11 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
         place = np.empty(len(row), dtype=np.intp)
         place[order] = np.arange(len(row)) - stored.indptr[row[order]]
         return _entries_where(stored, place < wanted[row])
-    order = np.argsort(_best_first(scores), axis=1, kind="stable")
-    chosen = np.arange(scores.shape[1]) < wanted[:, np.newaxis]
     labels = np.zeros(scores.shape, dtype=np.int64)
-    np.put_along_axis(labels, order, chosen.astype(np.int64), axis=1)
+    for rows in row_blocks(scores.shape[0], 32 * scores.shape[1]):
+        order = np.argsort(_best_first(scores[rows]), axis=1, kind="stable")
+        chosen = np.arange(scores.shape[1]) < wanted[rows, np.newaxis]
+        np.put_along_axis(labels[rows], order, chosen.astype(np.int64), axis=1)
     return labels
 
 

@@ -7,7 +7,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -27,10 +27,12 @@ from nearlabel.testing import MULTILABEL_CHECKS, expected_failed_checks
 from nearlabel.thresholds import (
     ExpectedF,
     FixedThresholdsClassifier,
+    MCut,
     MicroFOptimum,
     RCut,
     SCut,
     TunedThresholdsClassifierCV,
+    cross_val_scores,
 )
 
 TUNED = [
@@ -382,3 +384,171 @@ def test_sparse_label_sets_come_back_sparse():
     labels = TunedThresholdsClassifierCV(MLkNN(3)).fit(X, sparse.csr_matrix(Y)).predict(X)
     assert isinstance(labels, sparse.csr_matrix)
     np.testing.assert_array_equal(labels.toarray(), dense)
+
+
+def test_the_method_is_the_same_in_all_folds():
+    """A fitted OneVsRestClassifier has predict_proba or not by what its first label was; that decides nothing here."""
+    X, Y = data()
+    Y[:, 0] = 0
+    Y[3, 0] = 1  # only in the first fold
+    inner = OneVsRestClassifier(LinearSVC())
+    with pytest.warns(UserWarning, match="Label not 0 is present in all training examples"):
+        tuned = TunedThresholdsClassifierCV(inner).fit(X, Y)
+    assert tuned.response_method_ == "decision_function"
+    assert not hasattr(tuned, "predict_proba")
+
+
+def test_one_class_labels_do_not_disturb_the_gaps_of_others():
+    """MCut looks at finite decision values; the label that all rows carry is chosen besides."""
+    X, Y = data()
+    without = TunedThresholdsClassifierCV(OneVsRestClassifier(LinearSVC()), MCut()).fit(X, Y[:, [0, 1, 3]]).predict(X)
+    for value in (0, 1):
+        Y[:, 2] = value
+        with pytest.warns(UserWarning, match="is present in all training examples"):
+            labels = TunedThresholdsClassifierCV(OneVsRestClassifier(LinearSVC()), MCut()).fit(X, Y).predict(X)
+        np.testing.assert_array_equal(labels[:, [0, 1, 3]], without)
+        assert (labels[:, 2] == value).all()
+
+
+@pytest.mark.parametrize("kind", ["mask", "bootstrap"])
+def test_without_refit_the_classifier_that_scored_is_kept(kind):
+    """It is fitted to the training rows only, however the splitter names them, and not fitted again."""
+    X, Y = data()
+    training = np.arange(90) < 60 if kind == "mask" else np.random.default_rng(0).integers(0, 60, 90)
+    validation = np.arange(90) >= 60
+    tuned = TunedThresholdsClassifierCV(RandomForestClassifier(5), cv=[(training, validation)], refit=False).fit(X, Y)
+    assert tuned.strategy_.score(tuned.predict_proba(X[60:]), Y[60:]) == tuned.objective_
+    exact = TunedThresholdsClassifierCV(KNeighborsClassifier(1), cv=[(training, validation)], refit=False).fit(X, Y)
+    assert exact.estimator_.n_samples_fit_ == (60 if kind == "mask" else 90)
+    known = KNeighborsClassifier(1).fit(X[training], Y[training]).predict_proba(X)
+    np.testing.assert_array_equal(exact.predict_proba(X), np.column_stack([part[:, 1] for part in known]))
+
+
+def test_masks_are_row_numbers():
+    """Splits given as masks are those given as numbers."""
+    X, Y = data()
+    first = np.arange(90) < 40
+    masks = TunedThresholdsClassifierCV(MLkNN(3), cv=[(first, ~first), (~first, first)]).fit(X, Y)
+    numbers = TunedThresholdsClassifierCV(
+        MLkNN(3), cv=[(np.arange(40), np.arange(40, 90)), (np.arange(40, 90), np.arange(40))]
+    ).fit(X, Y)
+    np.testing.assert_array_equal(masks.thresholds_, numbers.thresholds_)
+
+
+@pytest.mark.parametrize("cv", [[], iter([]), [(np.arange(90), np.arange(0))]])
+def test_no_split(cv):
+    """An empty or used up iterable, and a split without validation rows, are refused."""
+    X, Y = data()
+    with pytest.raises(ValueError, match="cv must give pairs of training and validation rows"):
+        TunedThresholdsClassifierCV(MLkNN(3), cv=cv).fit(X, Y)
+
+
+def test_workers_know_the_configuration():
+    """Metadata routing reaches the steps of a pipeline in another process too."""
+    X, Y = data()
+    weights = np.arange(90) % 3 + 1
+    with sklearn.config_context(enable_metadata_routing=True):
+        inner = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=False),
+            RandomForestClassifier(3, random_state=0).set_fit_request(sample_weight=True),
+        )
+        strategy = MicroFOptimum().set_fit_request(sample_weight=True)
+        one, two = (
+            TunedThresholdsClassifierCV(inner, strategy, n_jobs=n).fit(X, Y, sample_weight=weights) for n in (1, 2)
+        )
+    np.testing.assert_array_equal(one.thresholds_, two.thresholds_)
+
+
+def test_a_fold_is_judged_without_its_rows():
+    """Where validation parts overlap, the scores that other splits gave the judged rows are left out too."""
+    X, Y = data()
+    splits = [*KFold(3).split(X), *KFold(2).split(X)]
+    tuned = TunedThresholdsClassifierCV(BRkNN(5), cv=splits).fit(X, Y)
+    scores, rows = cross_val_scores(BRkNN(5), X, Y, cv=splits)
+    start = 0
+    for fold, (_, validation) in enumerate(splits):
+        here = slice(start, start := start + len(validation))
+        others = ~np.isin(rows, validation)
+        strategy = MicroFOptimum().fit(scores[others], Y[rows[others]])
+        np.testing.assert_array_equal(tuned.cv_results_["thresholds"][fold], strategy.thresholds_)
+        assert tuned.cv_results_["test_objective"][fold] == strategy.score(scores[here], Y[validation])
+
+
+def test_single_rows_are_judged_together():
+    """For folds of one row the pooled figure is the F of all decisions; beyond 100 folds nothing is judged."""
+    X, Y = data(40)
+    results = TunedThresholdsClassifierCV(BRkNN(5), cv=LeaveOneOut()).fit(X, Y).cv_results_
+    scores, _ = cross_val_scores(BRkNN(5), X, Y, cv=LeaveOneOut())
+    predicted = np.vstack(
+        [
+            MicroFOptimum().fit(np.delete(scores, row, axis=0), np.delete(Y, row, axis=0)).predict(scores[[row]])
+            for row in range(40)
+        ]
+    )
+    assert results["pooled_test_objective"] == micro_f1(Y, predicted)
+    assert TunedThresholdsClassifierCV(BRkNN(5), cv=LeaveOneOut()).fit(*data(101)).cv_results_ == {}
+
+
+def test_a_fold_without_weight_is_not_judged():
+    """The fit goes on."""
+    X, Y = data()
+    weights = np.r_[np.zeros(18), np.ones(72)]
+    with sklearn.config_context(enable_metadata_routing=True):
+        strategy = MicroFOptimum().set_fit_request(sample_weight=True)
+        inner = Weighted().set_fit_request(sample_weight=False)
+        tuned = TunedThresholdsClassifierCV(inner, strategy).fit(X, Y, sample_weight=weights)
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            TunedThresholdsClassifierCV(inner, strategy).fit(X, Y, sample_weight=weights[1:])
+    assert tuned.cv_results_ == {}
+
+
+def test_a_frozen_classifier_knows_labels_that_these_rows_lack():
+    """What it was trained on decides, not the rows of this fit; decision_function and predict agree."""
+    X, Y = data()
+    inner = OneVsRestClassifier(LinearSVC()).fit(X, Y)
+    few = Y[:5].copy()
+    few[:, 0] = 0
+    model = FixedThresholdsClassifier(FrozenEstimator(inner)).fit(X[:5], few)
+    assert model.predict(X)[:, 0].any()
+    tuned = TunedThresholdsClassifierCV(OneVsRestClassifier(LinearSVC()), cv=3).fit(X, Y)
+    np.testing.assert_array_equal(tuned.predict(X), tuned.decision_function(X) >= tuned.thresholds_)
+
+
+def test_a_second_fit_forgets_names():
+    """Feature names of a data frame are gone after a fit to an array."""
+    pd = pytest.importorskip("pandas")
+    X, Y = data()
+    model = TunedThresholdsClassifierCV(MLkNN(3)).fit(pd.DataFrame(X, columns=list("vwxyz")), Y)
+    assert hasattr(model, "feature_names_in_")
+    assert not hasattr(model.fit(X, Y), "feature_names_in_")
+
+
+def test_a_rare_label_in_a_list_with_one_class():
+    """A label of one class in a fold, answered with two columns, is a constant."""
+    X, Y = data()
+    Y[:, 2] = 0
+    Y[1, 2] = 1
+    inner = MultiOutputClassifier(HistGradientBoostingClassifier(max_iter=3))
+    assert TunedThresholdsClassifierCV(inner, cv=3).fit(X, Y).predict(X).shape == Y.shape
+    ones = np.ones((90, 1), dtype=int)
+    with pytest.warns(UserWarning, match="is present in all training examples"):
+        model = FixedThresholdsClassifier(OneVsRestClassifier(LogisticRegression())).fit(X, ones)
+    assert model.predict(X).all()
+
+
+def test_scores_that_are_not_numbers():
+    """NaN from the inner classifier is refused at prediction, too."""
+    X, Y = data()
+    model = FixedThresholdsClassifier(Weighted()).fit(X, Y)
+    X[2, 1] = np.nan
+    with pytest.raises(ValueError, match="scores must not hold NaN, got NaN in column 1"):
+        model.predict(X)
+
+
+def test_leave_one_out_inside_a_grid_search():
+    """The best classifier's own leave-one-out scores are used."""
+    X, Y = data()
+    search = GridSearchCV(MLkNN(), {"n_neighbors": [3, 5]}, scoring="f1_micro", cv=3)
+    tuned = TunedThresholdsClassifierCV(search, cv="loo").fit(X, Y)
+    scores = tuned.estimator_.best_estimator_.loo_predict_proba()
+    np.testing.assert_array_equal(tuned.thresholds_, MicroFOptimum().fit(scores, Y).thresholds_)

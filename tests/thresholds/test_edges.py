@@ -281,3 +281,29 @@ def test_cut_of_random_csr_scores(absent, strict):
         assert labels.toarray().tolist() == cut(dense, thresholds, strict=strict).tolist()
         assert labels.has_canonical_format
         assert labels.data.all()
+
+
+@pytest.mark.parametrize("strategy", [MicroFOptimum(0.999), PillaiAscent(0.999), SCut("macro_fbeta", beta=0.999)])
+@pytest.mark.parametrize("scale", [1e9, 2e9, 1e-300, 1e300])
+def test_weights_of_any_size(strategy, scale):
+    """Huge or tiny weights, equal in all rows, change nothing: no overflow, no underflow."""
+    rng = np.random.default_rng(0)
+    scores, Y = rng.random((400, 3)), (rng.random((400, 3)) < 0.3).astype(int)
+    expected = clone(strategy).fit(scores, Y)
+    fitted = clone(strategy).fit(scores, Y, np.full(400, scale))
+    assert fitted.objective_ == pytest.approx(expected.objective_, rel=1e-12)
+
+
+@pytest.mark.parametrize("beta", [1e-200, 1e-5, 1e5, 1e200])
+@pytest.mark.parametrize("strategy", [MicroFOptimum, PillaiAscent, ExpectedF])
+def test_beta_beyond_sense(strategy, beta):
+    """A beta that makes F precision or recall is refused."""
+    with pytest.raises(ValueError, match=r"beta must be from 0.0001 to 10000"):
+        strategy(beta).fit([[0.5]], [[1]])
+
+
+def test_the_largest_float():
+    """Above the largest float there is only infinity, without a warning."""
+    scores, Y = [[np.finfo(float).max], [0.0]], [[0], [1]]
+    for strategy in (MicroFOptimum(), SCut("macro_precision"), GlobalCut(), CyclicAscent()):
+        assert np.isfinite(strategy.fit(scores, Y).objective_)

@@ -10,12 +10,17 @@ from nearlabel.thresholds import MCut
 
 
 def above_largest_gap(scores):
-    """Return which labels of one row lie above the largest gap, the highest of equal ones; a gap of inf - inf is 0."""
+    """Return which labels of one row lie above the largest gap between finite scores, the highest of equal ones.
+
+    Plus infinity is chosen, minus infinity is not; without a gap the only finite score is, if nothing else.
+    """
     order = sorted(range(len(scores)), key=lambda label: (-scores[label], label))
-    ordered = [float(scores[label]) for label in order]
-    gaps = [0.0 if a == b else a - b for a, b in itertools.pairwise(ordered)] or [0.0]
-    chosen = order[: gaps.index(max(gaps)) + 1]
-    return [int(label in chosen) for label in range(len(scores))]
+    order = [label for label in order if scores[label] > -np.inf]
+    infinite = sum(scores[label] == np.inf for label in order)
+    finite = [float(scores[label]) for label in order[infinite:]]
+    gaps = [a - b for a, b in itertools.pairwise(finite)]
+    size = infinite + gaps.index(max(gaps)) + 1 if gaps else infinite or len(finite)
+    return [int(label in order[:size]) for label in range(len(scores))]
 
 
 def test_dense_rows_equal_a_loop():
@@ -45,7 +50,7 @@ def test_a_row_without_a_stored_score_gets_no_label():
 
 
 def test_scores_at_the_ends_of_the_range():
-    """A gap too large for a float is the largest, as is one to an infinity; the highest of several counts."""
+    """A gap too large for a float is the largest; an infinity makes none."""
     scores = np.array([[3e307, 1.7e308, -1.7e308], [1.0, np.inf, -np.inf], [np.inf, -np.inf, np.inf]])
     strategy = MCut(absent=-np.inf).fit(scores, np.eye(3))
     for given in (scores, stored(scores)):

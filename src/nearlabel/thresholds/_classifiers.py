@@ -14,19 +14,36 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from nearlabel._responses import RESPONSE_METHODS, label_scores
+from nearlabel._responses import RESPONSE_METHODS
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import LabelContainer, as_label_matrix, check_choice, check_integer, label_names_of
+from nearlabel._validation import (
+    LabelContainer,
+    as_label_matrix,
+    as_score_matrix,
+    check_choice,
+    check_integer,
+    label_names_of,
+)
 from nearlabel.decision import cut, within_sizes
-from nearlabel.thresholds._cross_val import OneClass, method_of, rows_of, rows_of_params, score_folds, splitter_of
+from nearlabel.thresholds._cross_val import (
+    OneClass,
+    Scorer,
+    method_of,
+    rows_of_params,
+    score_folds,
+    splits_of,
+    splitter_of,
+)
 from nearlabel.thresholds._micro_f import MicroFOptimum
-from nearlabel.thresholds._strategy import ThresholdStrategy
+from nearlabel.thresholds._strategy import ThresholdStrategy, check_weights
+
+_MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
 
 def _has(method: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
+    return lambda self: hasattr(self.estimator, method)
 
 
 class _ThresholdsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
@@ -68,6 +85,8 @@ class _ThresholdsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, 
         labels = as_label_matrix(Y)
         X, _ = indexable(X, labels)
         self._check_parameters(labels.shape[1])
+        if params.get("sample_weight") is not None:
+            check_consistent_length(labels, params["sample_weight"])
         if params and not get_config()["enable_metadata_routing"]:
             raise ValueError(
                 f"fit takes {sorted(params)} only if metadata routing is enabled."
@@ -77,9 +96,7 @@ class _ThresholdsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, 
         self.classes_ = np.tile([0, 1], (labels.shape[1], 1))
         self.label_names_ = label_names_of(Y, labels.shape[1])
         self._fit(X, self._container.wrap(labels), process_routing(self, "fit", **params))
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self
 
     def predict(self, X: MatrixLike) -> Matrix:
@@ -97,7 +114,7 @@ class _ThresholdsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, 
             array.
         """
         check_is_fitted(self)
-        scores = self._one_class.settle(self._scores(X, self.response_method_), self.response_method_)
+        scores = self._scores(X, self.response_method_)
         labels = within_sizes(self._decide(scores), scores, at_least=self.at_least, at_most=self.at_most)
         return self._container.wrap(labels)
 
@@ -129,7 +146,7 @@ class _ThresholdsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, 
         Returns
         -------
         scores : ndarray of shape (n_queries, n_labels)
-            Decision values.
+            Decision values; minus or plus infinity for a label of one class in the training rows.
         """
         return self._scores(X, "decision_function")
 
@@ -143,7 +160,18 @@ class _ThresholdsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, 
 
     def _scores(self, X: MatrixLike, method: str) -> NDArray[Any]:
         check_is_fitted(self)
-        return label_scores(self.estimator_, X, len(self.classes_), method)
+        return Scorer(self.estimator_, method, self._one_class).scores(X)
+
+    def _keep(self, scorer: Scorer) -> None:
+        self.estimator_, self.response_method_, self._one_class = scorer
+
+    def _take_from(self, part: Any, *names: str) -> None:
+        """Take over what a fitted part knows, and forget what one of an earlier fit did."""
+        for name in names:
+            if hasattr(part, name):
+                setattr(self, name, getattr(part, name))
+            elif hasattr(self, name):
+                delattr(self, name)
 
     def _check_parameters(self, n_labels: int) -> None:
         check_choice("response_method", self.response_method, {"auto", *RESPONSE_METHODS})
@@ -235,11 +263,10 @@ class FixedThresholdsClassifier(_ThresholdsClassifier):
 
     def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
         thresholds = self._given_thresholds(Y.shape[1])
-        self.estimator_ = clone(self.estimator).fit(X, Y, **routed.estimator.fit)
-        self.response_method_ = method_of(self.estimator_, self.response_method)
-        middle = 0.5 if self.response_method_ == "predict_proba" else 0.0
+        method = method_of(self.estimator, self.response_method)
+        self._keep(Scorer.fit(self.estimator, method, X, Y, routed.estimator.fit))
+        middle = 0.5 if method == "predict_proba" else 0.0
         self.thresholds_ = np.full(Y.shape[1], middle) if thresholds is None else thresholds
-        self._one_class = OneClass.of(Y)
 
     def _given_thresholds(self, n_labels: int) -> FloatArray | None:
         if isinstance(self.thresholds, str) and self.thresholds == "auto":
@@ -256,7 +283,7 @@ class FixedThresholdsClassifier(_ThresholdsClassifier):
         return thresholds
 
     def _decide(self, scores: NDArray[Any]) -> Matrix:
-        return cut(scores, self.thresholds_)
+        return cut(as_score_matrix(scores), self.thresholds_)
 
 
 class TunedThresholdsClassifierCV(_ThresholdsClassifier):
@@ -281,8 +308,8 @@ class TunedThresholdsClassifierCV(_ThresholdsClassifier):
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Which scores; "auto" takes probabilities if there are any.
     refit : bool, default=True
-        Whether to fit the classifier to all rows in the end. False keeps the one of a single split, as scikit-learn
-        does. Without meaning for "loo" (which fits to all rows) and "prefit".
+        Whether to fit the classifier to all rows in the end. False keeps the one that scored a single split. Without
+        meaning for "loo" (which fits to all rows) and "prefit".
     n_jobs : int, default=None
         Folds fitted at a time; results do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -303,9 +330,11 @@ class TunedThresholdsClassifierCV(_ThresholdsClassifier):
     objective_ : float
         What it reached on the pooled scores, if it optimises a measure: an optimistic figure.
     cv_results_ : dict
-        The spread over folds, empty unless there are several. Each fold in turn is judged by the thresholds tuned on
-        the others: "test_objective" (n_folds,), "mean_test_objective", "std_test_objective", and "thresholds"
-        (n_folds, n_labels) if the strategy has any.
+        The spread over folds. Each fold in turn is judged by thresholds tuned on the scores of all other rows:
+        "test_objective" (n_folds,), "mean_test_objective", "std_test_objective", "pooled_test_objective" (of the
+        decisions of all folds together, for folds so small that their mean says little), and "thresholds" (n_folds,
+        n_labels) if the strategy has any. Empty for "loo", "prefit", a single split, more than 100 folds, a strategy
+        that optimises no measure, and where a fold is without weight or leaves no other rows.
     response_method_ : str
         Which scores are cut.
     classes_ : ndarray of shape (n_labels, 2)
@@ -317,9 +346,12 @@ class TunedThresholdsClassifierCV(_ThresholdsClassifier):
 
     Notes
     -----
-    `at_least` and `at_most` act on predictions and are not seen while the thresholds are tuned. A label that only one
-    class was seen of has a decision value of minus or plus infinity here, since scikit-learn's are meaningless then.
-    With scikit-learn's metadata routing, `estimator`, `strategy` and the splitter get what they requested.
+    `at_least` and `at_most` act on predictions and are not seen while the thresholds are tuned. A label of which the
+    training rows show one class has a decision value of minus or plus infinity here, since scikit-learn's are
+    meaningless then; not of a classifier that was fitted before ("prefit", or in a `FrozenEstimator`). Y reaches the
+    classifier in its own container: one that takes no sparse Y needs a dense one. For a grid over
+    ``strategy__beta`` give a strategy. With scikit-learn's metadata routing, `estimator`, `strategy` and the splitter
+    get what they requested.
 
     See Also
     --------
@@ -373,12 +405,9 @@ class TunedThresholdsClassifierCV(_ThresholdsClassifier):
         folds = self._score_rows(X, Y, routed)
         scores, labels, weights = folds.pooled()
         self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
-        for name in ("thresholds_", "objective_"):
-            if hasattr(self.strategy_, name):
-                setattr(self, name, getattr(self.strategy_, name))
-            elif hasattr(self, name):  # of an earlier fit
-                delattr(self, name)
-        self.cv_results_ = folds.judged(self._new_strategy())
+        self._take_from(self.strategy_, "thresholds_", "objective_")
+        judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
+        self.cv_results_ = folds.judged(self._new_strategy()) if judges else {}
 
     def _new_strategy(self) -> ThresholdStrategy:
         return MicroFOptimum() if self.strategy is None else clone(self.strategy)
@@ -388,37 +417,30 @@ class TunedThresholdsClassifierCV(_ThresholdsClassifier):
 
     def _score_rows(self, X: MatrixLike, Y: Matrix, routed: Any) -> _Folds:
         """Fit the classifier and return scores of rows that it, or its like, was not trained on."""
-        to_strategy, to_estimator = routed.strategy.fit, routed.estimator.fit
-        everything = np.arange(Y.shape[0])
+        n_samples, n_labels = Y.shape
+        everything = [np.arange(n_samples)]
+        method = method_of(self.estimator, self.response_method)
         if self.cv == "prefit":
-            self.estimator_ = self.estimator
-            self.response_method_ = method_of(self.estimator_, self.response_method)
-            self._one_class = OneClass(*np.zeros((2, Y.shape[1]), dtype=np.bool_))
-            scores = label_scores(self.estimator_, X, Y.shape[1], self.response_method_)
-            return _Folds([everything], [scores], Y, to_strategy)
+            self._keep(Scorer(self.estimator, method, OneClass.none(n_labels)))
+            return _Folds(everything, [self._scores(X, method)], Y, routed.strategy.fit)
         if isinstance(self.cv, str):
-            self._fit_final(X, Y, everything, to_estimator)
-            return _Folds([everything], [self._leave_one_out_scores()], Y, to_strategy)
-        splits = list(splitter_of(self.cv, Y.shape[0], self.random_state).split(X, Y, **routed.splitter.split))
+            self._keep(Scorer.fit(self.estimator, method, X, Y, routed.estimator.fit))
+            return _Folds(everything, [self._leave_one_out_scores()], Y, routed.strategy.fit)
+        splits = splits_of(splitter_of(self.cv, n_samples, self.random_state), X, Y, **routed.splitter.split)
         if not self.refit and len(splits) > 1:
             raise ValueError(
                 f"refit must be True if cv makes several splits, got {self.refit} and {len(splits)} splits."
             )
-        of_folds = score_folds(self.estimator, X, Y, splits, self.response_method, self.n_jobs, to_estimator)
-        self._fit_final(X, Y, everything if self.refit else splits[0][0], to_estimator)
-        return _Folds([validation for _, validation in splits], of_folds, Y, to_strategy)
-
-    def _fit_final(self, X: MatrixLike, Y: Matrix, rows: IntArray, params: dict[str, Any]) -> None:
-        if len(rows) < Y.shape[0]:
-            X, Y, params = rows_of(X, rows), Y[rows], rows_of_params(params, rows, Y.shape[0])
-        self.estimator_ = clone(self.estimator).fit(X, Y, **params)
-        self.response_method_ = method_of(self.estimator_, self.response_method)
-        self._one_class = OneClass.of(Y)
+        to_fit, keep = routed.estimator.fit, not self.refit
+        scored = score_folds(self.estimator, method, X, Y, splits, params=to_fit, n_jobs=self.n_jobs, keep=keep)
+        of_split = scored[0][1]
+        self._keep(Scorer.fit(self.estimator, method, X, Y, to_fit) if of_split is None else of_split)
+        return _Folds([rows for _, rows in splits], [scores for scores, _ in scored], Y, routed.strategy.fit)
 
     def _leave_one_out_scores(self) -> FloatArray:
         last = self.estimator_
-        while hasattr(last, "steps"):
-            last = last.steps[-1][1]
+        while hasattr(last, "steps") or hasattr(last, "best_estimator_"):
+            last = last.steps[-1][1] if hasattr(last, "steps") else last.best_estimator_
         if not hasattr(last, "loo_predict_proba") or self.response_method_ != "predict_proba":
             raise ValueError(
                 f"cv='loo' needs probabilities of a classifier with loo_predict_proba, as nearlabel.lazy has them,"
@@ -444,28 +466,46 @@ class _Folds:
     """Scores of the validation rows of each fold."""
 
     def __init__(self, rows: list[IntArray], scores: list[NDArray[Any]], Y: Matrix, params: dict[str, Any]) -> None:
-        self.rows, self.scores, self.params = rows, scores, params
+        self.rows = np.concatenate(rows)
+        self.fold = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
+        self.scores = scores[0] if len(scores) == 1 else np.vstack(scores)
         self.labels = as_label_matrix(Y)
+        self.params = params
 
-    def pooled(self, without: int | None = None) -> tuple[NDArray[Any], Matrix, dict[str, Any]]:
-        """Return scores, label sets and metadata of all folds but one."""
-        kept = [fold for fold in range(len(self.rows)) if fold != without]
-        rows = np.concatenate([self.rows[fold] for fold in kept])
-        scores = self.scores[0] if len(self.scores) == 1 else np.vstack([self.scores[fold] for fold in kept])
-        return scores, self.labels[rows], rows_of_params(self.params, rows, self.labels.shape[0])
+    def pooled(self, places: Any = slice(None)) -> tuple[NDArray[Any], Matrix, dict[str, Any]]:
+        """Return scores, label sets and metadata, of all that was scored or of some of it."""
+        rows = self.rows[places]
+        return self.scores[places], self.labels[rows], rows_of_params(self.params, rows, self.labels.shape[0])
 
     def judged(self, strategy: ThresholdStrategy) -> dict[str, Any]:
-        """Return what thresholds tuned on the other folds reach on each."""
-        if len(self.rows) == 1:
+        """Return what thresholds tuned without the rows of a fold reach on them."""
+        n_folds = self.fold[-1] + 1
+        if n_folds == 1 or n_folds > _MOST_FOLDS_JUDGED:
             return {}
-        fitted, reached = [], []
-        for fold, rows in enumerate(self.rows):
-            scores, labels, params = self.pooled(without=fold)
-            fitted.append(clone(strategy).fit(scores, labels, **params))
-            params = rows_of_params(self.params, rows, self.labels.shape[0])
-            reached.append(fitted[-1].score(self.scores[fold], self.labels[rows], **params))
-        results: dict[str, Any] = {"test_objective": np.array(reached)}
-        results |= {"mean_test_objective": float(np.mean(reached)), "std_test_objective": float(np.std(reached))}
-        if all(hasattr(one, "thresholds_") for one in fitted):
-            results["thresholds"] = np.stack([one.thresholds_ for one in fitted])
+        tuned = [clone(strategy) for _ in range(n_folds)]
+        reached, predicted = np.full(n_folds, np.nan), np.empty(self.scores.shape, dtype=np.int64)
+        for fold, one in enumerate(tuned):
+            judged = self.fold == fold
+            others = ~np.isin(self.rows, self.rows[judged])
+            if not others.any() or not (self._has_weight(judged) and self._has_weight(others)):
+                return {}
+            scores, labels, params = self.pooled(others)
+            one.fit(scores, labels, **params)
+            predicted[judged] = one.predict(self.scores[judged])
+            scores, labels, params = self.pooled(judged)
+            reached[fold] = one.score(scores, labels, **params)
+        _, labels, params = self.pooled()
+        weights = check_weights(params.get("sample_weight"), labels)
+        results: dict[str, Any] = {
+            "test_objective": reached,
+            "mean_test_objective": float(reached.mean()),
+            "std_test_objective": float(reached.std()),
+            "pooled_test_objective": tuned[0]._reached(labels, predicted, weights),
+        }
+        if hasattr(tuned[0], "thresholds_"):
+            results["thresholds"] = np.stack([one.thresholds_ for one in tuned])
         return results
+
+    def _has_weight(self, places: Any) -> bool:
+        weights = self.params.get("sample_weight")
+        return weights is None or bool(np.asarray(weights)[self.rows[places]].any())

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import indexable
+from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel._responses import RESPONSE_METHODS, label_scores, response_method_of
 from nearlabel._typing import BoolArray, IntArray, Matrix, MatrixLike
@@ -30,7 +31,7 @@ def cross_val_scores(
     """Score rows by classifiers that were not trained on them, as one array: what strategies learn from.
 
     What `TunedThresholdsClassifierCV` does first, for those who want to compare strategies on one set of scores.
-    scikit-learn's `cross_val_predict` does so only for classifiers that answer in an array, and a dense Y.
+    scikit-learn's `cross_val_predict` answers in the classifier's own shape, and takes a dense Y and partitions only.
 
     Parameters
     ----------
@@ -75,9 +76,10 @@ def cross_val_scores(
     labels = as_label_matrix(Y)
     X, _ = indexable(X, labels)
     wrapped = LabelContainer.of(Y).wrap(labels)
-    splits = list(splitter_of(cv, labels.shape[0], random_state).split(X, wrapped))
-    scores = score_folds(estimator, X, wrapped, splits, response_method, n_jobs, {})
-    return np.vstack(scores), np.concatenate([validation for _, validation in splits])
+    splits = splits_of(splitter_of(cv, labels.shape[0], random_state), X, wrapped)
+    method = method_of(estimator, response_method)
+    scored = score_folds(estimator, method, X, wrapped, splits, n_jobs=n_jobs)
+    return np.vstack([scores for scores, _ in scored]), np.concatenate([validation for _, validation in splits])
 
 
 def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None) -> Any:
@@ -90,43 +92,28 @@ def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None)
     return KFold(n_folds, shuffle=random_state is not None, random_state=random_state)
 
 
+def splits_of(splitter: Any, X: MatrixLike, Y: Matrix, **params: Any) -> list[tuple[IntArray, IntArray]]:
+    """Return the splits as row numbers; a splitter may give masks."""
+    splits = [tuple(_row_numbers(rows) for rows in split) for split in splitter.split(X, Y, **params)]
+    if not splits or not all(len(split) == 2 and len(split[1]) for split in splits):
+        raise ValueError(
+            "cv must give pairs of training and validation rows, neither of them empty, got"
+            f" {len(splits)} splits. Hint: a generator is used up by the first fit; give a list."
+        )
+    return [(training, validation) for training, validation in splits]
+
+
+def _row_numbers(rows: Any) -> IntArray:
+    numbers = np.asarray(rows)
+    return np.flatnonzero(numbers) if numbers.dtype == np.bool_ else numbers
+
+
 def method_of(estimator: Any, response_method: str) -> str:
-    """Return the method that gives the scores."""
+    """Return the method that gives the scores: of the unfitted classifier, so that it is one for all folds.
+
+    A fitted OneVsRestClassifier has or lacks `predict_proba` by what its first label was in that fold.
+    """
     return response_method_of(estimator, RESPONSE_METHODS if response_method == "auto" else (response_method,))
-
-
-def score_folds(
-    estimator: Any,
-    X: MatrixLike,
-    Y: Matrix,
-    splits: list[tuple[IntArray, IntArray]],
-    response_method: str,
-    n_jobs: int | None,
-    params: dict[str, Any],
-) -> list[NDArray[Any]]:
-    """Return the scores of each fold's validation rows."""
-    scores: list[NDArray[Any]] = Parallel(n_jobs=n_jobs)(
-        delayed(_score_fold)(estimator, X, Y, training, validation, response_method, params)
-        for training, validation in splits
-    )
-    return scores
-
-
-def _score_fold(
-    estimator: Any,
-    X: MatrixLike,
-    Y: Matrix,
-    training: IntArray,
-    validation: IntArray,
-    response_method: str,
-    params: dict[str, Any],
-) -> NDArray[Any]:
-    """Return the validation rows' scores by a classifier fitted to the training rows."""
-    fitted = clone(estimator)
-    fitted.fit(rows_of(X, training), Y[training], **rows_of_params(params, training, Y.shape[0]))
-    method = method_of(fitted, response_method)
-    scores = label_scores(fitted, rows_of(X, validation), Y.shape[1], method)
-    return OneClass.of(Y[training]).settle(scores, method)
 
 
 class OneClass(NamedTuple):
@@ -145,11 +132,75 @@ class OneClass(NamedTuple):
         carriers = np.asarray(labels.sum(axis=0)).reshape(-1)
         return cls(carriers == 0, carriers == labels.shape[0])
 
+    @classmethod
+    def none(cls, n_labels: int) -> OneClass:
+        """Know of no such label."""
+        nothing = np.zeros(n_labels, dtype=np.bool_)
+        return cls(nothing, nothing)
+
     def settle(self, scores: NDArray[Any], method: str) -> NDArray[Any]:
         """Return scores (n_queries, n_labels) with those of these labels set, if they are decision values."""
         if method != "decision_function" or not (self.never | self.always).any():
             return scores
         return np.where(self.always, np.inf, np.where(self.never, -np.inf, scores))
+
+
+class Scorer(NamedTuple):
+    """A fitted classifier, and how its scores are read."""
+
+    classifier: Any
+    method: str
+    one_class: OneClass
+
+    @classmethod
+    def fit(
+        cls, estimator: Any, method: str, X: MatrixLike, Y: Matrix, params: dict[str, Any], rows: IntArray | None = None
+    ) -> Scorer:
+        """Fit a clone to some rows; None: to all."""
+        if rows is not None:
+            params = rows_of_params(params, rows, Y.shape[0])
+            X, Y = rows_of(X, rows), Y[rows]
+        classifier = clone(estimator).fit(X, Y, **params)
+        frozen = isinstance(classifier, FrozenEstimator)  # was trained on other rows
+        return cls(classifier, method, OneClass.none(Y.shape[1]) if frozen else OneClass.of(Y))
+
+    def scores(self, X: MatrixLike) -> NDArray[Any]:
+        """Return scores (n_queries, n_labels)."""
+        scores = label_scores(self.classifier, X, len(self.one_class.never), self.method)
+        return self.one_class.settle(scores, self.method)
+
+
+def score_folds(
+    estimator: Any,
+    method: str,
+    X: MatrixLike,
+    Y: Matrix,
+    splits: list[tuple[IntArray, IntArray]],
+    *,
+    params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
+    keep: bool = False,
+) -> list[tuple[NDArray[Any], Scorer | None]]:
+    """Return the scores of each fold's validation rows, and what gave them if that is to be kept."""
+    # scikit-learn's Parallel takes its configuration along, such as metadata routing.
+    scored: list[tuple[NDArray[Any], Scorer | None]] = Parallel(n_jobs=n_jobs)(
+        delayed(_score_fold)(estimator, method, X, Y, split, params or {}, keep) for split in splits
+    )
+    return scored
+
+
+def _score_fold(
+    estimator: Any,
+    method: str,
+    X: MatrixLike,
+    Y: Matrix,
+    split: tuple[IntArray, IntArray],
+    params: dict[str, Any],
+    keep: bool,
+) -> tuple[NDArray[Any], Scorer | None]:
+    training, validation = split
+    scorer = Scorer.fit(estimator, method, X, Y, params, training)
+    return scorer.scores(rows_of(X, validation)), scorer if keep else None
 
 
 def rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
@@ -163,6 +214,8 @@ def rows_of_params(params: dict[str, Any], rows: IntArray, n_samples: int) -> di
     """Return metadata for some rows: what has an entry for each row is cut down to them."""
 
     def is_of_rows(value: Any) -> bool:
-        return hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n_samples
+        if hasattr(value, "shape"):
+            return len(value.shape) > 0 and value.shape[0] == n_samples
+        return isinstance(value, list | tuple) and len(value) == n_samples
 
     return {name: rows_of(value, rows) if is_of_rows(value) else value for name, value in params.items()}

@@ -86,7 +86,7 @@ def _cuts_of(column: Column, *, every: bool) -> LabelCuts:
     positives = carried.total + column.absent_hits
     none = np.zeros(int(highest < np.inf), dtype=np.int64)
     # A label that no row carries is not to be chosen for a score above all seen either.
-    nobody = np.full(len(none), np.nextafter(highest, np.inf) if positives else np.inf)
+    nobody = np.full(len(none), just_above(highest) if positives else np.inf)
     return LabelCuts(
         np.concatenate([nobody, between(at, below)]),
         np.concatenate([none, all_scores.weight_from(at) + joined * column.absent_weight]),
@@ -129,6 +129,12 @@ class _Ordered:
         if not len(self.values):
             return np.full(len(at), np.nan)
         return np.where(place > 0, self.values[np.maximum(place, 1) - 1].astype(np.float64), np.nan)
+
+
+def just_above(score: Any) -> Any:
+    """Return the next float above a score; infinity above the largest."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(score, np.inf)
 
 
 def between(upper: NDArray[Any], lower: FloatArray) -> FloatArray:

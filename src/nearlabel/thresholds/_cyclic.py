@@ -12,7 +12,7 @@ from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel._validation import check_integer
 from nearlabel.decision import cut
 from nearlabel.metrics._counts import Counts
-from nearlabel.thresholds._cuts import between
+from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._global import EQUAL, GlobalCut, first_largest
 from nearlabel.thresholds._objective import OF_EXAMPLES, Objective
 from nearlabel.thresholds._strategy import ByThresholds
@@ -172,4 +172,4 @@ def _means_at_cuts(scores: FloatArray, gains: FloatArray, nothing: FloatArray) -
     means = nothing[:, np.newaxis] + gains[:, order].cumsum(axis=1)[:, last]
     if ordered[0] == np.inf:  # reaches every threshold
         return cuts, means
-    return np.append(np.nextafter(ordered[0], np.inf), cuts), np.column_stack([nothing, means])
+    return np.append(just_above(ordered[0]), cuts), np.column_stack([nothing, means])

@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel._typing import FloatArray, Matrix, MatrixLike
-from nearlabel._validation import as_score_matrix, check_positive
+from nearlabel._validation import as_score_matrix
 from nearlabel.metrics._measures import beta_squared
 from nearlabel.thresholds._expected import best_expected_fbeta
-from nearlabel.thresholds._objective import OF_EXAMPLES, Objective
+from nearlabel.thresholds._objective import OF_EXAMPLES, Objective, check_beta
 from nearlabel.thresholds._strategy import ThresholdStrategy
 
 
@@ -61,7 +61,7 @@ class ExpectedF(ThresholdStrategy):
         self.zero_division = zero_division
 
     def _check_parameters(self) -> None:
-        check_positive("beta", self.beta)
+        check_beta(self.beta)
         if isinstance(self.zero_division, bool) or self.zero_division not in (0.0, 1.0):
             raise ValueError(f"zero_division must be 0.0 or 1.0, got {self.zero_division!r}.")
 

@@ -15,7 +15,7 @@ from nearlabel._validation import check_integer, check_positive
 from nearlabel.decision import cut
 from nearlabel.metrics._measures import fbeta
 from nearlabel.thresholds._cuts import highest_scores
-from nearlabel.thresholds._objective import Objective, label_counts
+from nearlabel.thresholds._objective import Objective, check_beta, label_counts
 from nearlabel.thresholds._strategy import ByThresholds
 
 GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -109,7 +109,7 @@ class FBR(ByThresholds):
             raise ValueError(f"variant must be 0 or 1, got {self.variant!r}.")
         if self.fbr != "auto" and self.fbr != 0:
             check_positive("fbr", self.fbr)
-        check_positive("beta", self.beta)
+        check_beta(self.beta)
         check_integer("cv", self.cv, low=2)
 
     def _objective(self) -> Objective | None:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearlabel._typing import FloatArray, IntArray, MatrixLike
-from nearlabel._validation import check_integer, check_positive
+from nearlabel._validation import check_integer
 from nearlabel.thresholds._cuts import Cuts, label_cuts
+from nearlabel.thresholds._objective import check_beta
 from nearlabel.thresholds._ratio import as_exact
 from nearlabel.thresholds._strategy import check_absent, checked_rows
 
@@ -63,7 +64,7 @@ class MicroPRFrontier:
         ValueError
             If beta is out of range, or there is no point since Y has no positive.
         """
-        weight = check_positive("beta", beta)
+        weight = check_beta(beta)
         if not len(self.precision):
             raise ValueError("Y must have a positive for a point to be best, got none.")
         return int(np.searchsorted(self.largest_beta, weight, side="left"))

@@ -12,7 +12,7 @@ from scipy import sparse
 from nearlabel._blocks import uneven_blocks
 from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
 from nearlabel.metrics._counts import Counts
-from nearlabel.thresholds._cuts import between
+from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._strategy import ByThresholds
 
@@ -105,7 +105,7 @@ def _candidates(scores: Matrix, truth: CSR, absent: float) -> FloatArray:
     some_absent = sparse.issparse(scores) and scores.nnz < scores.shape[0] * scores.shape[1]
     stored = scores.data if sparse.issparse(scores) else scores
     highest = np.float64(stored.max(initial=absent if some_absent else -np.inf))
-    top = np.nextafter(highest, np.inf) if truth.nnz else np.inf
+    top = just_above(highest) if truth.nnz else np.inf
     true = stored[_truth_of_stored(scores, truth)] if sparse.issparse(scores) else scores[truth.nonzero()]
     at_absent = [absent] if some_absent and len(true) < truth.nnz else []
     return np.unique(np.concatenate([true.astype(np.float64), at_absent, [top]]))[::-1]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel._blocks import row_blocks
-from nearlabel._typing import IntArray, Matrix
+from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel.decision import top_labels
 from nearlabel.thresholds._strategy import ThresholdStrategy, check_not_below
 
@@ -17,7 +17,8 @@ class MCut(ThresholdStrategy):
     """Choose, in each row, the labels above the largest gap between two successive scores; nothing is tuned.
 
     A row gets at least one label, and never all of them unless it has only one. The highest of equally large gaps
-    counts (Largeron, Moulin and Géry 2012).
+    counts (Largeron, Moulin and Géry 2012). Gaps are those between finite scores: plus infinity is always chosen, minus
+    infinity never.
 
     Parameters
     ----------
@@ -60,27 +61,36 @@ class MCut(ThresholdStrategy):
 
 def _labels_above_gap(scores: Matrix) -> IntArray:
     """Return (n_rows,): how many labels lie above the largest gap of each row."""
-    if scores.shape[1] == 1:
-        return np.ones(len(scores), dtype=np.int64)
     ordered = np.sort(scores, axis=1)[:, ::-1].astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):  # two equal infinities are no gap
-        gaps = ordered[:, :-1] - ordered[:, 1:]
-    widest: IntArray = np.where(np.isnan(gaps), 0.0, gaps).argmax(axis=1)
-    return widest + 1
+    gaps = np.column_stack([_gaps(ordered[:, :-1], ordered[:, 1:]), np.full(len(ordered), -1.0)])
+    alone = _where_no_gap(np.isposinf(ordered).sum(axis=1), np.isfinite(ordered).sum(axis=1))
+    return np.where(gaps.max(axis=1) >= 0, gaps.argmax(axis=1) + 1, alone)
+
+
+def _gaps(upper: FloatArray, lower: FloatArray) -> FloatArray:
+    """Return the differences, -1 where one side is infinite: that is no gap."""
+    finite = np.isfinite(upper) & np.isfinite(lower)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(finite, upper - lower, -1.0)
+
+
+def _where_no_gap(n_infinite: IntArray, n_finite: IntArray) -> IntArray:
+    """Return how many labels rows get that have no gap: those of infinite score, else the only finite one."""
+    return np.where(n_infinite > 0, n_infinite, np.minimum(n_finite, 1))
 
 
 def _labels_above_gap_of_stored(scores: Matrix, absent: float) -> IntArray:
     """Return the same of a CSR array; below the stored scores of a row is the absent one, unless all are stored."""
+    n_rows, n_labels = scores.shape
     stored = np.diff(scores.indptr)
-    row = np.repeat(np.arange(scores.shape[0]), stored)
+    row = np.repeat(np.arange(n_rows), stored)
     place = np.arange(scores.nnz) - scores.indptr[row]
     ordered = scores.data[np.lexsort((-scores.data, row))].astype(np.float64)
     last = place == stored[row] - 1
-    following = np.where(last, absent, np.append(ordered[1:], absent))
-    with np.errstate(invalid="ignore", over="ignore"):
-        gaps = np.nan_to_num(ordered - following, nan=0.0, posinf=np.inf)
-    gaps[last & (stored[row] == scores.shape[1])] = -1.0  # nothing below
-    best = np.lexsort((place, -gaps, row))
-    sizes = np.zeros(scores.shape[0], dtype=np.int64)
-    sizes[stored > 0] = place[best[scores.indptr[:-1][stored > 0]]] + 1
+    below_last = np.where(stored[row] < n_labels, absent, -np.inf)
+    gaps = _gaps(ordered, np.where(last, below_last, np.append(ordered[1:], 0.0)))
+    best = np.lexsort((place, -gaps, row))[scores.indptr[:-1][stored > 0]]
+    infinite, finite = (np.bincount(row[which(ordered)], minlength=n_rows) for which in (np.isposinf, np.isfinite))
+    sizes = _where_no_gap(infinite, finite)
+    sizes[stored > 0] = np.where(gaps[best] >= 0, place[best] + 1, sizes[stored > 0])
     return sizes

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearlabel._typing import IntArray, Matrix
-from nearlabel._validation import check_positive
 from nearlabel.metrics._measures import beta_terms
 from nearlabel.thresholds._cuts import Cuts, label_cuts
-from nearlabel.thresholds._objective import ALL, Objective
+from nearlabel.thresholds._objective import ALL, Objective, check_beta
 from nearlabel.thresholds._ratio import as_exact
 from nearlabel.thresholds._strategy import ByThresholds
 
@@ -80,7 +79,7 @@ class MicroFOptimum(ByThresholds):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_positive("beta", self.beta)
+        check_beta(self.beta)
 
     def _objective(self) -> Objective:
         return Objective.named("micro_fbeta", self.beta, ALL)

@@ -31,6 +31,14 @@ OF_LABELS = frozenset(name for name, measure in MEASURES.items() if measure.grou
 ALL = frozenset(MEASURES) | frozenset(_FBETA)
 
 
+def check_beta(beta: object) -> float:
+    """Return beta as a float that F can be computed with; raise TypeError or ValueError otherwise."""
+    number = check_positive("beta", beta)
+    if not 1e-4 <= number <= 1e4:
+        raise ValueError(f"beta must be from 0.0001 to 10000, got {beta}. Beyond, F is precision or recall.")
+    return number
+
+
 @dataclass(frozen=True)
 class Objective:
     """A measure to be made as good as possible; `value` is larger the better it is."""
@@ -41,7 +49,7 @@ class Objective:
     @classmethod
     def named(cls, metric: object, beta: object, known: Collection[str], hint: str = "") -> Objective:
         """Return the measure of that name, if it is among the known ones."""
-        weight = check_positive("beta", beta)
+        weight = check_beta(beta)
         if not isinstance(metric, str) or metric not in known:
             near = difflib.get_close_matches(str(metric), known, n=1)
             say = hint if metric in ALL else f" Did you mean {near[0]!r}?" if near else ""

@@ -8,7 +8,7 @@ from nearlabel._typing import Matrix
 from nearlabel._validation import check_integer, check_positive
 from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._micro_f import micro_f_terms
-from nearlabel.thresholds._objective import ALL, Objective
+from nearlabel.thresholds._objective import ALL, Objective, check_beta
 from nearlabel.thresholds._ratio import first_largest_ratio
 from nearlabel.thresholds._strategy import ByThresholds
 
@@ -74,7 +74,7 @@ class PillaiAscent(ByThresholds):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_positive("beta", self.beta)
+        check_beta(self.beta)
         if self.max_scans is not None:
             check_integer("max_scans", self.max_scans, low=1)
         if self.tol != 0:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from nearlabel._blocks import row_blocks
 from nearlabel._typing import Matrix
 from nearlabel._validation import check_integer
 from nearlabel.decision import top_labels
@@ -84,8 +85,9 @@ def _ranks(scores: Matrix) -> tuple[Matrix, int]:
     """Return the rank of each score in its row, from 1, ties by lower label index, and the largest rank there is."""
     if not sparse.issparse(scores):
         ranks = np.empty(scores.shape, dtype=np.float32)  # whole numbers, exact up to 16 million labels
-        order = np.argsort(-scores, axis=1, kind="stable")
-        np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1, dtype=np.float32)[np.newaxis], axis=1)
+        places = np.arange(1, scores.shape[1] + 1, dtype=np.float32)[np.newaxis]
+        for rows in row_blocks(scores.shape[0], 24 * scores.shape[1]):
+            np.put_along_axis(ranks[rows], np.argsort(-scores[rows], axis=1, kind="stable"), places, axis=1)
         return ranks, scores.shape[1]
     stored = np.diff(scores.indptr)
     row = np.repeat(np.arange(scores.shape[0]), stored)

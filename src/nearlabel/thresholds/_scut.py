@@ -10,6 +10,7 @@ import numpy as np
 from nearlabel._typing import FloatArray, Matrix
 from nearlabel.metrics._counts import Counts
 from nearlabel.thresholds._cuts import label_cuts
+from nearlabel.thresholds._global import first_largest
 from nearlabel.thresholds._objective import OF_LABELS, Objective, label_counts
 from nearlabel.thresholds._strategy import ByThresholds
 
@@ -87,7 +88,8 @@ class SCut(ByThresholds):
         every = callable(self.metric)  # which need not be best where F and its like are
         for label, cuts in enumerate(label_cuts(scores, labels, weights, absent=self.absent, every=every)):
             value = self._values(cuts.hits, cuts.predicted, cuts.positives, total)
-            best = value.argmax()  # the first: the fewest chosen rows
+            # The first of the best: the fewest chosen rows. Sums of fractional weights are rounded.
+            best = value.argmax() if weights is None or weights.dtype.kind == "i" else first_largest(value)
             thresholds[label], values[label] = cuts.thresholds[best], value[best]
         self.thresholds_ = thresholds
         self.objectives_ = values if callable(self.metric) else np.abs(values)

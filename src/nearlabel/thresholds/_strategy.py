@@ -181,5 +181,9 @@ def check_weights(sample_weight: Any, labels: Matrix) -> Any:
     check_consistent_length(weights, labels)
     if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         raise ValueError("sample_weight must be finite numbers of at least 0, one for each row, not all 0.")
-    whole = weights.max() < 2**31 and (weights == np.rint(weights)).all()
-    return weights.astype(np.int64) if whole else weights
+    # Whole numbers as long as sums over all labels, times the terms of beta², fit into 62 bits.
+    small = weights.max() < 2**41 and weights.sum() * labels.shape[1] * 2e6 < 2**62
+    if small and (weights == np.rint(weights)).all():
+        return weights.astype(np.int64)
+    exponent = np.frexp(weights.max())[1]
+    return np.ldexp(weights, -exponent) if abs(exponent) > 100 else weights  # products shall not leave the floats
