@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel._validation import check_integer
 from nearlabel.decision import cut
 from nearlabel.metrics._counts import Counts
@@ -52,7 +52,8 @@ class CyclicAscent(ByThresholds):
 
     Notes
     -----
-    The counts of each example are kept, so a label's cuts cost one sort of its scores. A threshold moves only for a
+    The counts and ratios of each example are kept, so a move costs one sort of the label's scores down to its lowest
+    true one; of sparse scores only stored ones, unless a true label has none. A threshold moves only for a
     gain of more than 1e-12, to the highest of the equally good places. Terms of 0/0 count as 0.
 
     References
@@ -92,37 +93,69 @@ class CyclicAscent(ByThresholds):
 
     def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
         start = GlobalCut(self.metric, beta=self.beta, absent=self.absent).fit(scores, labels, weights)
-        columns, truth = _Columns(scores, self.absent), sparse.csc_array(labels)
-        examples = _Examples(self._objective(), truth, cut(scores, start.thresholds_, absent=self.absent), weights)
+        columns = _Columns(scores, sparse.csc_array(labels), self.absent)
+        examples = _Examples(
+            self._objective(), columns.truth, cut(scores, start.thresholds_, absent=self.absent), weights
+        )
         self.thresholds_, self.n_scans_, moved = start.thresholds_, 0, True
         while moved and self.n_scans_ != self.max_scans:
             before = self.thresholds_.copy()
-            for label in range(labels.shape[1]):
-                true = truth.indices[truth.indptr[label] : truth.indptr[label + 1]]
-                self.thresholds_[label] = examples.move(columns.of(label), true, before[label])
+            for label, threshold in enumerate(before):
+                self.thresholds_[label] = examples.move(columns.at(label, threshold), threshold)
+            examples.sum_anew()
             moved = bool((self.thresholds_ != before).any())
             self.n_scans_ += 1
         self.objective_ = abs(examples.value())
 
 
-class _Columns:
-    """Access to the scores of one label, of all rows."""
+class _Column(NamedTuple):
+    """The rows of one label that are chosen, or that it could be best to choose."""
 
-    def __init__(self, scores: Matrix, absent: float) -> None:
+    rows: IntArray
+    scores: FloatArray
+    true: BoolArray
+    below: float  # the highest score of the other rows; NaN if there are none
+
+
+class _Columns:
+    """Access to the scores of one label, as far as they matter."""
+
+    def __init__(self, scores: Matrix, truth: Any, absent: float) -> None:
         self.scores = sparse.csc_array(scores) if sparse.issparse(scores) else scores
+        self.truth = truth
         self.absent = absent
 
-    def of(self, label: int) -> FloatArray:
+    def at(self, label: int, threshold: float) -> _Column:
+        """Return the rows at or above the threshold or the lowest true one: below that no cut is best."""
+        carriers = self.truth.indices[self.truth.indptr[label] : self.truth.indptr[label + 1]]
+        rows, scores, rest = self._stored(label)
+        true = np.isin(rows, carriers, assume_unique=True)
+        lowest = min(threshold, scores[true].min(initial=np.inf))
+        if rest and (lowest <= self.absent or true.sum() < len(carriers)):
+            rows, scores, rest = self._filled(rows, scores)
+            true = np.isin(rows, carriers, assume_unique=True)
+            lowest = min(threshold, scores[true].min(initial=np.inf))
+        kept = scores >= lowest
+        below = scores[~kept].max(initial=self.absent if rest else -np.inf) if rest or not kept.all() else np.nan
+        return _Column(rows[kept], scores[kept], true[kept], below)
+
+    def _stored(self, label: int) -> tuple[IntArray, FloatArray, bool]:
+        """Return rows and scores, and whether there are rows beyond them."""
+        n = self.scores.shape[0]
         if not sparse.issparse(self.scores):
-            return np.array(self.scores[:, label], dtype=np.float64)
-        column = np.full(self.scores.shape[0], self.absent)
+            return np.arange(n), np.asarray(self.scores[:, label], dtype=np.float64), False
         entries = slice(self.scores.indptr[label], self.scores.indptr[label + 1])
-        column[self.scores.indices[entries]] = self.scores.data[entries]
-        return column
+        rows = self.scores.indices[entries]
+        return rows, np.asarray(self.scores.data[entries], dtype=np.float64), len(rows) < n
+
+    def _filled(self, rows: IntArray, scores: FloatArray) -> tuple[IntArray, FloatArray, bool]:
+        column = np.full(self.scores.shape[0], self.absent)
+        column[rows] = scores
+        return np.arange(len(column)), column, False
 
 
 class _Examples:
-    """The counts of each example under the present thresholds."""
+    """The counts and ratios of each example under the present thresholds, and the ratios' means."""
 
     def __init__(self, objective: Objective, truth: Any, predicted: Matrix, weights: Any) -> None:
         n = truth.shape[0]
@@ -132,44 +165,54 @@ class _Examples:
         self.true = _row_sums(truth)
         self.predicted = _row_sums(predicted)
         self.hits = _row_sums(truth.multiply(predicted))
+        self.ratios = self._ratios(slice(None), self.hits, self.predicted)
+        self.sum_anew()
+
+    def sum_anew(self) -> None:
+        """Forget the rounding of the moves."""
+        self.means = self.ratios @ self.share
 
     def value(self) -> float:
         """Return the present value, the larger the better."""
-        means = self._parts(self.hits, self.predicted) @ self.share
-        return float(self.objective.combine(means[:, np.newaxis])[0])
+        return float(self.objective.combine(self.means[:, np.newaxis])[0])
 
-    def move(self, scores: FloatArray, true_rows: IntArray, threshold: float) -> float:
-        """Return the best threshold for one label's scores, the others staying where they are, and set it."""
-        true = np.zeros(len(scores), dtype=np.int64)
-        true[true_rows] = 1
+    def move(self, column: _Column, threshold: float) -> float:
+        """Return the best threshold for one label, the others staying where they are, and set it."""
+        rows, scores, true, _ = column
+        if not len(rows):
+            return threshold
         chosen = scores >= threshold
-        hits, predicted = self.hits - true * chosen, self.predicted - chosen
-        without = self._parts(hits, predicted)
-        gains = (self._parts(hits + true, predicted + 1) - without) * self.share
-        cuts, means = _means_at_cuts(scores, gains, without @ self.share)
+        hits, predicted = self.hits[rows] - (true & chosen), self.predicted[rows] - chosen
+        without = self._ratios(rows, hits, predicted)
+        chosen_too = self._ratios(rows, hits + true, predicted + 1)
+        nothing = self.means + (without - self.ratios[:, rows]) @ self.share[rows]
+        cuts, means = _means_at_cuts(column, (chosen_too - without) * self.share[rows], nothing)
         values = self.objective.combine(means)
         best = first_largest(values)
-        if values[best] > self.value() + EQUAL:
-            threshold = cuts[best]
-            chosen = scores >= threshold
-            self.hits, self.predicted = hits + true * chosen, predicted + chosen
-        return threshold
+        if values[best] <= self.value() + EQUAL:
+            return threshold
+        now = scores >= cuts[best]
+        self.hits[rows], self.predicted[rows] = hits + (true & now), predicted + now
+        self.ratios[:, rows] = np.where(now, chosen_too, without)
+        self.means = means[:, best]
+        return float(cuts[best])
 
-    def _parts(self, hits: NDArray[Any], predicted: NDArray[Any]) -> FloatArray:
-        return self.objective.parts(Counts(hits, predicted, self.true, self.n_labels))
+    def _ratios(self, rows: Any, hits: NDArray[Any], predicted: NDArray[Any]) -> FloatArray:
+        return self.objective.parts(Counts(hits, predicted, self.true[rows], self.n_labels))
 
 
 def _row_sums(matrix: Matrix) -> IntArray:
     return np.asarray(matrix.sum(axis=1)).reshape(-1).astype(np.int64)
 
 
-def _means_at_cuts(scores: FloatArray, gains: FloatArray, nothing: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _means_at_cuts(column: _Column, gains: FloatArray, nothing: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return every threshold, the fewest chosen rows first, and the means (n_ratios, n_cuts) that result."""
-    order = np.argsort(-scores, kind="stable")
-    ordered = scores[order]
+    order = np.argsort(-column.scores, kind="stable")
+    ordered = column.scores[order]
     last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
-    cuts = between(ordered[last], np.append(ordered[last[1:]], np.nan))
+    cuts = between(ordered[last], np.append(ordered[last[1:]], column.below))
     means = nothing[:, np.newaxis] + gains[:, order].cumsum(axis=1)[:, last]
     if ordered[0] == np.inf:  # reaches every threshold
         return cuts, means
-    return np.append(just_above(ordered[0]), cuts), np.column_stack([nothing, means])
+    none = just_above(ordered[0]) if column.true.any() else np.inf
+    return np.append(none, cuts), np.column_stack([nothing, means])

@@ -25,8 +25,8 @@ class FBR(ByThresholds):
     """Raise the thresholds that another strategy gave to labels whose tuned F-beta is below a limit, `fbr`.
 
     A threshold tuned on few positives is unsure, and one that is too low costs more than one that is too high. Where a
-    label's tuned F is below `fbr`, its threshold becomes infinity (variant 0: never chosen) or the label's highest
-    score (variant 1) (Yang 2001, as FBR.0 and FBR.1).
+    label's tuned F is below `fbr`, its threshold becomes infinity (variant 0: never chosen, but for a score of
+    infinity) or the label's highest score (variant 1) (Yang 2001, as FBR.0 and FBR.1).
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _BYTES_PER_CELL = 150  # of all temporary arrays of a sweep
 
 
 class GlobalCut(ByThresholds):
-    """Find the one threshold for all labels that is best for a measure: any measure, exactly, by one sweep.
+    """Find the one threshold for all labels that is best for any measure of predictions, exactly, by one sweep.
 
     From the highest score down, each adds one label to one row, which changes the counts of one example or label, and
     hence one term of the measure. Only scores of true labels can be where it is best to stop.
