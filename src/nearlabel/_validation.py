@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import Tags
 
 from nearlabel._typing import CSR, Matrix, MatrixLike
 
@@ -208,6 +209,28 @@ class LabelContainer:
         if self.kind is None:
             return as_dense(labels).astype(self.dtype, copy=False)
         return self.kind(labels, dtype=self.dtype)
+
+
+def require_labels(estimator: object, Y: MatrixLike | None) -> None:
+    """Raise ValueError, in scikit-learn's words, if there are no label sets."""
+    if Y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+
+
+def remember_labels(estimator: Any, Y: MatrixLike, n_labels: int) -> None:
+    """Set on a classifier what every one knows of Y: the kind of container, both classes, the names of the labels."""
+    estimator._container = LabelContainer.of(Y)
+    estimator.classes_ = np.tile([0, 1], (n_labels, 1))
+    estimator.label_names_ = label_names_of(Y, n_labels)
+
+
+def with_multilabel_target(tags: Tags) -> Tags:
+    """Return tags that tell scikit-learn that the target is an indicator matrix."""
+    tags.target_tags.multi_output = True
+    tags.target_tags.single_output = False
+    tags.classifier_tags.multi_label = True
+    tags.classifier_tags.multi_class = False
+    return tags
 
 
 def label_names_of(Y: MatrixLike, n_labels: int) -> NDArray[Any]:

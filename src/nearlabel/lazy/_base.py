@@ -15,7 +15,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel._validation import LabelContainer, as_label_matrix, check_n_neighbors, label_names_of
+from nearlabel._validation import (
+    as_label_matrix,
+    check_n_neighbors,
+    remember_labels,
+    require_labels,
+    with_multilabel_target,
+)
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors._votes import check_neighbor_indices
 
@@ -161,14 +167,11 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Raise unless the method's own parameters make sense."""
 
     def _validated(self, X: MatrixLike, Y: MatrixLike) -> tuple[Matrix, Matrix]:
-        if Y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        require_labels(self, Y)
         X = validate_data(self, X, accept_sparse="csr")
         labels = as_label_matrix(Y)
         check_consistent_length(X, labels)
-        self._container = LabelContainer.of(Y)
-        self.classes_ = np.tile([0, 1], (labels.shape[1], 1))
-        self.label_names_ = label_names_of(Y, labels.shape[1])
+        remember_labels(self, Y, labels.shape[1])
         return X, labels
 
     def _find_neighbors(self, X: MatrixLike) -> Neighbors:
@@ -201,11 +204,7 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        tags.classifier_tags.multi_label = True
-        tags.classifier_tags.multi_class = False
-        return tags
+        return with_multilabel_target(tags)
 
 
 def _some(neighbors: Neighbors, block: slice) -> Neighbors:

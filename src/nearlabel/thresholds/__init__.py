@@ -3,11 +3,11 @@
 A strategy learns from scores and label sets, ``fit(scores, Y)``, and turns scores into label sets, ``predict(scores)``.
 """
 
-from nearlabel.thresholds._classifiers import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 from nearlabel.thresholds._cross_val import cross_val_scores
 from nearlabel.thresholds._cyclic import CyclicAscent
 from nearlabel.thresholds._expected_f import ExpectedF
 from nearlabel.thresholds._fbr import FBR
+from nearlabel.thresholds._fixed import FixedThresholdsClassifier
 from nearlabel.thresholds._frontier import MicroPRFrontier, micro_pr_frontier
 from nearlabel.thresholds._global import GlobalCut
 from nearlabel.thresholds._mcut import MCut
@@ -17,6 +17,7 @@ from nearlabel.thresholds._pillai import PillaiAscent
 from nearlabel.thresholds._rcut import RCut
 from nearlabel.thresholds._scut import SCut
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy
+from nearlabel.thresholds._tuned import TunedThresholdsClassifierCV
 
 __all__ = [
     "FBR",

@@ -1,32 +1,17 @@
-"""Any classifier with other thresholds: given ones, or tuned on scores of rows it was not trained on."""
+"""A classifier whose thresholds are tuned on scores of rows that it was not trained on."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from nearlabel._responses import RESPONSE_METHODS
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import (
-    LabelContainer,
-    as_label_matrix,
-    as_score_matrix,
-    check_choice,
-    check_integer,
-    label_names_of,
-)
-from nearlabel.decision import cut, within_sizes
+from nearlabel._validation import as_label_matrix, check_choice
 from nearlabel.thresholds._cross_val import (
     OneClass,
     Scorer,
@@ -38,255 +23,12 @@ from nearlabel.thresholds._cross_val import (
 )
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._strategy import ThresholdStrategy, check_weights
+from nearlabel.thresholds._with_thresholds import WithThresholds
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
 
-def _has(method: str) -> Callable[[Any], bool]:
-    return lambda self: hasattr(self.estimator, method)
-
-
-class _ThresholdsClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
-    """What a classifier with thresholds of its own does: score by the inner one, decide, bound the label sets."""
-
-    estimator: Any
-    response_method: str
-    at_least: int
-    at_most: int | None
-
-    def fit(self, X: MatrixLike, Y: MatrixLike, **params: Any) -> Self:
-        """Fit the inner classifier and settle the thresholds.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows, as the inner classifier takes them.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1.
-        **params : dict
-            Metadata such as `sample_weight` and `groups`, routed to whoever requested it (scikit-learn's metadata
-            routing must be enabled).
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If Y is malformed, the lengths differ, a parameter is out of range, the inner classifier has no scores, or
-            metadata comes while routing is disabled.
-        TypeError
-            If a parameter is of the wrong type.
-        """
-        if Y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        labels = as_label_matrix(Y)
-        X, _ = indexable(X, labels)
-        self._check_parameters(labels.shape[1])
-        if params.get("sample_weight") is not None:
-            check_consistent_length(labels, params["sample_weight"])
-        if params and not get_config()["enable_metadata_routing"]:
-            raise ValueError(
-                f"fit takes {sorted(params)} only if metadata routing is enabled."
-                " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
-            )
-        self._container = LabelContainer.of(Y)
-        self.classes_ = np.tile([0, 1], (labels.shape[1], 1))
-        self.label_names_ = label_names_of(Y, labels.shape[1])
-        self._fit(X, self._container.wrap(labels), process_routing(self, "fit", **params))
-        self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
-        return self
-
-    def predict(self, X: MatrixLike) -> Matrix:
-        """Return the label set of every row.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray or CSR of shape (n_queries, n_labels)
-            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives an
-            array.
-        """
-        check_is_fitted(self)
-        scores = self._scores(X, self.response_method_)
-        labels = within_sizes(self._decide(scores), scores, at_least=self.at_least, at_most=self.at_most)
-        return self._container.wrap(labels)
-
-    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Return the inner classifier's probabilities as one array.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_queries, n_labels)
-            One array, whatever shape the inner classifier answers in.
-        """
-        return self._scores(X, "predict_proba")
-
-    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    def decision_function(self, X: MatrixLike) -> FloatArray:
-        """Return the inner classifier's decision values as one array.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_queries, n_labels)
-            Decision values; minus or plus infinity for a label of one class in the training rows.
-        """
-        return self._scores(X, "decision_function")
-
-    @abstractmethod
-    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
-        """Set `estimator_`, and what `_decide` needs."""
-
-    @abstractmethod
-    def _decide(self, scores: NDArray[Any]) -> Matrix:
-        """Return the label sets (n_queries, n_labels) of scores."""
-
-    def _scores(self, X: MatrixLike, method: str) -> NDArray[Any]:
-        check_is_fitted(self)
-        return Scorer(self.estimator_, method, self._one_class).scores(X)
-
-    def _keep(self, scorer: Scorer) -> None:
-        self.estimator_, self.response_method_, self._one_class = scorer
-
-    def _take_from(self, part: Any, *names: str) -> None:
-        """Take over what a fitted part knows, and forget what one of an earlier fit did."""
-        for name in names:
-            if hasattr(part, name):
-                setattr(self, name, getattr(part, name))
-            elif hasattr(self, name):
-                delattr(self, name)
-
-    def _check_parameters(self, n_labels: int) -> None:
-        check_choice("response_method", self.response_method, {"auto", *RESPONSE_METHODS})
-        least = check_integer("at_least", self.at_least, low=0)
-        if self.at_most is not None:
-            check_integer("at_most", self.at_most, low=least)
-        if least > n_labels:
-            raise ValueError(f"at_least must be at most the {n_labels} labels, got {least}.")
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata is routed.
-
-        Returns
-        -------
-        MetadataRouter
-            The inner classifier's `fit` gets what it requested.
-        """
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=to_fit)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that the target is an indicator matrix; the rest is as the inner classifier has it."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = False
-        tags.classifier_tags.multi_label = True
-        tags.classifier_tags.multi_class = False
-        return tags
-
-
-class FixedThresholdsClassifier(_ThresholdsClassifier):
-    """A classifier with given thresholds.
-
-    scikit-learn's `FixedThresholdClassifier` for many labels.
-
-    Parameters
-    ----------
-    estimator : classifier
-        Any multi-label classifier with `predict_proba` or `decision_function`; cloned in `fit`. One that is fitted
-        already is kept if wrapped in `sklearn.frozen.FrozenEstimator`.
-    thresholds : float, array-like of shape (n_labels,) or "auto", default="auto"
-        A label is chosen where its score is at least this. "auto": 0.5 for probabilities, 0 for decision values.
-    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Which scores; "auto" takes probabilities if there are any.
-    at_least : int, default=0
-        A row with fewer labels gets those of highest score besides.
-    at_most : int, default=None
-        A row with more labels keeps those of highest score.
-
-    Attributes
-    ----------
-    estimator_ : classifier
-        The fitted inner classifier.
-    thresholds_ : ndarray of shape (n_labels,)
-        The thresholds.
-    response_method_ : str
-        Which scores are cut.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label.
-    label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
-    n_features_in_ : int
-        Number of features, if the inner classifier tells it.
-
-    Examples
-    --------
-    >>> from nearlabel.lazy import BRkNN
-    >>> from nearlabel.thresholds import FixedThresholdsClassifier
-    >>> X, Y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
-    >>> FixedThresholdsClassifier(BRkNN(3), [0.7, 0.3]).fit(X, Y).predict([[1]])
-    array([[0, 1]])
-    """
-
-    def __init__(
-        self,
-        estimator: Any,
-        thresholds: ArrayLike = "auto",
-        *,
-        response_method: str = "auto",
-        at_least: int = 0,
-        at_most: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.thresholds = thresholds
-        self.response_method = response_method
-        self.at_least = at_least
-        self.at_most = at_most
-
-    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
-        thresholds = self._given_thresholds(Y.shape[1])
-        method = method_of(self.estimator, self.response_method)
-        self._keep(Scorer.fit(self.estimator, method, X, Y, routed.estimator.fit))
-        middle = 0.5 if method == "predict_proba" else 0.0
-        self.thresholds_ = np.full(Y.shape[1], middle) if thresholds is None else thresholds
-
-    def _given_thresholds(self, n_labels: int) -> FloatArray | None:
-        if isinstance(self.thresholds, str) and self.thresholds == "auto":
-            return None
-        try:
-            given = np.asarray(self.thresholds, dtype=np.float64)
-            thresholds: FloatArray = np.broadcast_to(given, n_labels).copy()
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"thresholds must be 'auto', a number or one for each of {n_labels} labels, got {self.thresholds!r}."
-            ) from error
-        if np.isnan(thresholds).any() or given.shape not in ((), (n_labels,)):
-            raise ValueError(f"thresholds must be {n_labels} numbers that are not NaN, got {self.thresholds!r}.")
-        return thresholds
-
-    def _decide(self, scores: NDArray[Any]) -> Matrix:
-        return cut(as_score_matrix(scores), self.thresholds_)
-
-
-class TunedThresholdsClassifierCV(_ThresholdsClassifier):
+class TunedThresholdsClassifierCV(WithThresholds):
     """A classifier whose thresholds are tuned on scores of rows that it was not trained on.
 
     scikit-learn's `TunedThresholdClassifierCV` for many labels: it scores the rows by cross-validation, pools the

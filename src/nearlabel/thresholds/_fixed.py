@@ -1,0 +1,97 @@
+"""A classifier with given thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nearlabel._typing import FloatArray, Matrix, MatrixLike
+from nearlabel._validation import as_score_matrix
+from nearlabel.decision import cut
+from nearlabel.thresholds._cross_val import Scorer, method_of
+from nearlabel.thresholds._with_thresholds import WithThresholds
+
+
+class FixedThresholdsClassifier(WithThresholds):
+    """A classifier with given thresholds.
+
+    scikit-learn's `FixedThresholdClassifier` for many labels.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any multi-label classifier with `predict_proba` or `decision_function`; cloned in `fit`. One that is fitted
+        already is kept if wrapped in `sklearn.frozen.FrozenEstimator`.
+    thresholds : float, array-like of shape (n_labels,) or "auto", default="auto"
+        A label is chosen where its score is at least this. "auto": 0.5 for probabilities, 0 for decision values.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        Which scores; "auto" takes probabilities if there are any.
+    at_least : int, default=0
+        A row with fewer labels gets those of highest score besides.
+    at_most : int, default=None
+        A row with more labels keeps those of highest score.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted inner classifier.
+    thresholds_ : ndarray of shape (n_labels,)
+        The thresholds.
+    response_method_ : str
+        Which scores are cut.
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features, if the inner classifier tells it.
+
+    Examples
+    --------
+    >>> from nearlabel.lazy import BRkNN
+    >>> from nearlabel.thresholds import FixedThresholdsClassifier
+    >>> X, Y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
+    >>> FixedThresholdsClassifier(BRkNN(3), [0.7, 0.3]).fit(X, Y).predict([[1]])
+    array([[0, 1]])
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        thresholds: ArrayLike = "auto",
+        *,
+        response_method: str = "auto",
+        at_least: int = 0,
+        at_most: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.thresholds = thresholds
+        self.response_method = response_method
+        self.at_least = at_least
+        self.at_most = at_most
+
+    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
+        thresholds = self._given_thresholds(Y.shape[1])
+        method = method_of(self.estimator, self.response_method)
+        self._keep(Scorer.fit(self.estimator, method, X, Y, routed.estimator.fit))
+        middle = 0.5 if method == "predict_proba" else 0.0
+        self.thresholds_ = np.full(Y.shape[1], middle) if thresholds is None else thresholds
+
+    def _given_thresholds(self, n_labels: int) -> FloatArray | None:
+        if isinstance(self.thresholds, str) and self.thresholds == "auto":
+            return None
+        try:
+            given = np.asarray(self.thresholds, dtype=np.float64)
+            thresholds: FloatArray = np.broadcast_to(given, n_labels).copy()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"thresholds must be 'auto', a number or one for each of {n_labels} labels, got {self.thresholds!r}."
+            ) from error
+        if np.isnan(thresholds).any() or given.shape not in ((), (n_labels,)):
+            raise ValueError(f"thresholds must be {n_labels} numbers that are not NaN, got {self.thresholds!r}.")
+        return thresholds
+
+    def _decide(self, scores: NDArray[Any]) -> Matrix:
+        return cut(as_score_matrix(scores), self.thresholds_)

@@ -1,0 +1,182 @@
+"""What classifiers with thresholds of their own share: scores of the inner one, bounds on label sets, containers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from nearlabel._responses import RESPONSE_METHODS
+from nearlabel._typing import FloatArray, Matrix, MatrixLike
+from nearlabel._validation import (
+    as_label_matrix,
+    check_choice,
+    check_integer,
+    remember_labels,
+    require_labels,
+    with_multilabel_target,
+)
+from nearlabel.decision import within_sizes
+from nearlabel.thresholds._cross_val import Scorer
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    return lambda self: hasattr(self.estimator, method)
+
+
+class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+    """What a classifier with thresholds of its own does: score by the inner one, decide, bound the label sets."""
+
+    estimator: Any
+    response_method: str
+    at_least: int
+    at_most: int | None
+
+    def fit(self, X: MatrixLike, Y: MatrixLike, **params: Any) -> Self:
+        """Fit the inner classifier and settle the thresholds.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training rows, as the inner classifier takes them.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1.
+        **params : dict
+            Metadata such as `sample_weight` and `groups`, routed to whoever requested it (scikit-learn's metadata
+            routing must be enabled).
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If Y is malformed, the lengths differ, a parameter is out of range, the inner classifier has no scores, or
+            metadata comes while routing is disabled.
+        TypeError
+            If a parameter is of the wrong type.
+        """
+        require_labels(self, Y)
+        labels = as_label_matrix(Y)
+        X, _ = indexable(X, labels)
+        self._check_parameters(labels.shape[1])
+        if params.get("sample_weight") is not None:
+            check_consistent_length(labels, params["sample_weight"])
+        if params and not get_config()["enable_metadata_routing"]:
+            raise ValueError(
+                f"fit takes {sorted(params)} only if metadata routing is enabled."
+                " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
+            )
+        remember_labels(self, Y, labels.shape[1])
+        self._fit(X, self._container.wrap(labels), process_routing(self, "fit", **params))
+        self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
+        return self
+
+    def predict(self, X: MatrixLike) -> Matrix:
+        """Return the label set of every row.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_queries, n_labels)
+            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives an
+            array.
+        """
+        check_is_fitted(self)
+        scores = self._scores(X, self.response_method_)
+        labels = within_sizes(self._decide(scores), scores, at_least=self.at_least, at_most=self.at_most)
+        return self._container.wrap(labels)
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the inner classifier's probabilities as one array.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            One array, whatever shape the inner classifier answers in.
+        """
+        return self._scores(X, "predict_proba")
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def decision_function(self, X: MatrixLike) -> FloatArray:
+        """Return the inner classifier's decision values as one array.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            Decision values; minus or plus infinity for a label of one class in the training rows.
+        """
+        return self._scores(X, "decision_function")
+
+    @abstractmethod
+    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
+        """Set `estimator_`, and what `_decide` needs."""
+
+    @abstractmethod
+    def _decide(self, scores: NDArray[Any]) -> Matrix:
+        """Return the label sets (n_queries, n_labels) of scores."""
+
+    def _scores(self, X: MatrixLike, method: str) -> NDArray[Any]:
+        check_is_fitted(self)
+        return Scorer(self.estimator_, method, self._one_class).scores(X)
+
+    def _keep(self, scorer: Scorer) -> None:
+        self.estimator_, self.response_method_, self._one_class = scorer
+
+    def _take_from(self, part: Any, *names: str) -> None:
+        """Take over what a fitted part knows, and forget what one of an earlier fit did."""
+        for name in names:
+            if hasattr(part, name):
+                setattr(self, name, getattr(part, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+
+    def _check_parameters(self, n_labels: int) -> None:
+        check_choice("response_method", self.response_method, {"auto", *RESPONSE_METHODS})
+        least = check_integer("at_least", self.at_least, low=0)
+        if self.at_most is not None:
+            check_integer("at_most", self.at_most, low=least)
+        if least > n_labels:
+            raise ValueError(f"at_least must be at most the {n_labels} labels, got {least}.")
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata is routed.
+
+        Returns
+        -------
+        MetadataRouter
+            The inner classifier's `fit` gets what it requested.
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=to_fit)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that the target is an indicator matrix; the rest is as the inner classifier has it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return with_multilabel_target(tags)
