@@ -53,6 +53,13 @@ def test_cut_of_explicit_zeros_and_unsorted_entries():
     np.testing.assert_array_equal(scores.data, before.data)
 
 
+def test_cut_at_zero_strictly_keeps_sparse_scores_sparse():
+    """Above 0 is a threshold that no absent score passes."""
+    labels = cut(sparse.csr_array([[0.0, 0.2], [-0.3, 0.0]]), 0.0, strict=True)
+    assert labels.nnz == 1
+    assert labels.toarray().tolist() == [[0, 1], [0, 0]]
+
+
 @pytest.mark.parametrize("absent", [0.0, -np.inf])
 @pytest.mark.parametrize(
     ("thresholds", "strict"), [(0.0, False), ([0.5, 0.0, -np.inf], False), (-0.1, True), ([0.3, 0.5, -1.0], True)]

@@ -143,7 +143,7 @@ def test_tuning_leaves_one_training_row_out(toy, method):
 
 def test_given_thresholds_leave_no_row_out(toy):
     """A number needs no leave-one-out scores."""
-    list(Plan(("mlknn@0.3",), (26,), cv=4).folds({"toy": toy}))
+    assert len(list(Plan(("mlknn@0.3",), (26,), cv=4).folds({"toy": toy}))) == 4
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

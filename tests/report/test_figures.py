@@ -62,6 +62,7 @@ def test_the_users_figures_are_left_alone(tmp_path):
     code = (
         "import sys; from nearlabel.report import draw_frontier, draw_panels;"
         "draw_panels({'a': {'m': {1: 0.5}}}, sys.argv[1], title='t');"
+        "draw_frontier({'m': ([0.5, 1.0], [0.9, 0.3])}, sys.argv[1], title='t');"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
