@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel._typing import CSR, Matrix, MatrixLike
 
@@ -209,6 +210,19 @@ class LabelContainer:
         if self.kind is None:
             return as_dense(labels).astype(self.dtype, copy=False)
         return self.kind(labels, dtype=self.dtype)
+
+
+def check_problem(estimator: Any, X: MatrixLike, Y: MatrixLike) -> tuple[Matrix, Matrix]:
+    """Return the training rows (dense or CSR) and label sets that a classifier is fitted to, and set what it knows of.
+
+    Raises ValueError if X or Y is malformed or their lengths differ.
+    """
+    require_labels(estimator, Y)
+    X = validate_data(estimator, X, accept_sparse="csr")
+    labels = as_label_matrix(Y)
+    check_consistent_length(X, labels)
+    remember_labels(estimator, Y, labels.shape[1])
+    return X, labels
 
 
 def require_labels(estimator: object, Y: MatrixLike | None) -> None:

@@ -11,35 +11,32 @@ from numpy.random import RandomState
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel._validation import (
-    as_label_matrix,
-    check_n_neighbors,
-    remember_labels,
-    require_labels,
-    with_multilabel_target,
-)
+from nearlabel._validation import check_n_neighbors, check_problem, with_multilabel_target
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors._votes import check_neighbor_indices
 
 
 class Neighbors(NamedTuple):
-    """Neighbours of some queries, two arrays (n_queries, n_neighbors), nearest first; and what draws where it must."""
+    """Neighbours of some queries, two arrays (n_queries, n_neighbors), nearest first; and what draws where it must.
+
+    `rows` are the queries themselves (n_queries, n_features); None where they are the training rows.
+    """
 
     distances: FloatArray
     indices: IntArray
     random: RandomState
+    rows: Matrix | None = None
 
 
 class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
     """A function from neighbours to labels: *search* here, *score* and *decide* in the subclasses.
 
     A subclass sets `n_neighbors` and `search` in its constructor and defines `_learn` (what it takes from the training
-    label sets), `_score` and `_decide` (both of a block of queries). If its scores depend on more of the training rows
-    than the neighbours' label sets, it defines `_score_left_out` too.
+    rows and label sets), `_score` and `_decide` (both of a block of queries).
     """
 
     n_neighbors: int
@@ -70,14 +67,14 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
             If `search` lacks `fit` or `kneighbors`.
         """
         self._check_parameters()
-        X, labels = self._validated(X, Y)
+        X, labels = check_problem(self, X, Y)
         self.n_neighbors_ = check_n_neighbors(
             self.n_neighbors, labels.shape[0], leave_one_out=self._needs_training_neighbors
         )
         self._n_samples = labels.shape[0]
         self.search_ = _fresh_search(self.search)
         self.search_.fit(X)
-        self._learn(labels)
+        self._learn(X, labels)
         return self
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
@@ -94,6 +91,84 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
             One array, never a list; column l is the score that label l applies.
         """
         return self._score_in_blocks(self._find_neighbors(X))
+
+    def predict(self, X: MatrixLike) -> Matrix:
+        """Return the label set of every query.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_queries, n_labels)
+            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives
+            an array.
+        """
+        neighbors = self._find_neighbors(X)
+        blocks = [self._decide(_some(neighbors, block)) for block in self._query_blocks(neighbors)]
+        stack = sparse.vstack if sparse.issparse(blocks[0]) else np.vstack
+        return self._container.wrap(stack(blocks))
+
+    @abstractmethod
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
+        """Take what is needed from the training rows and label sets (n_samples, n_labels), each dense or CSR."""
+
+    @abstractmethod
+    def _score(self, neighbors: Neighbors) -> FloatArray:
+        """Return dense scores (n_queries, n_labels)."""
+
+    @abstractmethod
+    def _decide(self, neighbors: Neighbors) -> Matrix:
+        """Return an indicator matrix (n_queries, n_labels), stored as the training label sets are."""
+
+    def _score_in_blocks(self, neighbors: Neighbors) -> FloatArray:
+        scores = np.empty((len(neighbors.indices), len(self.classes_)))
+        for block in self._query_blocks(neighbors):
+            scores[block] = self._score(_some(neighbors, block))
+        return scores
+
+    def _check_parameters(self) -> None:
+        """Raise unless the method's own parameters make sense."""
+
+    def _find_neighbors(self, X: MatrixLike) -> Neighbors:
+        """Search once for all queries."""
+        check_is_fitted(self)
+        self._check_parameters()
+        rows = validate_data(self, X, accept_sparse="csr", reset=False)
+        random = check_random_state(getattr(self, "random_state", None))
+        return Neighbors(*self._ask_search(rows, self.n_neighbors_), random, rows)
+
+    def _ask_search(self, X: Matrix | None, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+        """Ask the search for the neighbours of X, or of the training rows, and check what it answers."""
+        distances, indices = self.search_.kneighbors(X, n_neighbors)
+        n_queries = self._n_samples if X is None else X.shape[0]
+        if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
+            raise ValueError(
+                f"search must answer with arrays of shape {(n_queries, n_neighbors)},"
+                f" got {np.shape(distances)} and {np.shape(indices)} of {self.search_!r}."
+            )
+        check_neighbor_indices(indices, self._n_samples)
+        return distances, indices
+
+    def _query_blocks(self, neighbors: Neighbors) -> Iterator[slice]:
+        """Yield blocks of queries whose votes and scores fit the memory budget."""
+        return row_blocks(len(neighbors.indices), 64 * max(len(self.classes_), self.n_neighbors_))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return with_multilabel_target(tags)
+
+
+class LeaveOneOut(LazyClassifier):
+    """A lazy classifier whose scores without one training row follow from its neighbours, without a refit.
+
+    If the scores depend on more of the training rows than the neighbours' label sets, the subclass defines
+    `_score_left_out`.
+    """
 
     def loo_predict_proba(self) -> FloatArray:
         """Return leave-one-out scores: for each training row, those it would get from a fit of all other rows.
@@ -122,93 +197,15 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
         return self._score_left_out()
 
-    def predict(self, X: MatrixLike) -> Matrix:
-        """Return the label set of every query.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Queries.
-
-        Returns
-        -------
-        labels : ndarray or CSR of shape (n_queries, n_labels)
-            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives
-            an array.
-        """
-        neighbors = self._find_neighbors(X)
-        blocks = [self._decide(_some(neighbors, block)) for block in self._query_blocks(neighbors)]
-        stack = sparse.vstack if sparse.issparse(blocks[0]) else np.vstack
-        return self._container.wrap(stack(blocks))
-
-    @abstractmethod
-    def _learn(self, labels: Matrix) -> None:
-        """Take what is needed from the training label sets (n_samples, n_labels), dense or CSR."""
-
-    @abstractmethod
-    def _score(self, neighbors: Neighbors) -> FloatArray:
-        """Return dense scores (n_queries, n_labels)."""
-
-    @abstractmethod
-    def _decide(self, neighbors: Neighbors) -> Matrix:
-        """Return an indicator matrix (n_queries, n_labels), stored as the training label sets are."""
-
     def _score_left_out(self) -> FloatArray:
         """Return the leave-one-out scores (n_samples, n_labels)."""
-        return self._score_in_blocks(self._ask_neighbors(None))
-
-    def _score_in_blocks(self, neighbors: Neighbors) -> FloatArray:
-        scores = np.empty((len(neighbors.indices), len(self.classes_)))
-        for block in self._query_blocks(neighbors):
-            scores[block] = self._score(_some(neighbors, block))
-        return scores
-
-    def _check_parameters(self) -> None:
-        """Raise unless the method's own parameters make sense."""
-
-    def _validated(self, X: MatrixLike, Y: MatrixLike) -> tuple[Matrix, Matrix]:
-        require_labels(self, Y)
-        X = validate_data(self, X, accept_sparse="csr")
-        labels = as_label_matrix(Y)
-        check_consistent_length(X, labels)
-        remember_labels(self, Y, labels.shape[1])
-        return X, labels
-
-    def _find_neighbors(self, X: MatrixLike) -> Neighbors:
-        """Search once for all queries."""
-        check_is_fitted(self)
-        self._check_parameters()
-        return self._ask_neighbors(validate_data(self, X, accept_sparse="csr", reset=False))
-
-    def _ask_neighbors(self, X: Matrix | None) -> Neighbors:
         random = check_random_state(getattr(self, "random_state", None))
-        return Neighbors(*self._ask_search(X, self.n_neighbors_), random)
-
-    def _ask_search(self, X: Matrix | None, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-        """Ask the search for the neighbours of X, or of the training rows, and check what it answers."""
-        distances, indices = self.search_.kneighbors(X, n_neighbors)
-        n_queries = self._n_samples if X is None else X.shape[0]
-        if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
-            raise ValueError(
-                f"search must answer with arrays of shape {(n_queries, n_neighbors)},"
-                f" got {np.shape(distances)} and {np.shape(indices)} of {self.search_!r}."
-            )
-        check_neighbor_indices(indices, self._n_samples)
-        return distances, indices
-
-    def _query_blocks(self, neighbors: Neighbors) -> Iterator[slice]:
-        """Yield blocks of queries whose votes and scores fit the memory budget."""
-        return row_blocks(len(neighbors.indices), 64 * max(len(self.classes_), self.n_neighbors_))
-
-    def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return with_multilabel_target(tags)
+        return self._score_in_blocks(Neighbors(*self._ask_search(None, self.n_neighbors_), random))
 
 
 def _some(neighbors: Neighbors, block: slice) -> Neighbors:
-    return Neighbors(neighbors.distances[block], neighbors.indices[block], neighbors.random)
+    distances, indices, random, rows = neighbors
+    return Neighbors(distances[block], indices[block], random, None if rows is None else rows[block])
 
 
 def _fresh_search(search: Any) -> Any:

@@ -171,8 +171,8 @@ class BRkNNb(ByConfidence):
         super()._check_parameters()
         check_choice("rounding", self.rounding, {"half_down", "half_up"})
 
-    def _learn(self, labels: Matrix) -> None:
-        super()._learn(labels)
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
+        super()._learn(X, labels)
         self._labelset_sizes = np.asarray(labels.sum(axis=1)).reshape(-1, 1)
 
     def _decide(self, neighbors: Neighbors) -> Matrix:

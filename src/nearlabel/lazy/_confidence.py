@@ -10,13 +10,13 @@ from scipy import sparse
 
 from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense, check_choice
-from nearlabel.lazy._base import LazyClassifier, Neighbors
+from nearlabel.lazy._base import LeaveOneOut, Neighbors
 from nearlabel.neighbors import label_votes
 
 Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
 
 
-class ByConfidence(LazyClassifier):
+class ByConfidence(LeaveOneOut):
     """A method that decides on confidences."""
 
     weights: Weights
@@ -25,7 +25,7 @@ class ByConfidence(LazyClassifier):
         if not callable(self.weights):
             check_choice("weights", self.weights, {"uniform", "distance"})
 
-    def _learn(self, labels: Matrix) -> None:
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
         self._labels = labels
 
     def _confidence(self, neighbors: Neighbors) -> Matrix:

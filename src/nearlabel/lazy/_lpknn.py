@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 from nearlabel._typing import FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel._validation import as_dense, check_choice
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy._base import LazyClassifier, Neighbors
+from nearlabel.lazy._base import LeaveOneOut, Neighbors
 from nearlabel.lazy._confidence import mean_of_neighbors
 
 
-class LPkNN(LazyClassifier):
+class LPkNN(LeaveOneOut):
     """Predict the label set that most of the nearest neighbours have.
 
     Label powerset treats each distinct label set as one class, and kNN takes the most frequent class among the k
@@ -81,7 +81,7 @@ class LPkNN(LazyClassifier):
         check_choice("ties", self.ties, {"nearest", "first", "frequent", "random"})
         check_random_state(self.random_state)
 
-    def _learn(self, labels: Matrix) -> None:
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
         self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
         self._labels = labels
 

@@ -12,12 +12,12 @@ from nearlabel._blocks import row_blocks
 from nearlabel._typing import CSR, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel._validation import as_dense, check_positive
 from nearlabel.decision import cut
-from nearlabel.lazy._base import LazyClassifier, Neighbors
+from nearlabel.lazy._base import LeaveOneOut, Neighbors
 from nearlabel.lazy._left_out import counts_left_out
 from nearlabel.neighbors import label_votes
 
 
-class MLkNN(LazyClassifier):
+class MLkNN(LeaveOneOut):
     """Decide each label by Bayes' rule from how many of the nearest neighbours carry it.
 
     For each label, with n training rows, n1 of them carrying it, s the smoothing, and c[j] (c'[j]) the number of
@@ -88,7 +88,7 @@ class MLkNN(LazyClassifier):
     def _check_parameters(self) -> None:
         check_positive("smoothing", self.smoothing)
 
-    def _learn(self, labels: Matrix) -> None:
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
         k, self._smoothing = self.n_neighbors_, float(self.smoothing)
         self._training_indices = self._find_training_neighbors()
         self._counts = neighbor_counts(self._training_indices[:, :k], labels)  # c' and c
