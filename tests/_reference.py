@@ -104,3 +104,87 @@ def mlknn(X, Y, queries, k, s=1):
         posteriors.append([float(p) for p in row])
         labels.append([int(p >= Fraction(1, 2)) for p in row])
     return posteriors, labels
+
+
+def bins(column, n_bins):
+    """Name the value of each row of a feature: None for 0, the value itself if there are few, else its bin."""
+    present = [float(v) for v in column if v != 0]
+    if len(set(present)) <= n_bins:
+        return [float(v) if v != 0 else None for v in column]
+    return [None if v == 0 else n_bins * sum(p < v for p in present) // len(present) for v in column]
+
+
+def coupled_similarity(X, Y, *, values="present", feature_weights="mean", n_bins=10):
+    """Similarity of labels as fractions, row by row of the data (Chaudhari and Sane 2016, equations 1 to 3)."""
+    n, n_labels, n_features = len(X), len(Y[0]), len(X[0])
+    F = [sum(int(Y[r][i]) for r in range(n)) for i in range(n_labels)]
+    names = [bins([X[r][p] for r in range(n)], n_bins) for p in range(n_features)]
+    similarity = [[Fraction(int(i == j)) for j in range(n_labels)] for i in range(n_labels)]
+    for i in range(n_labels):
+        for j in range(n_labels):
+            if i == j or F[i] == 0 or F[j] == 0:
+                continue
+            inter = Fraction(0)
+            for p in range(n_features):
+                for v in set(names[p]):
+                    if v is None and values == "present":
+                        continue
+                    with_i = sum(int(Y[r][i]) for r in range(n) if names[p][r] == v)
+                    with_j = sum(int(Y[r][j]) for r in range(n) if names[p][r] == v)
+                    inter += Fraction(min(with_i, with_j), max(F[i], F[j]))
+            if feature_weights == "mean":
+                inter /= n_features
+            similarity[i][j] = Fraction(F[i] * F[j], F[i] + F[j] + F[i] * F[j]) * inter
+    return similarity
+
+
+def memberships(Y, similarity, *, membership="clip", formulas="resolved"):
+    """How far each row has each label, as fractions."""
+    result = []
+    for row in Y:
+        labelset = [label for label, v in enumerate(row) if v]
+        degrees = []
+        for j in range(len(row)):
+            lent = [min(similarity[label][j], Fraction(1)) for label in labelset]
+            if formulas == "printed":
+                degree = sum(lent, Fraction(0))
+            elif membership == "max":
+                degree = max(lent, default=Fraction(0))
+            elif membership == "mean":
+                degree = sum(lent, Fraction(0)) / max(len(lent), 1)
+            elif membership == "hard":
+                degree = Fraction(int(sum(lent) >= Fraction(1, 2)))
+            else:
+                degree = min(sum(lent, Fraction(0)), Fraction(1))
+            degrees.append(degree)
+        result.append(degrees)
+    return result
+
+
+def half_up(z):
+    return int((z + Fraction(1, 2)) // 1)
+
+
+def cmlknn(X, Y, queries, k, s=1, *, membership="clip", formulas="resolved", similarity=None, **options):
+    """Posteriors and label sets of the queries, in fractions (Chaudhari and Sane 2016, equations 4 to 12)."""
+    s, n, n_labels = Fraction(s), len(X), len(Y[0])
+    similarity = similarity or coupled_similarity(X, Y, **options)
+    mu = memberships(Y, similarity, membership=membership, formulas=formulas)
+    N = n_labels if formulas == "printed" else 1  # what the paper calls N, and what should stand there
+    training_neighbors = [nearest(X, X[i], k, leave_out=i) for i in range(n)]
+    query_neighbors = [nearest(X, query, k) for query in queries]
+    posteriors, labels = ([[] for _ in queries] for _ in range(2))
+    for j in range(n_labels):
+        prior = (s + sum(mu[i][j] for i in range(n))) / (2 * s + n * N)
+        alpha, beta = [Fraction(0)] * (k * N + 1), [Fraction(0)] * (k * N + 1)
+        for i in range(n):
+            C = half_up(sum(mu[a][j] for a in training_neighbors[i]))
+            alpha[C] += mu[i][j]
+            beta[C] += N - mu[i][j]
+        for q, neighbors in enumerate(query_neighbors):
+            C = half_up(sum(mu[a][j] for a in neighbors))
+            yes = prior * (s + alpha[C]) / (s * (k * N + 1) + sum(alpha))
+            no = (1 - prior) * (s + beta[C]) / (s * (k * N + 1) + sum(beta))
+            posteriors[q].append(float(yes / (yes + no)))
+            labels[q].append(int(yes / no > 1))
+    return posteriors, labels

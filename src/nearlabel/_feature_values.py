@@ -23,11 +23,11 @@ class FeatureValues(NamedTuple):
     feature: IntArray
     n_features: int
 
-    def sum_by_feature(self, values: Matrix) -> FloatArray:
-        """Add what belongs to one feature: dense (n_values,) or (n_values, n) to (n_features, ...)."""
+    def sum_by_feature(self, values: Matrix) -> Matrix:
+        """Add what belongs to one feature: (n_values,) or (n_values, n), dense or CSR, to (n_features, ...)."""
         ones = np.ones(len(self.feature), dtype=values.dtype)
         entries = (ones, (self.feature, np.arange(len(self.feature))))
-        return np.asarray(sparse.csr_array(entries, shape=(self.n_features, len(self.feature))) @ values)
+        return sparse.csr_array(entries, shape=(self.n_features, len(self.feature))) @ values
 
 
 def feature_values(X: Matrix, n_bins: int, bytes_per_feature: int = 0) -> Iterator[FeatureValues]:

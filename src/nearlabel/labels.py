@@ -1,4 +1,4 @@
-"""Functions of Y: how many labels, how many label sets, how unequal, how entangled.
+"""Functions of Y: how many labels, how many label sets, how unequal, how entangled; of X and Y: how alike.
 
 Y is an indicator matrix (n_samples, n_labels), dense or in any sparse container, of at least one row.
 """
@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel._coupled_similarity import coupled_similarity
 from nearlabel._typing import FloatArray, Matrix, MatrixLike
 from nearlabel._validation import as_label_matrix
 
 __all__ = [
     "cardinality",
     "co_occurrence",
+    "coupled_similarity",
     "density",
     "describe",
     "distinct_labelsets",

@@ -1,7 +1,8 @@
 """Lazy multi-label classifiers: one search for all labels."""
 
 from nearlabel.lazy._brknn import BRkNN, BRkNNa, BRkNNb
+from nearlabel.lazy._cmlknn import CMLkNN
 from nearlabel.lazy._lpknn import LPkNN
 from nearlabel.lazy._mlknn import MLkNN
 
-__all__ = ["BRkNN", "BRkNNa", "BRkNNb", "LPkNN", "MLkNN"]
+__all__ = ["BRkNN", "BRkNNa", "BRkNNb", "CMLkNN", "LPkNN", "MLkNN"]

@@ -33,13 +33,13 @@ def counts_left_out(indices: IntArray, labels: Matrix, counts: IntArray) -> Iter
     n, n_labels = labels.shape
     votes = _training_votes(indices[:, :-1], labels)
     labels = sparse.csr_array(labels, dtype=np.int8)
-    listed_by, totals = _listed_by(indices[:, :-1]), counts.sum(axis=2)[:, np.newaxis]
+    listed, totals = listed_by(indices[:, :-1]), counts.sum(axis=2)[:, np.newaxis]
     sizes = np.asarray(labels.sum(axis=1, dtype=np.int64)).ravel()
     for block in row_blocks(n, 64 * max(n_labels, indices.shape[1])):
         own = as_dense(labels[block])
         itself = np.stack([1 - own, own])
         left = counts[:, np.arange(n_labels), as_dense(votes[block])] - itself
-        for pairs in _pairs_of(block, listed_by, indices[:, -1], sizes):
+        for pairs in pairs_of(block, listed, indices[:, -1], sizes):
             _move(left, block.start, pairs, labels, votes)
         yield block, left, totals - itself
 
@@ -64,21 +64,21 @@ def _training_votes(indices: IntArray, labels: Matrix) -> Matrix:
     return sparse.vstack(votes, format="csr") if sparse.issparse(labels) else np.vstack(votes)
 
 
-def _listed_by(indices: IntArray) -> CSR:
+def listed_by(indices: IntArray) -> CSR:
     """Return a graph (n_samples, n_samples) whose column i holds the rows that have i among their neighbours."""
     n, k = indices.shape
     entries = (np.ones(n * k, dtype=np.int8), indices.ravel(), np.arange(0, n * k + 1, k))
     return sparse.csr_array(entries, shape=(n, n)).tocsc()
 
 
-def _pairs_of(block: slice, listed_by: CSR, successor: IntArray, sizes: IntArray) -> Iterator[Pairs]:
+def pairs_of(block: slice, listed: CSR, successor: IntArray, sizes: IntArray) -> Iterator[Pairs]:
     """Yield the pairs of a block of rows i, few enough at a time for label sets of the given sizes.
 
     A row may be listed by all others, so its pairs may be split.
     """
-    ends = listed_by.indptr[block.start : block.stop + 1]
+    ends = listed.indptr[block.start : block.stop + 1]
     i = np.repeat(np.arange(block.start, block.stop), np.diff(ends))
-    m = listed_by.indices[ends[0] : ends[-1]]
+    m = listed.indices[ends[0] : ends[-1]]
     x = successor[m]
     for some in uneven_blocks(64 * (1 + sizes[i] + sizes[x])):
         yield Pairs(i[some], m[some], x[some])

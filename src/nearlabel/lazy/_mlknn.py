@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -89,13 +90,27 @@ class MLkNN(LeaveOneOut):
         check_positive("smoothing", self.smoothing)
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
-        k, self._smoothing = self.n_neighbors_, float(self.smoothing)
+        self._labels, self._smoothing = labels, float(self.smoothing)
         self._training_indices = self._find_training_neighbors()
-        self._counts = neighbor_counts(self._training_indices[:, :k], labels)  # c' and c
-        totals = self._counts.sum(axis=2, keepdims=True)
-        priors, self.likelihood_, self.posterior_ = _estimate(self._counts, totals, k, self._smoothing)
+        self._counts = self._count(self._training_indices[:, : self.n_neighbors_])  # c' and c
+        priors, self.likelihood_, self.posterior_ = self._estimate(
+            self._counts, self._counts.sum(axis=2, keepdims=True)
+        )
         self.prior_ = priors[1, :, 0]
-        self._labels = labels
+
+    def _count(self, indices: IntArray) -> IntArray:
+        """Return the counts c'[j] and c[j] of every label, (2, n_labels, n_neighbors + 1)."""
+        return neighbor_counts(indices, self._labels)
+
+    def _counts_left_out(self) -> Iterator[tuple[slice, IntArray, IntArray]]:
+        """Yield blocks of rows, the counts that each finds in a fit of all others, and their totals."""
+        return counts_left_out(self._training_indices, self._labels, self._counts)
+
+    def _estimate(self, counts: IntArray, totals: IntArray) -> Estimates:
+        return estimate(counts, totals, self.n_neighbors_, self._smoothing)
+
+    def _votes(self, neighbors: Neighbors) -> Matrix:
+        return label_votes(neighbors.indices, self._labels)
 
     def _find_training_neighbors(self) -> IntArray:
         """Return indices (n_samples, k), and one more column, for leave-one-out scores, where so many are known."""
@@ -112,19 +127,18 @@ class MLkNN(LeaveOneOut):
                 f" got {known}. Hint: precompute {k + 1}."
             )
         scores = np.empty(self._labels.shape)
-        for block, counts, totals in counts_left_out(self._training_indices, self._labels, self._counts):
-            _, _, scores[block] = _estimate(counts, totals, k, self._smoothing)
+        for block, counts, totals in self._counts_left_out():
+            _, _, scores[block] = self._estimate(counts, totals)
         return scores
 
     def _score(self, neighbors: Neighbors) -> FloatArray:
-        votes = as_dense(label_votes(neighbors.indices, self._labels))
+        votes = as_dense(self._votes(neighbors))
         return np.asarray(self.posterior_[np.arange(votes.shape[1]), votes])
 
     def _decide(self, neighbors: Neighbors) -> Matrix:
         if not sparse.issparse(self._labels):
             return cut(self._score(neighbors), 0.5)
-        votes = label_votes(neighbors.indices, self._labels)
-        return _look_up(self.posterior_ >= 0.5, votes)
+        return _look_up(self.posterior_ >= 0.5, self._votes(neighbors))
 
 
 def neighbor_counts(indices: IntArray, labels: Matrix) -> IntArray:
@@ -152,8 +166,16 @@ def _histogram(votes: CSR, n_bins: int) -> IntArray:
     return np.bincount(votes.indices.astype(np.int64) * n_bins + votes.data, minlength=votes.shape[1] * n_bins)
 
 
-def _estimate(counts: IntArray, totals: IntArray, k: int, s: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return P(H0) and P(H1), P(j | H0) and P(j | H1), and P(H1 | j), from counts c'[j] and c[j] and their totals.
+class Estimates(NamedTuple):
+    """P(H0) and P(H1), P(j | H0) and P(j | H1), and P(H1 | j)."""
+
+    priors: FloatArray
+    likelihood: FloatArray
+    posterior: FloatArray
+
+
+def estimate(counts: IntArray, totals: IntArray, k: int, s: float) -> Estimates:
+    """Return the probabilities that counts c'[j] and c[j], j = 0 .. k, and their totals give.
 
     Counts (2, ...) are of any shape that totals (2, ...) broadcast to.
     """
@@ -162,7 +184,7 @@ def _estimate(counts: IntArray, totals: IntArray, k: int, s: float) -> tuple[Flo
     joint = priors * likelihood
     posterior = joint[1] / (joint[0] + joint[1])
     _settle_halves(posterior, counts, totals, k, s)
-    return priors, likelihood, posterior
+    return Estimates(priors, likelihood, posterior)
 
 
 def _settle_halves(posterior: FloatArray, counts: IntArray, totals: IntArray, k: int, s: float) -> None:
