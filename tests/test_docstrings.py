@@ -11,7 +11,8 @@ from nearlabel.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
-    "datasets", "decision", "experiments", "labels", "lazy", "metrics", "neighbors", "report", "testing", "thresholds",
+    "datasets", "decision", "experiments", "feature_selection", "labels", "lazy", "metrics", "neighbors", "report",
+    "testing", "thresholds",
 ]  # fmt: skip
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from nearlabel._blocks import uneven_blocks
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
+from nearlabel._typing import FloatArray, IntArray, Matrix
 
 
 class FeatureValues(NamedTuple):
     """The present values of some features, that is all but 0.
 
-    `indicators` (n_samples, n_values) has a column for each value, 1 in the rows that have it; columns of one feature
+    `indicators`, CSC (n_samples, n_values), has a column for each value, 1 in the rows that have it; columns of one feature
     lie side by side. `feature` (n_values,) counts features from the first of them, `n_features` is how many there are.
     """
 
-    indicators: CSR
+    indicators: Any
     feature: IntArray
     n_features: int
 
@@ -38,13 +38,23 @@ def feature_values(X: Matrix, n_bins: int, bytes_per_feature: int = 0) -> Iterat
     exceeds r of the m present ones is in bin ``floor(n_bins · r / m)``, so equal values share a bin and some bins may
     be missing. Stored zeros count as absent: dense and sparse rows have the same values.
     """
-    columns = sparse.csc_array(X) if sparse.issparse(X) else None
+    columns = _canonical_columns(X) if sparse.issparse(X) else None
     n_present = np.full(X.shape[1], X.shape[0]) if columns is None else np.diff(columns.indptr).astype(np.int64)
     for block in uneven_blocks(64 * n_present + bytes_per_feature):
         yield _values_of(sparse.csc_array(X[:, block]) if columns is None else columns[:, block], n_bins)
 
 
-def _values_of(X: CSR, n_bins: int) -> FeatureValues:
+def _canonical_columns(X: Any) -> Any:
+    """Return CSC without entries stored in parts; the user's matrix is not changed."""
+    columns = sparse.csc_array(X)
+    if not columns.has_canonical_format:
+        columns = columns.copy()
+        columns.sum_duplicates()
+    return columns
+
+
+def _values_of(X: Any, n_bins: int) -> FeatureValues:
+    """Return the values of a block of features, CSC in canonical form."""
     present = X.data != 0
     feature = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))[present]
     row, value = X.indices[present], X.data[present]

@@ -1,0 +1,452 @@
+"""Feature selection by what features tell about labels: information gain and symmetrical uncertainty.
+
+Counts of values and labels are sparse products, block by block of features. What is absent, the value 0 of a feature or
+a label, is not counted but is what the present leaves of all rows. Entropies are in nats, from g(x) = x log x of whole
+counts: that of a constant is exactly 0, and gains are held between 0 and the smaller entropy, so that rounding never
+makes a constant feature tell something.
+"""
+
+from __future__ import annotations
+
+import numbers
+from itertools import combinations
+from math import comb, fsum
+from typing import Self
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+from scipy.special import xlogy
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from nearlabel._feature_values import FeatureValues, feature_values
+from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel._validation import as_label_matrix, check_choice, check_integer, check_positive, require_labels
+from nearlabel.labels import distinct_labelsets
+
+__all__ = ["InformationGainSelector", "information_gain", "symmetrical_uncertainty"]
+
+
+def information_gain(X: MatrixLike, Y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
+    """Return how much each feature tells about the labels, in nats.
+
+    IG(f, L) = H(f) + H(L) − H(f, L), the mutual information of feature f and labels L (Chaudhari and Sane 2016,
+    equation 14; the plus that it prints before the joint entropy is an error, as that sum is largest where f tells
+    nothing).
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features)
+        Rows. 0 is a value as any other; see `n_bins` for features of many values.
+    Y : indicator matrix of shape (n_samples, n_labels)
+        Label sets.
+    labels : {"joint", "sum", "mean"}, default="joint"
+        What L is: one variable whose values are the distinct label sets; or each label for itself, and the gains of
+        all labels are added or averaged. Where nearly every row has a label set of its own, "joint" finds all features
+        informative.
+    n_bins : int, default=10
+        A feature with more values than that, besides 0, has the others cut into so many bins of equal frequency;
+        equal values share a bin.
+
+    Returns
+    -------
+    gains : ndarray of float64, shape (n_features,)
+        At least 0; exactly 0 for a constant feature.
+
+    Raises
+    ------
+    ValueError
+        If X or Y is malformed, their lengths differ, or an option is out of range.
+    TypeError
+        If `n_bins` is no integer.
+
+    See Also
+    --------
+    symmetrical_uncertainty : The gain in proportion to the entropies.
+
+    References
+    ----------
+    P. Chaudhari, S. S. Sane: Multilabel Classification Exploiting Coupled Label Similarity with Feature Selection.
+    2016. Section 3.5.
+
+    Examples
+    --------
+    >>> from nearlabel.feature_selection import information_gain
+    >>> information_gain([[1, 5], [1, 0], [0, 5], [0, 0]], [[1], [1], [0], [0]]).round(3).tolist()
+    [0.693, 0.0]
+    """
+    return _scores(X, Y, labels, n_bins, symmetric=False)
+
+
+def symmetrical_uncertainty(X: MatrixLike, Y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
+    """Return the information gain of each feature in proportion to the mean of the two entropies.
+
+    IGS(f, L) = 2 IG(f, L) / (H(f) + H(L)) (Chaudhari and Sane 2016, equation 13), and 0 where both entropies are 0.
+    The proportion keeps features of many values, which have large gains by chance, from being preferred.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features)
+        Rows. 0 is a value as any other; see `n_bins` for features of many values.
+    Y : indicator matrix of shape (n_samples, n_labels)
+        Label sets.
+    labels : {"joint", "sum", "mean"}, default="joint"
+        "joint": L is one variable whose values are the distinct label sets. "mean": the mean over labels l of
+        IGS(f, l). "sum": one proportion of sums over the labels, 2 Σ_l IG(f, l) / (H(f) + Σ_l H(l)), in which H(f)
+        is counted once. The paper does not say which it means.
+    n_bins : int, default=10
+        A feature with more values than that, besides 0, has the others cut into so many bins of equal frequency;
+        equal values share a bin.
+
+    Returns
+    -------
+    scores : ndarray of float64, shape (n_features,)
+        From 0 to 1, with "sum" below 2 (a feature equal to many labels tells more than it holds); exactly 0 for a
+        constant feature.
+
+    Raises
+    ------
+    ValueError
+        If X or Y is malformed, their lengths differ, or an option is out of range.
+    TypeError
+        If `n_bins` is no integer.
+
+    See Also
+    --------
+    information_gain : The gain itself.
+
+    References
+    ----------
+    P. Chaudhari, S. S. Sane: Multilabel Classification Exploiting Coupled Label Similarity with Feature Selection.
+    2016. Section 3.5.
+
+    Examples
+    --------
+    >>> from nearlabel.feature_selection import symmetrical_uncertainty
+    >>> symmetrical_uncertainty([[1, 5], [1, 0], [0, 5], [0, 0]], [[1], [1], [0], [0]]).round(3).tolist()
+    [1.0, 0.0]
+
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> SelectKBest(symmetrical_uncertainty, k=1).fit_transform([[1, 5], [1, 0], [0, 5]], [[1], [1], [0]]).tolist()
+    [[1], [1], [0]]
+    """
+    return _scores(X, Y, labels, n_bins, symmetric=True)
+
+
+class InformationGainSelector(SelectorMixin, BaseEstimator):
+    """Keep the features whose score reaches a threshold, by default the mean score (Chaudhari and Sane 2016).
+
+    A feature is kept if IGS(f, L) ≥ T, where T is the mean of the scores (equation 15). The paper does not say what
+    becomes of a score equal to T; it is kept, so that equal scores keep all features and not none.
+
+    Parameters
+    ----------
+    threshold : {"mean", "median"} or float, default="mean"
+        T: the mean or the median of the scores, each times `factor`, or the number itself, at least 0.
+    factor : float, default=1.0
+        What the mean or the median is multiplied with; must be 1 where `threshold` is a number.
+    labels : {"joint", "sum", "mean"}, default="joint"
+        What L is for several labels, as in `symmetrical_uncertainty`. Not used with `n_subsets`.
+    n_subsets : int, default=0
+        0: the labels as `labels` says. Otherwise the score of a feature is the mean, over so many random subsets of
+        the labels, of the "joint" score with the labels of the subset. No subset is drawn twice; if there are not more
+        than `n_subsets`, each is used once. RAkEL would take ``2 * n_labels``.
+    subset_size : int, default=3
+        Labels in a subset; all where there are fewer.
+    symmetric : bool, default=True
+        Whether scores are those of `symmetrical_uncertainty` or, if False, of `information_gain`.
+    n_bins : int, default=10
+        A feature with more values than that, besides 0, has the others cut into so many bins of equal frequency;
+        equal values share a bin. The features kept are not changed.
+    random_state : int, RandomState or None, default=None
+        Draws the subsets.
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_features_in_,)
+        Score of every feature.
+    threshold_ : float
+        T.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Column names of X, if it was a data frame.
+
+    See Also
+    --------
+    symmetrical_uncertainty, information_gain : The scores, also for scikit-learn's `SelectKBest`.
+
+    Notes
+    -----
+    The paper's first step reads "for each subset calculate information gain", after an ensemble method (Li, Zhang and
+    Duan 2014) of which we could read the abstract only; `n_subsets` is our reading of it. The formulas of the paper
+    need no subsets, hence the default.
+
+    References
+    ----------
+    P. Chaudhari, S. S. Sane: Multilabel Classification Exploiting Coupled Label Similarity with Feature Selection.
+    2016. Section 3.5.
+
+    S. Li, Z. Zhang, J. Duan: An Ensemble Multi-Label Feature Selection Algorithm Based on Information Entropy.
+    International Arab Journal of Information Technology 11(4), 2014.
+
+    Examples
+    --------
+    >>> from nearlabel.feature_selection import InformationGainSelector
+    >>> X, Y = [[1, 5, 2], [1, 0, 2], [0, 5, 2], [0, 0, 2]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> selector = InformationGainSelector(factor=0.5).fit(X, Y)
+    >>> selector.scores_.round(3).tolist(), round(selector.threshold_, 3)
+    ([0.8, 0.4, 0.0], 0.2)
+    >>> selector.transform(X).tolist()
+    [[1, 5], [1, 0], [0, 5], [0, 0]]
+    """
+
+    def __init__(
+        self,
+        threshold: str | float = "mean",
+        *,
+        factor: float = 1.0,
+        labels: str = "joint",
+        n_subsets: int = 0,
+        subset_size: int = 3,
+        symmetric: bool = True,
+        n_bins: int = 10,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        self.threshold = threshold
+        self.factor = factor
+        self.labels = labels
+        self.n_subsets = n_subsets
+        self.subset_size = subset_size
+        self.symmetric = symmetric
+        self.n_bins = n_bins
+        self.random_state = random_state
+
+    def fit(self, X: MatrixLike, Y: MatrixLike) -> Self:
+        """Score the features and learn the threshold.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training rows.
+        Y : indicator matrix of shape (n_samples, n_labels)
+            Their label sets.
+
+        Returns
+        -------
+        self : object
+            The fitted selector.
+
+        Raises
+        ------
+        ValueError
+            If X or Y is malformed, their lengths differ, a parameter is out of range, or no feature is kept.
+        TypeError
+            If a parameter is of the wrong type.
+        """
+        self._check_parameters()
+        require_labels(self, Y)
+        X, Y = validate_data(self, X, accept_sparse="csc"), as_label_matrix(Y)
+        check_consistent_length(X, Y)
+        scores = self._score(X, Y)
+        threshold = self._threshold_of(scores)
+        _check_keeps_a_feature(threshold, scores.max())
+        self.scores_, self.threshold_ = scores, threshold
+        return self
+
+    def _check_parameters(self) -> None:
+        _check_threshold(self.threshold)
+        if check_positive("factor", self.factor) != 1 and not isinstance(self.threshold, str):
+            raise ValueError(f"factor must be 1 where threshold is a number, got {self.factor}.")
+        _check_options(self.labels, self.n_bins)
+        check_integer("n_subsets", self.n_subsets, low=0)
+        check_integer("subset_size", self.subset_size, low=1)
+        check_random_state(self.random_state)
+
+    def _score(self, X: Matrix, Y: Matrix) -> FloatArray:
+        """Return the scores (n_features,) of all features, by subsets of labels or by all."""
+        if not self.n_subsets:
+            return _feature_scores(X, Y, self.labels, self.n_bins, symmetric=self.symmetric)
+        random = check_random_state(self.random_state)
+        subsets = _label_subsets(Y.shape[1], self.n_subsets, self.subset_size, random)
+        return _joint_scores(X, [_classes(Y[:, subset]) for subset in subsets], self.n_bins, symmetric=self.symmetric)
+
+    def _threshold_of(self, scores: FloatArray) -> float:
+        """Return T. The mean of equal scores is not left to rounding, nor to the order of the features."""
+        if self.threshold == "mean":
+            return float(self.factor * min(fsum(scores) / len(scores), scores.max()))
+        return float(self.factor * np.median(scores) if self.threshold == "median" else self.threshold)
+
+    def _get_support_mask(self) -> BoolArray:
+        """Tell which features (n_features,) are kept."""
+        check_is_fitted(self, "scores_")
+        return np.asarray(self.scores_ >= self.threshold_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        return tags
+
+
+def _check_threshold(threshold: object) -> None:
+    """Raise TypeError or ValueError unless `threshold` is "mean", "median" or a finite number of at least 0."""
+    expected = "threshold must be 'mean', 'median' or a finite number of at least 0"
+    if isinstance(threshold, (bool, np.bool_)) or not isinstance(threshold, (str, numbers.Real)):
+        raise TypeError(f"{expected}, got {threshold!r} of type {type(threshold).__name__}.")
+    if threshold not in ("mean", "median") if isinstance(threshold, str) else not 0 <= float(threshold) < np.inf:
+        raise ValueError(f"{expected}, got {threshold!r}.")
+
+
+def _check_keeps_a_feature(threshold: float, largest: float) -> None:
+    """Raise ValueError if even the largest score is below the threshold."""
+    if largest < threshold:
+        raise ValueError(
+            f"threshold must be at most the largest score, got {threshold:.6g}: it keeps no feature."
+            f" Hint: the largest score is {float(largest)!r}; lower threshold, or factor."
+        )
+
+
+def _check_options(labels: object, n_bins: object) -> None:
+    """Raise TypeError or ValueError if an option that all scores share is out of range."""
+    check_choice("labels", labels, {"joint", "sum", "mean"})
+    check_integer("n_bins", n_bins, low=1)
+
+
+def _scores(X: MatrixLike, Y: MatrixLike, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
+    """Check what the user passed and return the scores (n_features,)."""
+    _check_options(labels, n_bins)
+    X, Y = check_array(X, accept_sparse="csc"), as_label_matrix(Y)
+    check_consistent_length(X, Y)
+    return _feature_scores(X, Y, labels, n_bins, symmetric=symmetric)
+
+
+def _feature_scores(X: Matrix, Y: Matrix, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
+    """Return the scores (n_features,) with all labels."""
+    if labels == "joint":
+        return _joint_scores(X, [_classes(Y)], n_bins, symmetric=symmetric)
+    Y = sparse.csr_array(Y)
+    block_bytes = 8 * Y.shape[1] * min(n_bins + 1, X.shape[0])  # a feature's counts of values and labels
+    blocks = feature_values(X, n_bins, block_bytes)
+    return np.concatenate([_label_scores(block, Y, labels, symmetric=symmetric) for block in blocks])
+
+
+def _joint_scores(X: Matrix, partitions: list[IntArray], n_bins: int, *, symmetric: bool) -> FloatArray:
+    """Return the mean over partitions, each the classes of the rows (n_samples,), of the scores (n_features,)."""
+    means = []
+    for block in feature_values(X, n_bins):
+        H_f = _feature_entropies(block)
+        total = np.zeros(block.n_features)
+        for classes in partitions:
+            total += _joint_score(block, H_f, classes, symmetric=symmetric)
+        means.append(total / len(partitions))
+    return np.concatenate(means)
+
+
+def _joint_score(block: FeatureValues, H_f: FloatArray, classes: IntArray, *, symmetric: bool) -> FloatArray:
+    """Return the scores (n_features,) with one variable, the classes of the rows: equation 14, sign repaired."""
+    H_L = _entropy(np.bincount(classes))
+    gain = _possible(H_f + H_L - _joint_entropies(block, _one_hot(classes)), H_f, H_L)
+    return _ratio(2 * gain, H_f + H_L) if symmetric else gain
+
+
+def _label_scores(block: FeatureValues, Y: CSR, labels: str, *, symmetric: bool) -> FloatArray:
+    """Return the scores (n_features,) with each label for itself, added or averaged."""
+    H_f, n_samples = _feature_entropies(block), Y.shape[0]
+    H_l = _split(Y.sum(axis=0), n_samples) / n_samples
+    gain = _possible(H_l - _label_entropies_given(block, Y), H_f[:, np.newaxis], H_l)
+    if labels == "sum":
+        return _ratio(2 * gain.sum(axis=1), H_f + H_l.sum()) if symmetric else gain.sum(axis=1)
+    scores = _ratio(2 * gain, H_f[:, np.newaxis] + H_l) if symmetric else gain
+    return np.asarray(scores.mean(axis=1))
+
+
+def _entropy(counts: IntArray) -> float:
+    """Return H = (g(n) − Σ g(n_c)) / n of a variable whose values occur `counts` times."""
+    return float((_g(counts.sum()) - _g(counts).sum()) / counts.sum())
+
+
+def _feature_entropies(block: FeatureValues) -> FloatArray:
+    """Return H(f) (n_features,)."""
+    n_samples, sizes = block.indicators.shape[0], block.indicators.sum(axis=0)
+    n_absent = n_samples - block.sum_by_feature(sizes)
+    return np.asarray((_g(n_samples) - block.sum_by_feature(_g(sizes)) - _g(n_absent)) / n_samples)
+
+
+def _joint_entropies(block: FeatureValues, classes: CSR) -> FloatArray:
+    """Return H(f, L) (n_features,), L the classes of the rows, one-hot (n_samples, n_classes).
+
+    Σ_c g(n_c − n_pc), the absent value's part, is Σ_c g(n_c) but for the classes that have feature p present.
+    """
+    n_samples, sizes = classes.shape[0], classes.sum(axis=0)
+    n_vc = block.indicators.T @ classes
+    n_pc = block.sum_by_feature(n_vc)
+    n_c = sizes[n_pc.indices]
+    present = block.sum_by_feature(_with_data(n_vc, _g(n_vc.data)).sum(axis=1))
+    absent = _g(sizes).sum() + _with_data(n_pc, _g(n_c - n_pc.data) - _g(n_c)).sum(axis=1)
+    return np.asarray((_g(n_samples) - present - absent) / n_samples)
+
+
+def _label_entropies_given(block: FeatureValues, Y: CSR) -> FloatArray:
+    """Return H(l | f) (n_features, n_labels): what the rows of each value of f, the absent one too, leave open."""
+    n_samples, sizes = Y.shape[0], block.indicators.sum(axis=0)
+    n_vl = block.indicators.T @ Y
+    n_v = np.repeat(sizes, np.diff(n_vl.indptr))
+    present = block.sum_by_feature(_with_data(n_vl, _split(n_vl.data, n_v))).toarray()
+    n_absent = n_samples - block.sum_by_feature(sizes)
+    absent = _split(Y.sum(axis=0) - block.sum_by_feature(n_vl).toarray(), n_absent[:, np.newaxis])
+    return np.asarray((present + absent) / n_samples)
+
+
+def _split(k: IntArray, n: IntArray | int) -> FloatArray:
+    """Return n times the entropy of a label that k of n rows have; exactly 0 for k = 0 and k = n."""
+    return np.asarray(_g(n) - _g(k) - _g(n - k))
+
+
+def _g(x: IntArray | int) -> FloatArray:
+    """Return x log x, 0 for 0."""
+    return np.asarray(xlogy(x, x))
+
+
+def _possible(gain: FloatArray, H_f: FloatArray, H_L: FloatArray | float) -> FloatArray:
+    """Return gains within 0 ≤ IG(f, L) ≤ min(H(f), H(L)), which rounding may miss."""
+    return np.clip(gain, 0, np.minimum(H_f, H_L))
+
+
+def _ratio(gain: FloatArray, entropy: FloatArray) -> FloatArray:
+    """Return gain / entropy, 0 where both are."""
+    return np.divide(gain, entropy, out=np.zeros_like(gain), where=entropy > 0)
+
+
+def _classes(Y: Matrix) -> IntArray:
+    """Return the number of each row's label set (n_samples,), in the smallest type: there may be many subsets."""
+    labelsets, inverse, _ = distinct_labelsets(Y)
+    return inverse.astype(np.min_scalar_type(labelsets.shape[0]))
+
+
+def _one_hot(classes: IntArray) -> CSR:
+    """Return the indicators (n_samples, n_classes) of classes 0 .. n_classes − 1."""
+    ones = np.ones(len(classes), dtype=np.int64)
+    return sparse.csr_array((ones, classes.astype(np.int64), np.arange(len(classes) + 1)))
+
+
+def _with_data(cells: CSR, data: FloatArray) -> CSR:
+    """Return the stored cells with other values."""
+    return sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
+
+
+def _label_subsets(n_labels: int, n_subsets: int, size: int, random: RandomState) -> list[list[int]]:
+    """Return distinct random subsets of the labels, or each possible one where there are not more."""
+    size = min(size, n_labels)
+    if comb(n_labels, size) <= n_subsets:
+        return [list(subset) for subset in combinations(range(n_labels), size)]
+    drawn: dict[tuple[int, ...], None] = {}  # in the order drawn
+    while len(drawn) < n_subsets:
+        drawn[tuple(sorted(sample_without_replacement(n_labels, size, random_state=random).tolist()))] = None
+    return [list(subset) for subset in drawn]
