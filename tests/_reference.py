@@ -6,6 +6,7 @@ computed in fractions. X and Y are lists of lists or arrays.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 
@@ -188,3 +189,34 @@ def cmlknn(X, Y, queries, k, s=1, *, membership="clip", formulas="resolved", sim
             posteriors[q].append(float(yes / (yes + no)))
             labels[q].append(int(yes / no > 1))
     return posteriors, labels
+
+
+def double_distances(X, Y, x, p):
+    """Both distances of a query from every training row: (Dx, Dy) (Gweon et al. 2019)."""
+    return [
+        (squared_euclidean(row, x) ** 0.5, squared_euclidean(labels, p) ** 0.5)
+        for row, labels in zip(X, Y, strict=True)
+    ]
+
+
+def nldd_pairs(X1, Y1, X2, Y2, P2):
+    """The rows (Dx, Dy, loss) of the regression: each row of T2 with the nearest of T1 in x and in y (Algorithm 1)."""
+    rows = []
+    for x, y, p in zip(X2, Y2, P2, strict=True):
+        distances = double_distances(X1, Y1, x, p)
+        m1 = min(range(len(X1)), key=lambda j: (distances[j][0], distances[j][1], j))
+        m2 = min(range(len(X1)), key=lambda j: (distances[j][1], distances[j][0], j))
+        for j in dict.fromkeys([m1, m2]):
+            loss = sum(int(a) != int(b) for a, b in zip(y, Y1[j], strict=True))
+            rows.append((*distances[j], loss))
+    return rows
+
+
+def nldd(X, Y, queries, P, coef):
+    """Number of the training row of least expected loss for each query, and that loss as a share of the labels."""
+    chosen, shares = [], []
+    for x, p in zip(queries, P, strict=True):
+        costs = [(coef[1] * dx + coef[2] * dy, dy, dx, j) for j, (dx, dy) in enumerate(double_distances(X, Y, x, p))]
+        chosen.append(min(costs)[-1])
+        shares.append(1 / (1 + math.exp(-(coef[0] + min(costs)[0]))))
+    return chosen, shares

@@ -12,7 +12,7 @@ from nearlabel.cli import build_parser
 ROOT = Path(__file__).parents[1]
 MODULES = [
     "datasets", "decision", "experiments", "feature_selection", "labels", "lazy", "metrics", "neighbors", "report",
-    "testing", "thresholds",
+    "testing", "thresholds", "transformation",
 ]  # fmt: skip
 
 

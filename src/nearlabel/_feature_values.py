@@ -15,8 +15,9 @@ from nearlabel._typing import FloatArray, IntArray, Matrix
 class FeatureValues(NamedTuple):
     """The present values of some features, that is all but 0.
 
-    `indicators`, CSC (n_samples, n_values), has a column for each value, 1 in the rows that have it; columns of one feature
-    lie side by side. `feature` (n_values,) counts features from the first of them, `n_features` is how many there are.
+    `indicators`, CSC (n_samples, n_values), has a column for each value, 1 in the rows that have it; columns of one
+    feature lie side by side. `feature` (n_values,) counts features from the first of them, `n_features` is how many
+    there are.
     """
 
     indicators: Any

@@ -146,7 +146,7 @@ def check_container_of_labels_is_kept(estimator: Any) -> None:
 
 
 def check_sparse_equals_dense(estimator: Any) -> None:
-    """Sparse X and sparse Y, in every combination, give the numbers that dense ones give."""
+    """Sparse X and sparse Y, in every combination, give the label sets that dense ones give, and scores to 1e-9."""
     X, Y = _problem()
     X[X < 0] = 0
     estimator.fit(X, Y)
@@ -157,7 +157,7 @@ def check_sparse_equals_dense(estimator: Any) -> None:
         (sparse.csc_matrix(X), sparse.csr_matrix(Y)),
     ):
         estimator.fit(rows, targets)
-        np.testing.assert_array_equal(_scores(estimator, rows), scores)
+        _assert_equal_scores(_scores(estimator, rows), scores)
         np.testing.assert_array_equal(as_dense(estimator.predict(rows)), labels)
 
 
@@ -172,20 +172,20 @@ def check_labels_with_one_class_are_constant(estimator: Any) -> None:
 
 
 def check_labels_permute_with_columns(estimator: Any) -> None:
-    """Reordering the labels reorders the scores."""
+    """Reordering the labels reorders the scores, to 1e-9."""
     X, Y = _problem()
     order = np.array([3, 0, 4, 2, 1])
     scores = _scores(estimator.fit(X, Y), X)
-    np.testing.assert_array_equal(_scores(clone(estimator).fit(X, Y[:, order]), X), scores[:, order])
+    _assert_equal_scores(_scores(clone(estimator).fit(X, Y[:, order]), X), scores[:, order])
 
 
 def check_each_query_is_answered_by_itself(estimator: Any) -> None:
-    """A query's answer does not depend on the queries beside it."""
+    """A query's label set does not depend on the queries beside it, nor its scores by more than 1e-9."""
     X, Y = _problem()
     estimator.fit(X, Y)
     labels, scores = estimator.predict(X), _scores(estimator, X)
     np.testing.assert_array_equal(np.vstack([estimator.predict(row) for row in X[:, np.newaxis]]), labels)
-    np.testing.assert_array_equal(_scores(estimator, X[::-1]), scores[::-1])
+    _assert_equal_scores(_scores(estimator, X[::-1]), scores[::-1])
 
 
 def check_predict_changes_nothing(estimator: Any) -> None:
@@ -282,6 +282,11 @@ def _problem(n_labels: int = 5) -> tuple[Matrix, IntArray]:
     X = rng.standard_normal((60, 5))
     Y = (X[:, :n_labels] + 0.3 * rng.standard_normal((60, n_labels)) > 0.2).astype(np.int64)
     return X, Y
+
+
+def _assert_equal_scores(actual: Any, expected: Any) -> None:
+    """Allow for what the order of a sum may change: a product of matrices or a solver need not give equal bits."""
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9)
 
 
 def _scores(estimator: Any, X: Matrix) -> Any:

@@ -35,6 +35,24 @@ def test_contract(method, check):
     check(method(n_neighbors=3))
 
 
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.__name__)
+def test_scores_are_equal_to_the_last_bit(problem, method):
+    """Storage, the order of labels and the queries beside a query change no bit of a score."""
+    X, Y, queries = problem
+    scores = method(5).fit(X, Y).predict_proba(queries)
+    for rows, labels in (
+        (sparse.csr_array(X), Y),
+        (X, sparse.csr_array(Y)),
+        (sparse.csc_matrix(X), sparse.csr_matrix(Y)),
+    ):
+        model = method(5).fit(rows, labels)
+        np.testing.assert_array_equal(model.predict_proba(sparse.csr_array(queries)), scores)
+        np.testing.assert_array_equal(model.predict_proba(queries[::-1]), scores[::-1])
+        np.testing.assert_array_equal(model.predict_proba(queries[:1]), scores[:1])
+    order = np.array([3, 0, 4, 2, 1])
+    np.testing.assert_array_equal(method(5).fit(X, Y[:, order]).predict_proba(queries), scores[:, order])
+
+
 def _expected_failures(estimator):
     return testing.expected_failed_checks(
         scores_reach_0_and_1=not isinstance(estimator, MLkNN),

@@ -72,7 +72,7 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
             self.n_neighbors, labels.shape[0], leave_one_out=self._needs_training_neighbors
         )
         self._n_samples = labels.shape[0]
-        self.search_ = _fresh_search(self.search)
+        self.search_ = fresh_search(self.search)
         self.search_.fit(X)
         self._learn(X, labels)
         return self
@@ -208,7 +208,7 @@ def _some(neighbors: Neighbors, block: slice) -> Neighbors:
     return Neighbors(distances[block], indices[block], random, None if rows is None else rows[block])
 
 
-def _fresh_search(search: Any) -> Any:
+def fresh_search(search: Any) -> Any:
     """Return an unfitted copy of the user's search, or the default one."""
     if search is None:
         return ExactNeighbors()

@@ -100,7 +100,7 @@ class ExactNeighbors(BaseEstimator):
         ValueError
             If X is not two-dimensional, has NaN or infinite values, or if the metric is unknown.
         """
-        rows = _as_float_rows(validate_data(self, X, accept_sparse="csr"))
+        rows = as_float_rows(validate_data(self, X, accept_sparse="csr"))
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(rows)
         self._distance = distance
@@ -160,7 +160,7 @@ class ExactNeighbors(BaseEstimator):
         if queries is None:
             return self._nearest(self._rows[tile], k, own_index=tile.start)
         like = sparse.issparse(self._rows.values)
-        rows = _as_float_rows(_stored_alike(queries[tile], as_sparse=like))
+        rows = as_float_rows(stored_alike(queries[tile], as_sparse=like))
         return self._nearest(self._distance.prepare(rows), k)
 
     def _nearest(self, queries: Rows, k: int, own_index: int | None = None) -> tuple[FloatArray, IntArray]:
@@ -245,13 +245,13 @@ def _keep_best(
     return all_ranks[best], all_indices[best]
 
 
-def _stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:
+def stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:
     if sparse.issparse(X) == as_sparse:
         return X
     return sparse.csr_array(X) if as_sparse else X.toarray()
 
 
-def _as_float_rows(X: Matrix) -> Matrix:
+def as_float_rows(X: Matrix) -> Matrix:
     """Return float64 rows; sparse ones as a canonical CSR array of our own."""
     if not sparse.issparse(X):
         return np.asarray(X, dtype=np.float64)

@@ -1,0 +1,161 @@
+"""The probability of each label from a binary classifier of its own: binary relevance, which several methods use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.svm import LinearSVC
+from sklearn.utils.parallel import Parallel, delayed
+
+from nearlabel._binomial import fit_binomial
+from nearlabel._responses import label_scores, response_method_of
+from nearlabel._typing import FloatArray, IntArray, Matrix
+
+_N_FOLDS = 5
+
+
+def default_estimator() -> Any:
+    """Return the linear support vector machine that is meant where no classifier is given.
+
+    Its primal solver needs no random numbers, and converges on features of any scale.
+    """
+    return LinearSVC(dual=False)
+
+
+@dataclass(frozen=True)
+class LabelProbabilities:
+    """A fitted classifier for each label, or its constant probability, 0 or 1, where the label has one class."""
+
+    classifiers: Sequence[Any]
+
+    @classmethod
+    def fit(cls, estimator: Any, X: Matrix, labels: Matrix, random: RandomState, n_jobs: int | None = None) -> Self:
+        """Fit a clone of the estimator to each label.
+
+        One without `predict_proba` gets its decision values calibrated, see `Platt`. All labels are fitted by the same
+        random numbers, so their order does not matter.
+        """
+        method = response_method_of(estimator)
+        columns = sparse.csc_array(labels)
+        seed = int(random.randint(np.iinfo(np.int32).max))
+        fitted = Parallel(n_jobs=n_jobs)(
+            delayed(_fit_label)(estimator, method, X, _column(columns, label), seed) for label in range(labels.shape[1])
+        )
+        return cls(fitted)
+
+    def decide(self, X: Matrix) -> IntArray:
+        """Return what each classifier decides for itself (n_queries, n_labels)."""
+        labels = np.empty((X.shape[0], len(self.classifiers)), dtype=np.int64)
+        for label, classifier in enumerate(self.classifiers):
+            labels[:, label] = classifier if isinstance(classifier, float) else classifier.predict(X)
+        return labels
+
+    def predict(self, X: Matrix) -> FloatArray:
+        """Return the probability of every label (n_queries, n_labels)."""
+        probabilities = np.empty((X.shape[0], len(self.classifiers)))
+        for label, classifier in enumerate(self.classifiers):
+            constant = isinstance(classifier, float)
+            probabilities[:, label] = classifier if constant else label_scores(classifier, X, 1, "predict_proba")[:, 0]
+        return probabilities
+
+
+def _column(columns: Any, label: int) -> IntArray:
+    """Return one label of all rows, dense."""
+    y = np.zeros(columns.shape[0], dtype=np.int64)
+    y[columns.indices[columns.indptr[label] : columns.indptr[label + 1]]] = 1
+    return y
+
+
+def _fit_label(estimator: Any, method: str, X: Matrix, y: IntArray, seed: int) -> Any:
+    if y.min() == y.max():
+        return float(y[0])
+    seeded = with_seed(estimator, seed)
+    return seeded.fit(X, y) if method == "predict_proba" else Platt(seeded, seed).fit(X, y)
+
+
+def with_seed(estimator: Any, seed: int) -> Any:
+    """Return a clone whose random states, as far as none is set, are given by a seed."""
+    copy = clone(estimator)
+    params = copy.get_params()
+    states = [name for name in params if name.split("__")[-1] == "random_state" and params[name] is None]
+    return copy.set_params(**dict.fromkeys(states, seed))
+
+
+class Platt(ClassifierMixin, BaseEstimator):
+    """A binary classifier whose decision values become probabilities by a sigmoid (Platt 1999), as in libsvm.
+
+    The sigmoid is fitted to the decision values of a five-fold cross-validation. The rows of each class are dealt out
+    to the folds in turn; where a training part has one class only, the decision is plus or minus 1. scikit-learn's
+    `CalibratedClassifierCV` refuses classes of fewer rows than folds.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Has `decision_function`.
+    random_state : int
+        Shuffles the rows before they are dealt out.
+
+    References
+    ----------
+    J. Platt: Probabilistic outputs for support vector machines. Advances in Large Margin Classifiers, 1999.
+
+    H.-T. Lin, C.-J. Lin, R. C. Weng: A note on Platt's probabilistic outputs for support vector machines. Machine
+    Learning 68, 2007.
+    """
+
+    def __init__(self, estimator: Any, random_state: int) -> None:
+        self.estimator = estimator
+        self.random_state = random_state
+
+    def fit(self, X: Matrix, y: IntArray) -> Self:
+        """Fit the classifier to all rows, the sigmoid to decisions on rows it was not trained on."""
+        fold = _deal_out(y, RandomState(self.random_state))
+        decisions = np.empty(len(y))
+        for number in np.unique(fold):
+            inside = fold == number
+            decisions[inside] = _decisions(self.estimator, X[~inside], y[~inside], X[inside])
+        self.slope_, self.intercept_ = _sigmoid(decisions, y)
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X: Matrix) -> IntArray:
+        """Return the classifier's own decision, whatever the probability."""
+        return np.asarray(self.estimator_.predict(X))
+
+    def predict_proba(self, X: Matrix) -> FloatArray:
+        """Return the probability of class 0 and of class 1 (n_queries, 2)."""
+        linear = self.slope_ * np.asarray(self.estimator_.decision_function(X)) + self.intercept_
+        return np.column_stack([expit(-linear), expit(linear)])
+
+
+def _deal_out(y: IntArray, random: RandomState) -> IntArray:
+    """Return the fold of each row; each class goes round by itself."""
+    order = random.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    fold = np.empty(len(y), dtype=np.int64)
+    fold[order] = np.arange(len(y)) % _N_FOLDS
+    return fold
+
+
+def _decisions(estimator: Any, X: Matrix, y: IntArray, queries: Matrix) -> FloatArray:
+    if len(y) == 0 or y.min() == y.max():
+        return np.full(queries.shape[0], 0.0 if len(y) == 0 else 2.0 * y[0] - 1.0)
+    return np.asarray(clone(estimator).fit(X, y).decision_function(queries))
+
+
+def _sigmoid(decisions: FloatArray, y: IntArray) -> tuple[float, float]:
+    """Fit probabilities to the targets (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) rather than to 1 and 0 (Platt)."""
+    n1 = y.sum()
+    targets = np.where(y == 1, (n1 + 1) / (n1 + 2), 1 / (len(y) - n1 + 2))
+    fit = fit_binomial(decisions[:, np.newaxis], targets, np.ones(len(y)))
+    if not fit.converged:  # all decisions are equal
+        return 0.0, float(np.log(targets.mean() / (1 - targets.mean())))
+    return float(fit.coef[1]), float(fit.coef[0])

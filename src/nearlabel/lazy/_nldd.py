@@ -1,0 +1,324 @@
+"""NLDD: nearest labelset using double distances (Gweon, Schonlau and Steiner, PeerJ Computer Science 2019)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nearlabel._binomial import fit_binomial
+from nearlabel._label_probabilities import LabelProbabilities, default_estimator
+from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
+from nearlabel._validation import check_choice, check_problem, with_multilabel_target
+from nearlabel.lazy._base import fresh_search
+from nearlabel.lazy._double_distances import DoubleDistances, Pairs, double_distances
+
+_NEAREST_IN_FEATURES, _NEAREST_IN_LABELS = (1.0, 0.0), (0.0, 1.0)
+_RIDGE = 1e-6
+_FALLBACK = np.array([0.0, 1.0, 1.0])
+
+
+class NLDD(ClassifierMixin, BaseEstimator):
+    """Predict the training label set that is nearest by a weighted sum of two distances.
+
+    For a query with features x and label probabilities p̂ (from a binary classifier for each label), and a training row
+    j, Dx is the distance from x to the row's features and Dy that from p̂ to its label set, both Euclidean. The share θ
+    of wrong labels is modelled by binomial regression, and the label set of least expected loss predicted::
+
+        logit θ = β0 + β1 Dx + β2 Dy                    prediction: the y_j of least θ_j
+
+    The β are estimated on pairs from within the training data (Gweon et al. 2019, Algorithm 1): the rows are split at
+    random into T1 and T2; each row of T2, with p̂ from classifiers fitted to T1, is paired with the row of T1 that is
+    nearest in Dx and with that nearest in Dy; the response is the number of labels in which the two differ.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Cloned and fitted to each label, on all rows and on T1. One without `predict_proba` gets its decision values
+        calibrated by Platt's sigmoid on a five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear
+        support vector machine of squared hinge loss; the authors use that of hinge loss, which is
+        ``SVC(kernel="linear")`` and slow on many rows. ``LogisticRegression(max_iter=1000)`` needs no calibration.
+    scale : {"standard", "none"}, default="standard"
+        Whether Dx is measured on features divided by their standard deviation (of T1 to estimate the β, of all training
+        rows to predict), as in the authors' program; a constant feature is left as it is. The classifiers get the
+        features unscaled.
+    trials : {"labels", "authors"}, default="labels"
+        "labels": the response is so many wrong of n_labels, as in the paper. "authors": the odds θ / (1 - θ) model the
+        share, as in their program, which passes n_labels where R expects the number of labels that are right.
+    drop_duplicates : bool, default=False
+        Whether pairs of equal Dx, Dy and loss count once, as in the authors' program.
+    random_state : int, RandomState or None, default=None
+        Splits the rows, deals them out for calibration, and is given to the estimator where it has none of its own.
+    search : object with `fit` and `kneighbors`, default=None
+        Its distance is Dx. None: `ExactNeighbors()`, Euclidean. With any other class than `ExactNeighbors` a clone is
+        fitted to the rows of each label set.
+    n_jobs : int, default=None
+        Labels fitted, and queries compared, at a time.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (3,)
+        β0, β1, β2.
+    labelsets_ : ndarray or CSR array of shape (n_labelsets, n_labels)
+        Distinct training label sets in lexicographic order: what can be predicted.
+    estimators_ : list of length n_labels
+        The fitted classifier of each label; a float, 0 or 1, for a label with one class.
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    T1 has one row more than T2 where the number of rows is odd. Ties: nearest in Dx, then least Dy, and the other way
+    round, as in the paper; at prediction least θ, then least Dy, then least Dx; last the lower row number (the paper
+    does not say). If the regression has no finite solution (no loss at all, a constant distance), it is solved with a
+    ridge of 1e-6 on β1 and β2, else β = (0, 1, 1) is taken, with a `ConvergenceWarning`. A negative β1 or β2 is kept.
+
+    Prediction is exact, by distances that no rounding of a matrix product can change, in memory that is bounded by
+    blocks.
+
+    References
+    ----------
+    H. Gweon, M. Schonlau, S. H. Steiner: Nearest labelset using double distances for multi-label classification. PeerJ
+    Computer Science 5:e242, 2019.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.lazy import NLDD
+    >>> digits = load_multidigits()
+    >>> nldd = NLDD(LogisticRegression(max_iter=1000), random_state=0).fit(digits.X[:500], digits.Y[:500])
+    >>> nldd.predict(digits.X[1500:]).shape
+    (500, 10)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        scale: str = "standard",
+        trials: str = "labels",
+        drop_duplicates: bool = False,
+        random_state: int | RandomState | None = None,
+        search: NeighborSearch | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.scale = scale
+        self.trials = trials
+        self.drop_duplicates = drop_duplicates
+        self.random_state = random_state
+        self.search = search
+        self.n_jobs = n_jobs
+
+    def fit(self, X: MatrixLike, Y: MatrixLike) -> Self:
+        """Fit the classifiers and the binomial regression.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training rows.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X or Y is malformed, their lengths differ, a parameter is out of range, or the estimator has neither
+            `predict_proba` nor `decision_function`.
+        TypeError
+            If `search` lacks `fit` or `kneighbors`.
+        """
+        self._check_parameters()
+        X, labels = check_problem(self, X, Y)
+        random = check_random_state(self.random_state)
+        self.coef_ = self._regress(X, labels, random)
+        self._probabilities = self._fit_labels(X, labels, random)
+        self.estimators_ = list(self._probabilities.classifiers)
+        self._scaling, self._candidates = self._prepare(X, labels)
+        self.labelsets_ = self._candidates.labelsets
+        return self
+
+    def predict(self, X: MatrixLike) -> Matrix:
+        """Return the label set of every query: the training label set of least expected loss.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_queries, n_labels)
+            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives
+            an array.
+        """
+        nearest = self._nearest(X)
+        return self._container.wrap(self.labelsets_[nearest.labelset])
+
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the probability of every label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_queries, n_labels)
+            p̂, what the classifiers of the labels say.
+        """
+        queries = self._queries(X)
+        return self._probabilities.predict(queries)
+
+    def predict_loss(self, X: MatrixLike) -> FloatArray:
+        """Return the loss that is expected of each prediction: n_labels · θ, how many labels will be wrong.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        loss : ndarray of shape (n_queries,)
+            From 0 to n_labels; the smaller, the surer.
+        """
+        nearest = self._nearest(X)
+        linear = self.coef_[0] + nearest.sum(self._weights)
+        share = expit(linear) if self.trials == "labels" else np.exp(np.minimum(linear, 0.0))
+        return np.asarray(len(self.classes_) * share)
+
+    @property
+    def _weights(self) -> tuple[float, float]:
+        return float(self.coef_[1]), float(self.coef_[2])
+
+    def _check_parameters(self) -> None:
+        check_choice("scale", self.scale, {"standard", "none"})
+        check_choice("trials", self.trials, {"labels", "authors"})
+        check_random_state(self.random_state)
+
+    def _queries(self, X: MatrixLike) -> Matrix:
+        check_is_fitted(self)
+        self._check_parameters()
+        return validate_data(self, X, accept_sparse="csr", reset=False)
+
+    def _nearest(self, X: MatrixLike) -> Pairs:
+        queries = self._queries(X)
+        return self._candidates.nearest(self._scaling(queries), self._probabilities.predict(queries), self._weights)
+
+    def _fit_labels(self, X: Matrix, labels: Matrix, random: RandomState) -> LabelProbabilities:
+        estimator = default_estimator() if self.estimator is None else self.estimator
+        return LabelProbabilities.fit(estimator, X, labels, random, self.n_jobs)
+
+    def _prepare(self, X: Matrix, labels: Matrix) -> tuple[_Scaling, DoubleDistances]:
+        scaling = _Scaling.of(X if self.scale == "standard" else None)
+        return scaling, double_distances(fresh_search(self.search), scaling(X), labels, self.n_jobs)
+
+    def _regress(self, X: Matrix, labels: Matrix, random: RandomState) -> FloatArray:
+        """Return β from the pairs of T2 with T1 (Algorithm 1)."""
+        order = random.permutation(labels.shape[0])
+        T1, T2 = np.split(order, [(len(order) + 1) // 2])
+        if not len(T2):
+            return _estimate(np.empty((0, 2)), np.empty(0), np.empty(0))
+        probabilities = self._fit_labels(X[T1], labels[T1], random).predict(X[T2])
+        scaling, candidates = self._prepare(X[T1], labels[T1])
+        m1, m2 = (
+            candidates.nearest(scaling(X[T2]), probabilities, weights)
+            for weights in (_NEAREST_IN_FEATURES, _NEAREST_IN_LABELS)
+        )
+        other = m1.row != m2.row
+        pairs = Pairs.joined([m1, m2.some(other)])
+        of = np.concatenate([T2, T2[other]])
+        loss = _hamming(labels[of], labels[T1[pairs.row]])
+        rows = np.column_stack([pairs.dx, pairs.dy, loss])
+        if self.drop_duplicates:
+            rows = np.unique(rows, axis=0)
+        n_labels = labels.shape[1]
+        trials = n_labels if self.trials == "labels" else n_labels + rows[:, 2]
+        return _estimate(rows[:, :2], rows[:, 2], np.broadcast_to(trials, len(rows)))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return with_multilabel_target(tags)
+
+
+class _Scaling:
+    """Divides features by their standard deviation (n - 1); shifting them would change no distance."""
+
+    def __init__(self, divisors: FloatArray | None) -> None:
+        self.divisors = divisors
+
+    @classmethod
+    def of(cls, X: Matrix | None) -> _Scaling:
+        """Take the deviations of some rows; None: do not scale.
+
+        n Σz² - (Σz)², z counted from the first row, is exact for whole numbers, in any order and storage: features that
+        are alike remain alike.
+        """
+        if X is None:
+            return cls(None)
+        n = X.shape[0]
+        total, squares = _sums_from_first_row(X)
+        spread = n * squares - total**2
+        constant = spread <= 64 * np.finfo(np.float64).eps * n * squares  # what rounding leaves of 0
+        return cls(np.where(constant, 1.0, np.sqrt(np.maximum(spread, 0.0) / max(n * (n - 1), 1))))
+
+    def __call__(self, X: Matrix) -> Matrix:
+        if self.divisors is None:
+            return X
+        return (X @ sparse.diags_array(1 / self.divisors)).tocsr() if sparse.issparse(X) else X / self.divisors
+
+
+def _sums_from_first_row(X: Matrix) -> tuple[FloatArray, FloatArray]:
+    """Return Σz and Σz² of each feature, z its difference from the first row."""
+    if not sparse.issparse(X):
+        shifted = X - X[0]
+        return shifted.sum(axis=0), np.square(shifted).sum(axis=0)
+    n, d = X.shape
+    first = X[[0]].toarray().ravel()
+    shifted = X.data - first[X.indices]
+    absent = n - np.bincount(X.indices, minlength=d)
+    total = np.bincount(X.indices, weights=shifted, minlength=d) - absent * first
+    return total, np.bincount(X.indices, weights=shifted**2, minlength=d) + absent * first**2
+
+
+def _hamming(labels: Matrix, others: Matrix) -> IntArray:
+    """Return in how many labels two matrices of label sets differ, row by row."""
+    return np.asarray(abs(labels - others).sum(axis=1)).reshape(-1)
+
+
+def _estimate(distances: FloatArray, loss: FloatArray, trials: FloatArray) -> FloatArray:
+    """Return β of the binomial regression, or a stand-in for it, with a warning."""
+    fit = fit_binomial(distances, loss, trials)
+    if fit.converged:
+        return fit.coef
+    fit = fit_binomial(distances, loss, trials, ridge=_RIDGE)
+    used = f"a ridge of {_RIDGE:g} was put on both distances" if fit.converged else "coef_ is set to (0, 1, 1)"
+    pairs = f"{len(loss)} pairs with {loss.sum():.0f} wrong labels"
+    warnings.warn(
+        f"The binomial regression has no finite solution on {pairs}; {used}.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+    return fit.coef if fit.converged else _FALLBACK.copy()

@@ -1,0 +1,209 @@
+"""Binary relevance, and its predictions moved to label sets that occur (subset mapping)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nearlabel._blocks import row_blocks
+from nearlabel._label_probabilities import LabelProbabilities, default_estimator
+from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel._validation import as_dense, check_problem, with_multilabel_target
+from nearlabel.labels import distinct_labelsets
+
+
+class BinaryRelevance(ClassifierMixin, BaseEstimator):
+    """Decide each label by a classifier of its own.
+
+    As scikit-learn's `OneVsRestClassifier`, with scores as one array whatever the classifier, labels of one class
+    without a warning, and predictions in the container of Y.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Cloned and fitted to each label. One without `predict_proba` gets its decision values calibrated by Platt's
+        sigmoid on a five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear support vector machine.
+    random_state : int, RandomState or None, default=None
+        Deals rows out for calibration, and is given to the estimator if that has none of its own.
+    n_jobs : int, default=None
+        Labels fitted at a time.
+
+    Attributes
+    ----------
+    estimators_ : list of length n_labels
+        The fitted classifier of each label; a float, 0 or 1, for a label with one class.
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    `predict` takes each classifier's own decision. A support vector machine decides by the sign of its decision value,
+    which is not always where the calibrated probability exceeds one half.
+
+    References
+    ----------
+    G. Tsoumakas, I. Katakis. Multi-label classification: an overview. International Journal of Data Warehousing and
+    Mining 3(3), 2007.
+
+    Examples
+    --------
+    >>> from nearlabel.transformation import BinaryRelevance
+    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 0], [1, 0], [0, 0], [0, 0]]
+    >>> BinaryRelevance().fit(X, Y).predict([[0.5], [4.5]])
+    array([[1, 0],
+           [0, 0]])
+    """
+
+    def __init__(
+        self, estimator: Any = None, *, random_state: int | RandomState | None = None, n_jobs: int | None = None
+    ) -> None:
+        self.estimator = estimator
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: MatrixLike, Y: MatrixLike) -> Self:
+        """Fit a classifier to each label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training rows.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X or Y is malformed, their lengths differ, or the estimator has neither `predict_proba` nor
+            `decision_function`.
+        """
+        X, labels = check_problem(self, X, Y)
+        estimator = default_estimator() if self.estimator is None else self.estimator
+        self._probabilities = LabelProbabilities.fit(
+            estimator, X, labels, check_random_state(self.random_state), self.n_jobs
+        )
+        self.estimators_ = list(self._probabilities.classifiers)
+        self._learn(labels)
+        return self
+
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the probability of every label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_queries, n_labels)
+            One array, never a list.
+        """
+        queries = self._queries(X)
+        return self._probabilities.predict(queries)
+
+    def predict(self, X: MatrixLike) -> Matrix:
+        """Return the label set of every query.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_queries, n_labels)
+            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives
+            an array.
+        """
+        queries = self._queries(X)
+        return self._container.wrap(self._decide(self._probabilities.decide(queries)))
+
+    def _queries(self, X: MatrixLike) -> Matrix:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", reset=False)
+
+    def _learn(self, labels: Matrix) -> None:
+        """Take what is needed from the training label sets."""
+
+    def _decide(self, decided: IntArray) -> Matrix:
+        """Return label sets from the classifiers' decisions (n_queries, n_labels)."""
+        return decided
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return with_multilabel_target(tags)
+
+
+class SMBR(BinaryRelevance):
+    """Binary relevance, then the training label set that is nearest to the prediction in Hamming distance.
+
+    Subset mapping (Schapire and Singer 1999; Read et al. 2011): only label sets that occur are predicted. Of label sets
+    equally near the more frequent is taken, then the one that occurs first.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Cloned and fitted to each label; see `BinaryRelevance`.
+    random_state : int, RandomState or None, default=None
+        Deals rows out for calibration, and is given to the estimator if that has none of its own.
+    n_jobs : int, default=None
+        Labels fitted at a time.
+
+    Attributes
+    ----------
+    labelsets_ : ndarray or CSR array of shape (n_labelsets, n_labels)
+        Distinct training label sets, most frequent first.
+
+    See Also
+    --------
+    BinaryRelevance : The base method, with its other attributes.
+    nearlabel.lazy.NLDD : Takes the distance in the features into account.
+
+    References
+    ----------
+    R. E. Schapire, Y. Singer. Improved boosting algorithms using confidence-rated predictions. Machine Learning 37,
+    1999.
+
+    J. Read, B. Pfahringer, G. Holmes, E. Frank. Classifier chains for multi-label classification. Machine Learning 85,
+    2011.
+
+    Examples
+    --------
+    >>> from nearlabel.transformation import SMBR
+    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1], [1, 1], [0, 0], [0, 0]]
+    >>> SMBR().fit(X, Y).predict([[0.5], [4.5]])
+    array([[1, 1],
+           [0, 0]])
+    """
+
+    def _learn(self, labels: Matrix) -> None:
+        labelsets, inverse, counts = distinct_labelsets(labels)
+        first = np.unique(inverse, return_index=True)[1]
+        self.labelsets_ = labelsets[np.lexsort((first, -counts))]
+
+    def _decide(self, decided: IntArray) -> Matrix:
+        sizes = np.asarray(self.labelsets_.sum(axis=1))
+        nearest = np.empty(len(decided), dtype=np.int64)
+        for block in row_blocks(len(decided), 16 * len(sizes)):
+            # Hamming distance: |y| + |z| - 2 y·z; the size of the prediction is the same for all.
+            shared = as_dense(self.labelsets_ @ sparse.csc_array(decided[block].T)).T
+            nearest[block] = np.argmin(sizes - 2 * shared, axis=1)
+        return self.labelsets_[nearest]
