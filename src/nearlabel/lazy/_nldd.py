@@ -287,7 +287,9 @@ class _Scaling:
     def __call__(self, X: Matrix) -> Matrix:
         if self.divisors is None:
             return X
-        return (X @ sparse.diags_array(1 / self.divisors)).tocsr() if sparse.issparse(X) else X / self.divisors
+        if not sparse.issparse(X):
+            return X / self.divisors
+        return sparse.csr_array((X.data / self.divisors[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
 def _sums_from_first_row(X: Matrix) -> tuple[FloatArray, FloatArray]:
