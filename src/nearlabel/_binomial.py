@@ -40,9 +40,9 @@ def _newton(columns: FloatArray, successes: FloatArray, trials: FloatArray, pena
     largest_linear = np.inf if penalty.any() else _LARGEST_LINEAR
     linear, loss = _loss(columns, successes, trials, penalty, coef)
     for _ in range(_MOST_STEPS):
-        share = expit(linear)
-        gradient = columns.T @ (trials * share - successes) + 2 * penalty * coef
-        weights = trials * share * expit(-linear)
+        share, rest = expit(linear), expit(-linear)
+        gradient = columns.T @ ((trials - successes) * share - successes * rest) + 2 * penalty * coef
+        weights = trials * share * rest
         hessian = (columns.T * weights) @ columns + np.diag(2 * penalty)
         try:
             step = -cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
@@ -50,7 +50,8 @@ def _newton(columns: FloatArray, successes: FloatArray, trials: FloatArray, pena
             return BinomialFit(coef, converged=False)
         if not np.isfinite(step).all() or np.abs(linear).max() > largest_linear:
             return BinomialFit(coef, converged=False)
-        if np.abs(step).max() <= 1e-9 * max(1.0, np.abs(coef).max()):
+        # Where the likelihood is nearly flat, rounding keeps steps from becoming small, but nothing is gained by them.
+        if np.abs(step).max() <= 1e-9 * max(1.0, np.abs(coef).max()) or -gradient @ step <= 1e-20 * loss:
             return BinomialFit(coef + step, converged=True)
         linear, loss, coef = _shortened(columns, successes, trials, penalty, coef, step, loss)
     return BinomialFit(coef, converged=False)
@@ -79,5 +80,5 @@ def _loss(
 ) -> tuple[FloatArray, float]:
     """Return the linear predictor and the negative log-likelihood with its penalty."""
     linear = columns @ coef
-    loss = trials * np.logaddexp(0.0, linear) - successes * linear
+    loss = successes * np.logaddexp(0.0, -linear) + (trials - successes) * np.logaddexp(0.0, linear)
     return linear, float(loss.sum() + penalty @ coef**2)

@@ -7,19 +7,23 @@ import pytest
 
 from nearlabel.cli import _demo
 from nearlabel.datasets import load_multidigits
-from nearlabel.experiments import METHODS, Plan
+from nearlabel.experiments import Plan
+
+METHODS = ("brknn", "lpknn", "mlknn", "nldd:estimator=logistic")
 
 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch):
-    """The demo of fewer rows and folds."""
+    """The demo of fewer rows, folds and methods."""
     digits = load_multidigits()
-    monkeypatch.setattr(_demo, "load_multidigits", lambda: replace(digits, X=digits.X[:80], Y=digits.Y[:80]))
+    assert set(METHODS) <= set(_demo._METHODS)
+    monkeypatch.setattr(_demo, "_METHODS", METHODS)
+    monkeypatch.setattr(_demo, "load_multidigits", lambda: replace(digits, X=digits.X[:150], Y=digits.Y[:150]))
     monkeypatch.setattr(_demo, "Plan", partial(Plan, cv=2))
 
 
 def test_table_and_figure(nearlabel, tmp_path):
-    """The five methods in a table, and a figure in the folder asked for, which is named."""
+    """The methods in a table, and a figure in the folder asked for, which is named."""
     answer = nearlabel("demo", "--out", tmp_path / "new" / "folder")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("multidigits: k = 1..30")

@@ -2,8 +2,9 @@ import re
 
 import pytest
 
-from nearlabel.experiments import METHODS, THRESHOLDS, make_method
-from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN
+from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, make_method
+from nearlabel.feature_selection import InformationGainSelector
+from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.thresholds import (
     FBR,
@@ -19,6 +20,7 @@ from nearlabel.thresholds import (
     SCut,
     TunedThresholdsClassifierCV,
 )
+from nearlabel.transformation import SMBR, BinaryRelevance
 
 STRATEGIES = {
     "micro-f": MicroFOptimum(),
@@ -53,6 +55,12 @@ STRATEGIES = {
         ("mlknn:smoothing=0.5", MLkNN(7, smoothing=0.5)),
         ("brknn:majority=half:weights=distance", BRkNN(7, majority="half", weights="distance")),
         ("lpknn:ties=random:random_state=3", LPkNN(7, ties="random", random_state=3)),
+        ("lpknn:ties=random", LPkNN(7, ties="random", random_state=0)),
+        ("cmlknn:membership=max:values=all", CMLkNN(7, membership="max", values="all")),
+        ("iblr:plus=True:ridge=0.5", IBLR(7, plus=True, ridge=0.5, random_state=0)),
+        ("nldd:scale=none:trials=authors", NLDD(scale="none", trials="authors", random_state=0)),
+        ("br", BinaryRelevance(random_state=0)),
+        ("smbr:random_state=4", SMBR(random_state=4)),
     ],
 )
 def test_specification(spec, expected):
@@ -60,6 +68,45 @@ def test_specification(spec, expected):
     model = make_method(spec, 7)
     assert type(model) is type(expected)
     assert model.get_params() == expected.get_params()
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_by_name(name):
+    """The option `estimator` names a classifier of one label; each call makes its own."""
+    model, other = (make_method(f"nldd:estimator={name}") for _ in range(2))
+    assert parameters(model.estimator) == parameters(ESTIMATORS[name]())
+    assert model.estimator is not other.estimator
+    with pytest.raises(
+        ValueError, match=r"estimator of method 'br' must be one of .*'svm'.* got 'logistik'. Did you mean"
+    ):
+        make_method("br:estimator=logistik")
+
+
+def test_selections():
+    """Before a + stands a selection of features with options of its own; a + in a number is a number's."""
+    model = make_method("ig:labels=sum:factor=0.5+mlknn:smoothing=2", 7)
+    selector, method = (step for _, step in model.steps)
+    assert (
+        selector.get_params()
+        == InformationGainSelector(labels="sum", factor=0.5, symmetric=False, random_state=0).get_params()
+    )
+    assert method.get_params() == MLkNN(7, smoothing=2).get_params()
+    assert make_method("mlknn:smoothing=1e+2", 7).smoothing == 100
+    tuned = make_method("igs+mlknn@micro-f", 7)
+    assert (tuned.cv, [type(step) for _, step in tuned.estimator.steps]) == (5, [InformationGainSelector, MLkNN])
+    for spec, message in (
+        ("igs:symmetric=False+mlknn", r"option of selection 'igs' must be parameter=value, of \['factor', 'labels'"),
+        ("igz+mlknn", "method must be one of .* got 'igz"),
+        ("igs+knn", "method must be one of .* got 'knn'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_method(spec, 7)
+
+
+def test_thresholds_of_methods_without_leave_one_out():
+    """They are tuned on a five-fold cross-validation."""
+    assert make_method("nldd@micro-f").cv == make_method("iblr@micro-f", 3).cv == 5
+    assert make_method("cmlknn@micro-f", 3).cv == "loo"
 
 
 def test_search_is_handed_on():
@@ -77,14 +124,14 @@ def test_every_name_makes_a_method(name):
 @pytest.mark.parametrize(("name", "near"), [("mlkn", "mlknn"), ("BRkNN-a", "brknn-a"), ("LPkNN", "lpknn")])
 def test_unknown_method_hints_at_a_near_one(name, near):
     """A misspelt method is answered with the nearest name."""
-    with pytest.raises(ValueError, match=rf"method must be one of \['brknn'.*, got '{name}'\. Did you mean '{near}'\?"):
+    with pytest.raises(ValueError, match=rf"method must be one of .*'mlknn'.*, got '{name}'\. Did you mean '{near}'\?"):
         make_method(name, 3)
 
 
 @pytest.mark.parametrize("name", ["", "forest", "mlknn smoothing=1"])
 def test_unknown_method_lists_all(name):
     """Where no name is near, all are listed."""
-    with pytest.raises(ValueError, match=r"method must be one of \['brknn', 'brknn-a', 'brknn-b', 'lpknn', 'mlknn'\]"):
+    with pytest.raises(ValueError, match=r"method must be one of \['br', 'brknn', .*, 'smbr'\]"):
         make_method(name, 3)
 
 
@@ -103,7 +150,7 @@ def parameters(estimator):
 @pytest.mark.parametrize("spec", STRATEGIES)
 def test_tuned_thresholds(spec):
     """Behind an @ stands a strategy with its options; it is tuned on leave-one-out scores of the method in front."""
-    expected = TunedThresholdsClassifierCV(LPkNN(7, ties="first"), STRATEGIES[spec], cv="loo")
+    expected = TunedThresholdsClassifierCV(LPkNN(7, ties="first", random_state=0), STRATEGIES[spec], cv="loo")
     model = make_method(f"lpknn:ties=first@{spec}", 7)
     assert type(model) is type(expected)
     assert parameters(model) == parameters(expected)

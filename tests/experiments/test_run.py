@@ -8,7 +8,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import METHODS, THRESHOLDS, Plan, make_method, read_records, run, summarise
+from nearlabel.experiments import NEIGHBOR_METHODS, THRESHOLDS, Plan, make_method, read_records, run, summarise
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import CATALOGUE
 from nearlabel.neighbors import ExactNeighbors
@@ -26,7 +26,7 @@ def fitted_one_by_one(plan, problems):
             scaler = SCALERS[plan.scale]().fit(X)
             X, X_test = scaler.transform(X), scaler.transform(X_test)
         for method in plan.methods:
-            for k in plan.n_neighbors:
+            for k in plan.n_neighbors if method.split("+")[-1].startswith(NEIGHBOR_METHODS) else (None,):
                 model = make_method(method, k, ExactNeighbors()).fit(X, fold.Y[fold.training])
                 of_model = {"method": method, "n_neighbors": k}
                 for metric in plan.metrics:
@@ -45,9 +45,36 @@ def measured(metric, Y, model, X):
 @pytest.mark.parametrize("scale", SCALERS)
 def test_equals_fitting_each_by_itself(toy, make_dataset, scale):
     """Sharing one search and one count among all methods, k and measures changes no digit of any record."""
-    plan = Plan((*METHODS, "lpknn:ties=first"), (1, 5), cv=3, scale=scale, seeds=(3,))
+    plan = Plan((*NEIGHBOR_METHODS, "lpknn:ties=first"), (1, 5), cv=3, scale=scale, seeds=(3,))
     problems = {"toy": toy, "pair": (toy, make_dataset(n=11, seed=1))}
     assert run(plan, problems) == list(fitted_one_by_one(plan, problems))
+
+
+@pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
+def test_methods_without_neighbors_and_selections(toy, sparse_toy):
+    """Methods without a number of neighbours are run once a fold; selected features have a search of their own."""
+    methods = ("nldd:estimator=tree", "igs+mlknn", "br:estimator=tree", "igs:labels=mean+nldd:estimator=tree", "mlknn")
+    plan = Plan(methods, (1, 5), cv=3)
+    records = run(plan, {"toy": toy})
+    assert records == list(fitted_one_by_one(plan, {"toy": toy}))
+    assert run(plan, {"toy": sparse_toy}) == records
+    numbers = {method: [r["n_neighbors"] for r in records if r["method"] == method] for method in methods}
+    assert {method: set(ks) for method, ks in numbers.items()} == {
+        method: {1, 5} if method.endswith("mlknn") else {None} for method in methods
+    }
+    assert len(numbers["mlknn"]) == 2 * len(numbers[methods[0]])
+
+
+@pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
+def test_thresholds_of_methods_without_leave_one_out(toy):
+    """They are tuned on the scores of a five-fold cross-validation of the training rows."""
+    plan = Plan(("nldd:estimator=tree@micro-f", "iblr:ridge=1@micro-f"), (4,), cv=3)
+    records = iter(run(plan, {"toy": toy}))
+    for fold in plan.folds({"toy": toy}):
+        for method in plan.methods:
+            model = make_method(method, 4).fit(toy.X[fold.training], toy.Y[fold.training])
+            for metric in plan.metrics:
+                assert next(records)["value"] == measured(metric, toy.Y[fold.test], model, toy.X[fold.test])
 
 
 @pytest.mark.parametrize("name", THRESHOLDS)
@@ -100,7 +127,8 @@ def test_one_search_a_fold(toy, monkeypatch):
         return search(self, X, *args, **kwargs)
 
     monkeypatch.setattr(ExactNeighbors, "kneighbors", counted)
-    specs = [f"{method}{behind}" for method in METHODS for behind in ("", "@micro-f", "@fbr1", "@0.3")]
+    specs = [f"{method}{behind}" for method in NEIGHBOR_METHODS for behind in ("", "@micro-f", "@fbr1", "@0.3")]
+    specs = [spec for spec in specs if spec not in ("iblr@micro-f", "iblr@fbr1")]  # these take fits of their own
     run(Plan(specs, (1, 5, 9), cv=3, metrics=("micro_f1", "one_error")), {"toy": toy})
     assert asked == ["training", 12] * 3
 
@@ -120,7 +148,7 @@ def test_order_of_records(toy):
 @pytest.mark.parametrize("scale", ["none", "minmax"])
 def test_sparse_equals_dense(toy, sparse_toy, scale):
     """Storage changes no record."""
-    plan = replace(SMALL, methods=tuple(METHODS), scale=scale)
+    plan = replace(SMALL, methods=NEIGHBOR_METHODS, scale=scale)
     assert run(plan, {"toy": sparse_toy}) == run(plan, {"toy": toy})
 
 

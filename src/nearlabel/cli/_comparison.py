@@ -40,8 +40,10 @@ def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
     rows = []
     for metric in dict.fromkeys(cell.metric for cell in cells):
         of_metric = [cell for cell in cells if cell.metric == metric]
-        rows += _rows(metric, methods, of_metric, single=len(numbers) == 1)
-    if len(numbers) > 1:
+        rows += _rows(metric, methods, of_metric, single=len(numbers) <= 1)
+    if not numbers:
+        over = "mean ± deviation over folds" if _deviation(cells[0]) else "one fold"
+    elif len(numbers) > 1:
         whole_range = numbers == list(range(numbers[0], numbers[-1] + 1))
         shown = f"{numbers[0]}..{numbers[-1]}" if whole_range else ", ".join(map(str, numbers))
         over = f"k = {shown}: mean over k, and each method's best k on these test folds"
@@ -51,7 +53,7 @@ def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
 
 
 def _rows(metric: str, methods: Sequence[str], cells: Sequence[Cell], *, single: bool) -> list[tuple[str, ...]]:
-    mean = {cell.method: cell for cell in cells if cell.n_neighbors == "mean"}
+    mean = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
     if metric not in CATALOGUE:  # counted of the predictions, neither good nor bad
         return [(_title(metric), "" if single else "mean", *(f"{mean[m].mean:.4f} " for m in methods))]
     best_method = _best(list(mean.values()), metric)
@@ -59,11 +61,18 @@ def _rows(metric: str, methods: Sequence[str], cells: Sequence[Cell], *, single:
     name = f"{_title(metric)} {'↑' if CATALOGUE[metric].greater_is_better else '↓'}"
     if single:
         return [(name, "", *(f"{mean[m].mean:.4f}{_deviation(mean[m])}{marked[m]}" for m in methods))]
-    best = {m: _best([c for c in cells if c.method == m and c.n_neighbors != "mean"], metric) for m in methods}
-    return [
-        (name, "mean", *(f"{mean[m].mean:.4f}{marked[m]}" for m in methods)),
-        ("", "best", *(f"{best[m].mean:.4f} (k={best[m].n_neighbors}) " for m in methods)),
+    best = [
+        _best_number([c for c in cells if c.method == m and isinstance(c.n_neighbors, int)], metric) for m in methods
     ]
+    return [(name, "mean", *(f"{mean[m].mean:.4f}{marked[m]}" for m in methods)), ("", "best", *best)]
+
+
+def _best_number(cells: list[Cell], metric: str) -> str:
+    """Return the best value over the numbers of neighbours, and where; nothing for a method without."""
+    if not cells:
+        return ""
+    best = _best(cells, metric)
+    return f"{best.mean:.4f} (k={best.n_neighbors}) "
 
 
 def _deviation(cell: Cell) -> str:

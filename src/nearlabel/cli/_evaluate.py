@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearlabel.cli import _comparison, _console, _data
-from nearlabel.experiments import METHODS, SCALES, THRESHOLDS, Plan, Problem, run, summarise
+from nearlabel.experiments import (
+    ESTIMATORS,
+    METHODS,
+    NEIGHBOR_METHODS,
+    SCALES,
+    SELECTIONS,
+    THRESHOLDS,
+    Plan,
+    Problem,
+    run,
+    summarise,
+)
 
 _MOST_NUMBERS = 10_000
 
@@ -18,16 +29,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--methods",
         type=_names,
-        default=tuple(METHODS),
-        help="comma-separated, options behind a colon (lpknn:ties=first), thresholds behind an @ (mlknn@micro-f);"
-        f" default: {','.join(METHODS)}",
+        default=NEIGHBOR_METHODS,
+        help=f"comma-separated, of {', '.join(METHODS)}; options behind a colon (lpknn:ties=first), thresholds behind"
+        f" an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn); the option"
+        f" estimator of iblr, nldd, br and smbr is one of {', '.join(ESTIMATORS)};"
+        f" default: {','.join(NEIGHBOR_METHODS)}",
     )
     parser.add_argument(
         "--thresholds",
         type=_thresholds,
         default=(),
         help="comma-separated; each method is compared as it is and with each of these: a number for all labels (0.3),"
-        f" or tuned on leave-one-out scores {', '.join(THRESHOLDS)} (options behind a colon: micro-f:beta=2);"
+        f" or tuned on scores of rows left out {', '.join(THRESHOLDS)} (options behind a colon: micro-f:beta=2);"
         " default: none",
     )
     parser.add_argument(

@@ -1,7 +1,7 @@
 """A plan runs to records, records to tables; papers are plans with printed figures beside."""
 
 from nearlabel.experiments._folds import Problem
-from nearlabel.experiments._methods import METHODS, THRESHOLDS, make_method
+from nearlabel.experiments._methods import ESTIMATORS, METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, make_method
 from nearlabel.experiments._papers import Curve, Paper, PrintedCell, Reproduction, paper_names
 from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Plan
 from nearlabel.experiments._records import read_records
@@ -13,8 +13,11 @@ from nearlabel.experiments._threshold_plan import CLASSIFIERS, ThresholdPlan
 __all__ = [
     "CLASSIFIERS",
     "EMPTY_PREDICTIONS",
+    "ESTIMATORS",
     "METHODS",
+    "NEIGHBOR_METHODS",
     "SCALES",
+    "SELECTIONS",
     "THRESHOLDS",
     "Cell",
     "Curve",

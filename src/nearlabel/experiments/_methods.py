@@ -1,4 +1,7 @@
-"""Methods by name: ``mlknn``, ``lpknn:ties=first``; with other thresholds than their own: ``mlknn@micro-f:beta=2``."""
+"""Methods by name: ``mlknn``, ``lpknn:ties=first``, ``mlknn@micro-f:beta=2``, ``igs:labels=sum+cmlknn``.
+
+Behind an ``@`` stands what settles the thresholds, before a ``+`` what selects the features.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
 from nearlabel._typing import NeighborSearch
-from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN
+from nearlabel.feature_selection import InformationGainSelector
+from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -28,9 +37,40 @@ from nearlabel.thresholds import (
     ThresholdStrategy,
     TunedThresholdsClassifierCV,
 )
+from nearlabel.transformation import SMBR, BinaryRelevance
 
 METHODS: Mapping[str, Any] = MappingProxyType(
-    {"brknn": BRkNN, "brknn-a": BRkNNa, "brknn-b": BRkNNb, "lpknn": LPkNN, "mlknn": MLkNN}
+    {
+        "brknn": BRkNN,
+        "brknn-a": BRkNNa,
+        "brknn-b": BRkNNb,
+        "lpknn": LPkNN,
+        "mlknn": MLkNN,
+        "cmlknn": CMLkNN,
+        "iblr": IBLR,
+        "nldd": NLDD,
+        "br": BinaryRelevance,
+        "smbr": SMBR,
+    }
+)
+
+# Those that one search serves, for every number of neighbours.
+NEIGHBOR_METHODS = tuple(
+    name for name, method in METHODS.items() if "n_neighbors" in inspect.signature(method).parameters
+)
+
+SELECTIONS: Mapping[str, Any] = MappingProxyType(
+    {"igs": InformationGainSelector, "ig": partial(InformationGainSelector, symmetric=False)}
+)
+
+# What the option `estimator` may be: classifiers of a single label.
+ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
+    {
+        "svm": partial(LinearSVC, dual=False),
+        "svm-hinge": partial(SVC, kernel="linear"),
+        "logistic": partial(LogisticRegression, solver="liblinear"),
+        "tree": DecisionTreeClassifier,
+    }
 )
 
 
@@ -57,28 +97,33 @@ THRESHOLDS: Mapping[str, Callable[..., ThresholdStrategy]] = MappingProxyType(
     }
 )
 
-# The plan gives the first two; the name says the third; the fourth is for sparse scores, which no lazy method has.
-_NO_OPTIONS = {"n_neighbors", "search", "per_label", "absent"}
+# The plan gives the first two; the name says the third and fourth; the fifth is for sparse scores, which no method has;
+# the last is no word.
+_NO_OPTIONS = {"n_neighbors", "search", "per_label", "symmetric", "absent", "similarity"}
 
 
-def make_method(spec: str, n_neighbors: int, search: NeighborSearch | None = None) -> Any:
+def make_method(spec: str, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
     """Return the unfitted classifier that a specification stands for.
 
     Parameters
     ----------
     spec : str
-        A name of `METHODS`, then any number of ``:parameter=value``. Behind an ``@`` may follow what settles the
-        thresholds: a name of `THRESHOLDS`, again with any number of ``:parameter=value``, for a strategy that is tuned
-        on leave-one-out scores; or a number from 0 to 1, for all labels.
-    n_neighbors : int
-        Number of neighbours.
+        A name of `METHODS`, then any number of ``:parameter=value``. Before it, and a ``+``, may stand a name of
+        `SELECTIONS` with options of its own: the method then sees the features that are selected. Behind it, and an
+        ``@``, may follow what settles the thresholds: a name of `THRESHOLDS`, again with any number of
+        ``:parameter=value``, for a strategy that is tuned on leave-one-out scores, or on those of a five-fold
+        cross-validation where the method has no leave-one-out scores; or a number from 0 to 1, for all labels. The
+        option `estimator` is a name of `ESTIMATORS`. What draws at random has the seed 0 unless the option
+        `random_state` says otherwise.
+    n_neighbors : int, default=None
+        Number of neighbours; not used by a method without.
     search : object with `fit` and `kneighbors`, default=None
-        Finds the neighbours.
+        Finds the neighbours; not used by a method without `n_neighbors`.
 
     Raises
     ------
     ValueError
-        If there is no such method, strategy or parameter.
+        If there is no such method, selection, strategy or parameter.
 
     Examples
     --------
@@ -86,50 +131,89 @@ def make_method(spec: str, n_neighbors: int, search: NeighborSearch | None = Non
     MLkNN(n_neighbors=8, smoothing=0.5)
     >>> make_method("mlknn@micro-f:beta=2", 8).strategy
     MicroFOptimum(beta=2)
+    >>> make_method("igs:factor=2+mlknn", 8)[0]
+    InformationGainSelector(factor=2, random_state=0)
     """
     return MethodSpec.parse(spec).make(n_neighbors, search)
 
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """A specification that was read: a class with its parameters, and what settles the thresholds, if not the class."""
+    """A specification that was read: the selection, if any, the method, and the thresholds, if not the method's own."""
 
-    method: Any
-    parameters: Mapping[str, Any]
+    selection: Part | None
+    method: Part
     thresholds: ThresholdStrategy | float | None
 
     @classmethod
     def parse(cls, spec: str) -> Self:
         """Read what `make_method` takes."""
-        method, at, thresholds = spec.partition("@")
-        name, *options = method.split(":")
-        if name not in METHODS:
-            raise ValueError(f"method must be one of {sorted(METHODS)}, got {name!r}.{_hint(name, METHODS)}")
-        parameters = _parse_options(f"method {name!r}", METHODS[name], options)
-        return cls(METHODS[name], parameters, _parse_thresholds(thresholds) if at else None)
+        first, plus, rest = spec.partition("+")
+        selects = bool(plus) and first.partition(":")[0] in SELECTIONS
+        method, at, thresholds = (rest if selects else spec).partition("@")
+        return cls(
+            Part.parse("selection", SELECTIONS, first) if selects else None,
+            Part.parse("method", METHODS, method),
+            _parse_thresholds(thresholds) if at else None,
+        )
+
+    @property
+    def has_neighbors(self) -> bool:
+        """Whether the method has a number of neighbours, and a search that can be shared."""
+        return "n_neighbors" in inspect.signature(self.method.factory).parameters
 
     @property
     def is_tuned(self) -> bool:
-        """Whether thresholds are tuned on leave-one-out scores, which leaves one neighbour less at hand."""
+        """Whether thresholds are tuned, on the scores of rows that were left out."""
         return isinstance(self.thresholds, ThresholdStrategy)
 
     def check(self) -> None:
-        """Raise unless the parameters make sense, of the method and of the strategy."""
-        self._classifier(1, None)._check_parameters()
-        if isinstance(self.thresholds, ThresholdStrategy):
-            self.thresholds._check_parameters()
+        """Raise unless the parameters make sense, of the selection, the method and the strategy."""
+        for part in (self.selector(), self.classifier(1), self.thresholds):
+            if part is not None and not isinstance(part, float):
+                part._check_parameters()
 
-    def make(self, n_neighbors: int, search: NeighborSearch | None) -> Any:
+    def make(self, n_neighbors: int | None, search: NeighborSearch | None) -> Any:
         """Return the unfitted classifier."""
-        classifier = self._classifier(n_neighbors, search)
+        classifier, selector = self.classifier(n_neighbors, search), self.selector()
+        left_out: Any = "loo" if selector is None and hasattr(classifier, "loo_predict_proba") else 5
+        if selector is not None:
+            classifier = make_pipeline(selector, classifier)
         if self.thresholds is None:
             return classifier
         if isinstance(self.thresholds, ThresholdStrategy):
-            return TunedThresholdsClassifierCV(classifier, self.thresholds, cv="loo")
+            return TunedThresholdsClassifierCV(classifier, self.thresholds, cv=left_out)
         return FixedThresholdsClassifier(classifier, self.thresholds)
 
-    def _classifier(self, n_neighbors: int, search: NeighborSearch | None) -> Any:
-        return self.method(n_neighbors, search=search, **self.parameters)
+    def classifier(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
+        """Return the unfitted method, without selection and thresholds."""
+        return self.method.make(n_neighbors=n_neighbors, search=search) if self.has_neighbors else self.method.make()
+
+    def selector(self) -> Any:
+        """Return the unfitted selection of features, or None."""
+        return None if self.selection is None else self.selection.make()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A class, or what makes one, and some of its parameters."""
+
+    factory: Any
+    parameters: Mapping[str, Any]
+
+    @classmethod
+    def parse(cls, what: str, known: Mapping[str, Any], text: str) -> Self:
+        """Read a name and its options."""
+        name, *options = text.split(":")
+        if name not in known:
+            raise ValueError(f"{what} must be one of {sorted(known)}, got {name!r}.{_hint(name, known)}")
+        return cls(known[name], _parse_options(f"{what} {name!r}", known[name], options))
+
+    def make(self, **given: Any) -> Any:
+        """Return the unfitted estimator; where it draws at random, by the seed 0 unless another is set."""
+        names = inspect.signature(self.factory).parameters
+        seed = {"random_state": 0} if "random_state" in names else {}
+        return self.factory(**seed | given | dict(self.parameters))
 
 
 def _parse_thresholds(text: str) -> ThresholdStrategy | float:
@@ -159,6 +243,11 @@ def _parse_option(whose: str, known: list[str], option: str) -> tuple[str, Any]:
         raise ValueError(f"{whose} must be without options, got {option!r}.")
     if parameter not in known or not equals:
         raise ValueError(f"option of {whose} must be parameter=value, of {known}, got {option!r}.")
+    if parameter == "estimator":
+        if text not in ESTIMATORS:
+            known = sorted(ESTIMATORS)
+            raise ValueError(f"estimator of {whose} must be one of {known}, got {text!r}.{_hint(text, known)}")
+        return parameter, ESTIMATORS[text]()
     try:
         return parameter, ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,12 +16,12 @@ from nearlabel._validation import check_choice, check_integer
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, each_once, given_fold
-from nearlabel.experiments._methods import MethodSpec, make_method
+from nearlabel.experiments._methods import SELECTIONS, MethodSpec, Part
 from nearlabel.experiments._records import Record
 from nearlabel.experiments._scaling import SCALES, scale_features
 from nearlabel.metrics import CATALOGUE, get_metric, score_all
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
-from nearlabel.thresholds import ThresholdStrategy
+from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
 
 # What is counted of the predictions alone, beside the measures of the catalogue.
 EMPTY_PREDICTIONS = "empty_predictions"
@@ -36,7 +36,8 @@ class Plan:
     methods : tuple of str
         Specifications as `make_method` takes them.
     n_neighbors : tuple of int
-        Numbers of neighbours; one search per fold serves all.
+        Numbers of neighbours; one search per fold, and per selection of features, serves all. A method that has no such
+        number is run once a fold; its records have None.
     cv : int, default=10
         Number of shuffled folds; not used for a problem with a given split.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
@@ -66,8 +67,8 @@ class Plan:
         for name, low in (("n_neighbors", 1), ("seeds", 0)):
             object.__setattr__(self, name, tuple(check_integer(name, v, low=low) for v in getattr(self, name)))
         object.__setattr__(self, "cv", check_integer("cv", self.cv, low=2))
-        for method in self.methods:
-            MethodSpec.parse(method).check()
+        for spec in self._specs.values():
+            spec.check()
         for metric in self.metrics:
             if metric != EMPTY_PREDICTIONS:
                 get_metric(metric)
@@ -87,9 +88,20 @@ class Plan:
             self._check_n_neighbors(name, min(len(fold.training) for fold in folds))
             yield from folds
 
+    @property
+    def _specs(self) -> dict[str, MethodSpec]:
+        return {method: MethodSpec.parse(method) for method in self.methods}
+
+    def _numbers(self, spec: MethodSpec) -> tuple[int | None, ...]:
+        """Return the numbers of neighbours that a method is run with."""
+        return self.n_neighbors if spec.has_neighbors else (None,)
+
     def _check_n_neighbors(self, name: str, n_rows: int) -> None:
         """Raise unless the smallest training part has enough rows, one less where one is left out for tuning."""
-        tuned = next((method for method in self.methods if MethodSpec.parse(method).is_tuned), None)
+        specs = {method: spec for method, spec in self._specs.items() if spec.has_neighbors}
+        if not specs:
+            return
+        tuned = next((method for method, spec in specs.items() if spec.is_tuned), None)
         less = "" if tuned is None else f" less the one left out to tune {tuned}"
         if max(self.n_neighbors) >= n_rows - (tuned is not None):
             raise ValueError(
@@ -114,33 +126,52 @@ class Plan:
 
     def settings(self, fold: Fold) -> Iterator[Record]:
         """Yield the records of a fold in their order, still without values."""
-        for method in self.methods:
-            for k in self.n_neighbors:
+        for method, spec in self._specs.items():
+            for k in self._numbers(spec):
                 for metric in self.metrics:
                     yield fold.label() | {"method": method, "n_neighbors": k, "metric": metric}
 
     def values(self, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records.
 
-        One search serves every method and number of neighbours, one fit all thresholds of a method.
+        One search serves every method and number of neighbours on the same features, one fit all thresholds of a
+        method.
         """
         X, X_test = scale_features(self.scale, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
-        # One neighbour more than is asked for: leave-one-out scores need it.
-        most = min(max(self.n_neighbors) + 1, X.shape[0] - 1)
-        neighbors = PrecomputedNeighbors.from_search(ExactNeighbors(), X, X_test, n_neighbors=most, check_rows=False)
-        rows_of: dict[str, dict[str, Any]] = {}  # a method with other thresholds shares its fit with the method itself
-        for method in self.methods:
-            rows_of.setdefault(method.partition("@")[0], {})[method] = MethodSpec.parse(method).thresholds
-        found: dict[tuple[str, int], list[float | None]] = {}
-        for k in self.n_neighbors:
-            for base, rows in rows_of.items():
-                fitted = _Fitted(make_method(base, k, neighbors).fit(X, Y), Y, X_test)
-                for method, thresholds in rows.items():
-                    found[method, k] = list(self._measure(fitted.labels(thresholds), fitted, Y_test))
-        for method in self.methods:
-            for k in self.n_neighbors:
+        found: dict[tuple[str, int | None], list[float | None]] = {}
+        for selection, methods in self._by_selection().items():
+            for method, k, labels, fitted in self._label_sets(*_selected(selection, X, Y, X_test), Y, methods):
+                found[method, k] = list(self._measure(labels, fitted, Y_test))
+        for method, spec in self._specs.items():
+            for k in self._numbers(spec):
                 yield from found[method, k]
+
+    def _by_selection(self) -> dict[str, list[str]]:
+        """Return the methods that see the same features."""
+        groups: dict[str, list[str]] = {}
+        for method, spec in self._specs.items():
+            groups.setdefault("" if spec.selection is None else method.partition("+")[0], []).append(method)
+        return groups
+
+    def _label_sets(
+        self, X: Matrix, X_test: Matrix, Y: Matrix, methods: Sequence[str]
+    ) -> Iterator[tuple[str, int | None, Matrix, _Fitted]]:
+        """Yield the predictions of methods that share features, each with every number of neighbours."""
+        rows_of: dict[str, dict[str, MethodSpec]] = {}  # a method with other thresholds shares its fit with the method
+        for method in methods:
+            rows_of.setdefault(method.partition("@")[0], {})[method] = self._specs[method]
+        search = None
+        if any(self._specs[method].has_neighbors for method in methods):
+            # One neighbour more than is asked for: leave-one-out scores need it.
+            most = min(max(self.n_neighbors) + 1, X.shape[0] - 1)
+            search = PrecomputedNeighbors.from_search(ExactNeighbors(), X, X_test, n_neighbors=most, check_rows=False)
+        for rows in rows_of.values():
+            spec = next(iter(rows.values()))
+            for k in self._numbers(spec):
+                fitted = _Fitted(spec.classifier(k, search), spec.classifier(k), X, Y, X_test)
+                for method, other in rows.items():
+                    yield method, k, fitted.labels(other.thresholds), fitted
 
     def _measure(self, labels: Matrix, fitted: _Fitted, Y: Matrix) -> Iterator[float | None]:
         """Yield each metric, in order, on the test part of a fold; None where it is undefined."""
@@ -153,11 +184,21 @@ class Plan:
             yield values[name] if np.isfinite(values[name]) else None
 
 
+def _selected(selection: str, X: Matrix, Y: Matrix, X_test: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the training and test rows with the features that are selected by the training rows."""
+    if not selection:
+        return X, X_test
+    selector = Part.parse("selection", SELECTIONS, selection).make().fit(X, Y)
+    return selector.transform(X), selector.transform(X_test)
+
+
 class _Fitted:
     """A fitted classifier, with what rows of a table that differ in their thresholds only take from it."""
 
-    def __init__(self, classifier: Any, Y: Matrix, X_test: Matrix) -> None:
-        self.classifier, self.Y, self.X_test = classifier, Y, X_test
+    def __init__(self, classifier: Any, fresh: Any, X: Matrix, Y: Matrix, X_test: Matrix) -> None:
+        self.classifier = classifier.fit(X, Y)
+        self._fresh = fresh  # the same without known neighbours: for other training rows
+        self.X, self.Y, self.X_test = X, Y, X_test
 
     @cached_property
     def test_scores(self) -> Any:
@@ -165,14 +206,17 @@ class _Fitted:
         return self.classifier.predict_proba(self.X_test)
 
     @cached_property
-    def left_out_scores(self) -> Any:
-        """Leave-one-out scores of the training rows."""
-        return self.classifier.loo_predict_proba()
+    def left_out(self) -> tuple[Any, Matrix]:
+        """Scores of the training rows by fits without them, leave-one-out or five-fold, and their label sets."""
+        if hasattr(self.classifier, "loo_predict_proba"):
+            return self.classifier.loo_predict_proba(), self.Y
+        scores, rows = cross_val_scores(self._fresh, self.X, self.Y)
+        return scores, self.Y[rows]
 
     def labels(self, thresholds: ThresholdStrategy | float | None) -> Matrix:
         """Return the test rows' label sets: by the method's own rule, by one threshold, or by tuned ones."""
         if thresholds is None:
             return self.classifier.predict(self.X_test)
         if isinstance(thresholds, ThresholdStrategy):
-            return clone(thresholds).fit(self.left_out_scores, self.Y).predict(self.test_scores)
+            return clone(thresholds).fit(*self.left_out).predict(self.test_scores)
         return cut(self.test_scores, thresholds)

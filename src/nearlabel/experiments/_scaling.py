@@ -21,7 +21,8 @@ def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, 
     scale : {"none", "minmax", "standard", "tfidf"}
         "minmax": to [0, 1] on the training rows, test values may leave it; "standard": mean 0, deviation 1. A constant
         feature is only shifted. Sparse rows are divided but not shifted, which would fill them: distances that depend
-        on differences, as Euclidean and Manhattan do, are the same. "tfidf": counts of terms times log(D / D_t), where
+        on differences, as Euclidean and Manhattan do, are the same; what is 0, which CML-kNN and the selection of
+        features look at, is not. "tfidf": counts of terms times log(D / D_t), where
         D_t of the D training rows have term t, then rows divided by their Euclidean length; a term that no training row
         has gets weight 0, and the rows are sparse.
     training, test : ndarray or CSR array of shape (n_rows, n_features)

@@ -132,10 +132,10 @@ class IBLR(LazyClassifier):
 
     def _design(self, indices: IntArray, X: Matrix) -> Matrix:
         """Return the shares of the neighbours' labels, and the features if they take part, one row a query."""
-        shares = label_votes(indices, self._labels) / self.n_neighbors_
+        shares = as_dense(label_votes(indices, self._labels)) / self.n_neighbors_
         if not self._plus:
-            return as_dense(shares)
-        return sparse.hstack([shares, X], format="csr") if sparse.issparse(X) else np.hstack([as_dense(shares), X])
+            return shares
+        return sparse.hstack([shares, X], format="csr") if sparse.issparse(X) else np.hstack([shares, X])
 
     def _score(self, neighbors: Neighbors) -> FloatArray:
         return self._probabilities.predict(self._design(neighbors.indices, neighbors.rows))

@@ -92,6 +92,7 @@ class BinaryRelevance(ClassifierMixin, BaseEstimator):
             If X or Y is malformed, their lengths differ, or the estimator has neither `predict_proba` nor
             `decision_function`.
         """
+        self._check_parameters()
         X, labels = check_problem(self, X, Y)
         estimator = default_estimator() if self.estimator is None else self.estimator
         self._probabilities = LabelProbabilities.fit(
@@ -133,6 +134,10 @@ class BinaryRelevance(ClassifierMixin, BaseEstimator):
         """
         queries = self._queries(X)
         return self._container.wrap(self._decide(self._probabilities.decide(queries)))
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters make sense."""
+        check_random_state(self.random_state)
 
     def _queries(self, X: MatrixLike) -> Matrix:
         check_is_fitted(self)
