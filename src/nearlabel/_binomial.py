@@ -27,17 +27,21 @@ def fit_binomial(design: FloatArray, successes: FloatArray, trials: FloatArray, 
     Takes design (n, p), successes (n,) and trials (n,), which need not be whole numbers. Without a finite maximum
     (separable successes, none at all, columns that depend on each other) it says that it did not converge.
     """
-    size = np.sqrt(np.mean(design**2, axis=0)) if len(design) else np.ones(design.shape[1])
+    if not 0 < successes.sum() < trials.sum():
+        return BinomialFit(np.zeros(1 + design.shape[1]), converged=False)
+    center = design[0] + np.mean(design - design[0], axis=0)  # a constant column is 0 exactly
+    size = np.sqrt(np.mean((design - center) ** 2, axis=0))
     size[size == 0] = 1.0
-    columns = np.column_stack([np.ones(len(design)), design / size])
+    columns = np.column_stack([np.ones(len(design)), (design - center) / size])
     penalty = np.append(0.0, ridge / size**2)
     coef, converged = _newton(columns, successes, trials, penalty)
-    return BinomialFit(coef / np.append(1.0, size), converged)
+    slopes = coef[1:] / size
+    return BinomialFit(np.append(coef[0] - center @ slopes, slopes), converged)
 
 
 def _newton(columns: FloatArray, successes: FloatArray, trials: FloatArray, penalty: FloatArray) -> BinomialFit:
     coef = np.zeros(columns.shape[1])
-    largest_linear = np.inf if penalty.any() else _LARGEST_LINEAR
+    largest_linear, least_gain = (np.inf, 1e-20) if penalty.any() else (_LARGEST_LINEAR, -np.inf)
     linear, loss = _loss(columns, successes, trials, penalty, coef)
     for _ in range(_MOST_STEPS):
         share, rest = expit(linear), expit(-linear)
@@ -50,8 +54,8 @@ def _newton(columns: FloatArray, successes: FloatArray, trials: FloatArray, pena
             return BinomialFit(coef, converged=False)
         if not np.isfinite(step).all() or np.abs(linear).max() > largest_linear:
             return BinomialFit(coef, converged=False)
-        # Where the likelihood is nearly flat, rounding keeps steps from becoming small, but nothing is gained by them.
-        if np.abs(step).max() <= 1e-9 * max(1.0, np.abs(coef).max()) or -gradient @ step <= 1e-20 * loss:
+        # Where only the ridge bends the loss, rounding keeps steps from becoming small, but nothing is gained by them.
+        if np.abs(step).max() <= 1e-9 * max(1.0, np.abs(coef).max()) or -gradient @ step <= least_gain * loss:
             return BinomialFit(coef + step, converged=True)
         linear, loss, coef = _shortened(columns, successes, trials, penalty, coef, step, loss)
     return BinomialFit(coef, converged=False)

@@ -7,7 +7,7 @@ import pytest
 
 from nearlabel.cli import _reproduce
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import Paper
+from nearlabel.experiments import Paper, paper_names
 
 
 def small(name, subset="all"):
@@ -74,6 +74,35 @@ def test_small_statistics_are_shown_with_all_their_digits(nearlabel):
     assert "\nLargest differences: training_instances 7739, test_instances 2989, " in out
 
 
+@pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
+def test_ranking(nearlabel):
+    """A table for each measure with its claim, methods in the order of their mean ranks, then the tests and notes."""
+    answer = nearlabel("reproduce", "gweon2019", "--ranking", "1")
+    ranking = SmallPaper("gweon2019").reproduce_ranking("1")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("gweon2019, ranking 1: NLDD and its rivals")
+    assert "\nsubset_accuracy (the paper: 0/1 loss, its complement: NLDD first)\n" in answer.out
+    ranks = ranking.measures[0].mean_ranks
+    methods = next(line.split()[2:] for line in answer.out.splitlines() if line.split()[:2] == ["data", "set"])
+    assert methods == sorted(ranks, key=ranks.get)
+    last = next(line.split()[2:] for line in answer.out.splitlines() if line.split()[:2] == ["mean", "rank"])
+    assert last == [f"{ranks[method]:.2f}" for method in methods]
+    assert sum("nldd - br" in line for line in answer.out.splitlines()) == 3 * 6
+    assert "\nNote: Folds share training rows" in answer.out
+
+
+@pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
+def test_ranking_in_files(nearlabel):
+    """JSON holds what the ranking holds; CSV has a row for each value and mean rank."""
+    ranking = SmallPaper("gweon2019").reproduce_ranking("1")
+    (found,) = json.loads(nearlabel("reproduce", "gweon2019", "--format", "json").out)
+    assert found["measures"] == json.loads(json.dumps(ranking.as_dict()["measures"]))
+    rows = list(csv.DictReader(io.StringIO(nearlabel("reproduce", "gweon2019", "--format", "csv").out)))
+    assert len(rows) == 4 * 8 * 7
+    (rank,) = (r for r in rows if (r["dataset"], r["method"], r["metric"]) == ("mean rank", "smbr", "f1_examples"))
+    assert float(rank["ours"]) == ranking.measures[2].mean_ranks["smbr"]
+
+
 def test_results_without_a_number_of_neighbours(nearlabel):
     """Nothing stands in the column k, on the screen and in a file."""
     table = nearlabel("reproduce", "pillai2012", "--table", "2").out
@@ -133,7 +162,7 @@ def test_everything(nearlabel):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["zhang"], "paper must be one of ['pillai2012', 'spyromitros2008', 'zhang2007'], got 'zhang'."),
+        (["zhang"], f"paper must be one of {paper_names()}, got 'zhang'."),
         (["zhang2007", "--table", "2"], "table must be one of 1, 10, 11, 12, 13, 14, got 2."),
         (["zhang2007", "--figure", "1"], "figure must be one of none, got 1."),
     ],

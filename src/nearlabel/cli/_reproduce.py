@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from nearlabel.cli import _console
-from nearlabel.experiments import Curve, Paper, PrintedCell, Reproduction, paper_names
+from nearlabel.experiments import Curve, Paper, PrintedCell, RankedMeasure, Ranking, Reproduction, paper_names
 from nearlabel.report import draw_panels
 
 _COLUMNS = ("data set", "method", "k", "measure", "printed", "ours", "difference", "ours, read otherwise")
@@ -24,6 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--figure", metavar="N", action="append", default=[], help="repeatable; drawn into --out, else into this folder"
     )
     parser.add_argument(
+        "--ranking",
+        metavar="N",
+        action="append",
+        default=[],
+        help="repeatable; of papers that claim an order of methods",
+    )
+    parser.add_argument(
         "--out", type=Path, default=None, help="folder for records and figures; the same command resumes"
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
@@ -31,21 +38,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Reproduce the tables and figures asked for, or all of them."""
+    """Reproduce the tables, rankings and figures asked for, or all of them."""
     with _console.progress_bar("folds") as progress:
         paper = Paper(arguments.paper, out=arguments.out, n_workers=arguments.jobs, progress=progress)
         _check_known("table", arguments.table, paper.tables)
         _check_known("figure", arguments.figure, paper.figures)
-        everything = not arguments.table and not arguments.figure
+        _check_known("ranking", arguments.ranking, paper.rankings)
+        everything = not (arguments.table or arguments.figure or arguments.ranking)
         tables = [paper.reproduce_table(n) for n in (paper.tables if everything else arguments.table)]
+        rankings = [paper.reproduce_ranking(n) for n in (paper.rankings if everything else arguments.ranking)]
         figures = [paper.reproduce_figure(n) for n in (paper.figures if everything else arguments.figure)]
     if arguments.format == "json":
-        _console.print_json([*(table.as_dict() for table in tables), *(figure.as_dict() for figure in figures)])
+        parts: list[Reproduction | Ranking | Curve] = [*tables, *rankings, *figures]
+        _console.print_json([part.as_dict() for part in parts])
     elif arguments.format == "csv":
-        _print_csv(tables, figures)
+        _print_csv(tables, rankings, figures)
     else:
         for table in tables:
             _print_table(table)
+        for ranking in rankings:
+            _print_ranking(ranking)
         for figure in figures:
             _print_figure(figure)
     for figure in figures if arguments.out or arguments.figure else ():
@@ -59,13 +71,20 @@ def _check_known(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
             raise ValueError(f"{kind} must be one of {', '.join(known) or 'none'}, got {number}.")
 
 
-def _print_csv(tables: Sequence[Reproduction], figures: Sequence[Curve]) -> None:
-    """Print one row a figure of a table or point of a curve; a point has nothing printed beside."""
-    columns = ("table", "figure", *(field.name for field in fields(PrintedCell)))
+def _print_csv(tables: Sequence[Reproduction], rankings: Sequence[Ranking], figures: Sequence[Curve]) -> None:
+    """Print one row a figure of a table, value of a ranking or point of a curve; these have nothing printed beside."""
+    columns = ("table", "ranking", "figure", *(field.name for field in fields(PrintedCell)))
     rows = [
         {"table": table.table} | asdict(cell) | {"beside": json.dumps(cell.beside)}
         for table in tables
         for cell in table.cells
+    ]
+    ranked = [
+        {"ranking": ranking.ranking, "dataset": dataset, "method": method, "metric": measure.metric, "ours": value}
+        for ranking in rankings
+        for measure in ranking.measures
+        for dataset, values in (*measure.values.items(), ("mean rank", measure.mean_ranks))
+        for method, value in values.items()
     ]
     points = [
         {"figure": curve.figure, "dataset": dataset, "n_neighbors": k, "ours": value}
@@ -73,7 +92,7 @@ def _print_csv(tables: Sequence[Reproduction], figures: Sequence[Curve]) -> None
         for dataset, line in curve.series.items()
         for k, value in line.items()
     ]
-    _console.print_csv([dict.fromkeys(columns) | row for row in (*rows, *points)])
+    _console.print_csv([dict.fromkeys(columns) | row for row in (*rows, *ranked, *points)])
 
 
 def _print_table(table: Reproduction) -> None:
@@ -91,6 +110,31 @@ def _print_table(table: Reproduction) -> None:
     for note in table.notes:
         _console.print_text(f"Note: {note}")
     _console.print_text("")
+
+
+def _print_ranking(ranking: Ranking) -> None:
+    _console.print_text(f"{ranking.paper}, ranking {ranking.ranking}: {ranking.title}")
+    for measure in ranking.measures:
+        _print_measure(measure)
+    rows = [
+        (test.dataset, test.metric, " - ".join(test.methods), f"{test.difference:+.4f}", f"{test.statistic:.2f}",
+         f"{test.p_value:.2g}", str(test.n_folds))
+        for test in ranking.tests
+    ]  # fmt: skip
+    columns = ("data set", "measure", "methods", "difference", "t", "p", "folds")
+    _console.print_table("Paired two-tailed t-tests over the folds", columns, rows, left=3)
+    for note in ranking.notes:
+        _console.print_text(f"Note: {note}")
+    _console.print_text("")
+
+
+def _print_measure(measure: RankedMeasure) -> None:
+    """Print a measure's table, the methods in the order of their mean ranks."""
+    methods = sorted(measure.mean_ranks, key=lambda method: measure.mean_ranks[method])
+    rows = [(dataset, *(f"{values[m]:.4f}" for m in methods)) for dataset, values in measure.values.items()]
+    rows.append(("mean rank", *(f"{measure.mean_ranks[m]:.2f}" for m in methods)))
+    claim = f" (the paper: {measure.claim})" if measure.claim else ""
+    _console.print_table(f"{measure.metric}{claim}", ("data set", *methods), rows)
 
 
 def _row(cell: PrintedCell, decimals: int) -> tuple[str, ...]:

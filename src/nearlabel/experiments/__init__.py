@@ -4,6 +4,7 @@ from nearlabel.experiments._folds import Problem
 from nearlabel.experiments._methods import ESTIMATORS, METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, make_method
 from nearlabel.experiments._papers import Curve, Paper, PrintedCell, Reproduction, paper_names
 from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Plan
+from nearlabel.experiments._ranking import PairedTest, RankedMeasure, Ranking
 from nearlabel.experiments._records import read_records
 from nearlabel.experiments._run import Progress, run
 from nearlabel.experiments._scaling import SCALES
@@ -21,11 +22,14 @@ __all__ = [
     "THRESHOLDS",
     "Cell",
     "Curve",
+    "PairedTest",
     "Paper",
     "Plan",
     "PrintedCell",
     "Problem",
     "Progress",
+    "RankedMeasure",
+    "Ranking",
     "Reproduction",
     "ThresholdPlan",
     "make_method",

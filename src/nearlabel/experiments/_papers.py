@@ -16,6 +16,8 @@ from nearlabel._validation import check_choice
 from nearlabel.datasets import Dataset, fetch_dataset
 from nearlabel.experiments._folds import Problem
 from nearlabel.experiments._plan import Plan
+from nearlabel.experiments._ranking import Ranking, paired_tests, rank_methods
+from nearlabel.experiments._records import Record
 from nearlabel.experiments._run import AnyPlan, Progress, run
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import ThresholdPlan
@@ -171,7 +173,7 @@ class Paper:
         self._out = None if out is None else Path(out)
         self._n_workers = n_workers
         self._progress = progress
-        self._cells: dict[str, list[Cell]] = {}
+        self._records: dict[str, list[Record]] = {}
 
     @property
     def name(self) -> str:
@@ -187,6 +189,11 @@ class Paper:
     def figures(self) -> list[str]:
         """Numbers of the figures."""
         return list(self._facts.get("figures", {}))
+
+    @property
+    def rankings(self) -> list[str]:
+        """Numbers of the rankings: orders of methods that the paper claims without printing figures."""
+        return list(self._facts.get("rankings", {}))
 
     def reproduce_table(self, number: str) -> Reproduction:
         """Run what a table needs and put the printed figures beside.
@@ -219,6 +226,22 @@ class Paper:
                 series.setdefault(cell.dataset, {})[cell.n_neighbors] = cell.mean
         return Curve(self.name, number, facts["title"], tuple(facts.get("notes", ())), series)
 
+    def reproduce_ranking(self, number: str) -> Ranking:
+        """Run what a ranking needs, rank the methods and compare pairs of them.
+
+        Raises
+        ------
+        ValueError
+            If the ranking is not known.
+        """
+        check_choice("ranking", number, self.rankings)
+        facts = self._facts["rankings"][number]
+        cells = [cell for experiment in facts["experiments"] for cell in self._run(experiment)]
+        records = [record for experiment in facts["experiments"] for record in self._records[experiment]]
+        measures = [rank_methods(cells, metric, claim) for metric, claim in facts["claims"].items()]
+        tests = [test for metric, *pair in facts["tests"] for test in paired_tests(records, metric, (pair[0], pair[1]))]
+        return Ranking(self.name, number, facts["title"], tuple(facts.get("notes", ())), tuple(measures), tuple(tests))
+
     def _statistics(self, facts: Mapping[str, Any]) -> list[PrintedCell]:
         split = facts.get("split", False)
         ours = {
@@ -246,7 +269,7 @@ class Paper:
         return [_beside_printed(row, found, facts) for row in facts["printed"]]
 
     def _run(self, experiment: str) -> list[Cell]:
-        if experiment not in self._cells:
+        if experiment not in self._records:
             facts = dict(self._facts["experiments"][experiment])
             problems: dict[str, Problem] = {name: self._load(name) for name in facts.pop("datasets", ())}
             for name in facts.pop("given_split", ()):
@@ -254,9 +277,8 @@ class Paper:
             settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()}
             plan = _PROTOCOLS[settings.pop("protocol", "methods")](**settings)
             out = None if self._out is None else self._out / f"{self.name}-{experiment}"
-            records = run(plan, problems, out=out, n_workers=self._n_workers, progress=self._progress)
-            self._cells[experiment] = summarise(records)
-        return self._cells[experiment]
+            self._records[experiment] = run(plan, problems, out=out, n_workers=self._n_workers, progress=self._progress)
+        return summarise(self._records[experiment])
 
 
 def _beside_printed(

@@ -127,6 +127,8 @@ class IBLR(LazyClassifier):
             estimator = self.estimator
         self._probabilities = LabelProbabilities.fit(estimator, design, labels, random, self.n_jobs)
         self.estimators_ = list(self._probabilities.classifiers)
+        for name in {"coef_", "intercept_"} & vars(self).keys():
+            delattr(self, name)  # of an earlier fit, perhaps without `estimator`
         if self.estimator is None:
             self.intercept_, self.coef_ = _coefficients(self.estimators_, design.shape[1])
 
