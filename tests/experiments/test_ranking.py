@@ -24,7 +24,7 @@ def test_ranks_by_hand():
     cells = [
         cell(d, m, name, v) for name in ("hamming_loss", "micro_f1") for d, row in means.items() for m, v in row.items()
     ]
-    losses, scores = (rank_methods(cells, name, "claim") for name in names)
+    losses, scores = (rank_methods(cells, name, "claim") for name in ("hamming_loss", "micro_f1"))
     assert losses.mean_ranks == {"a": (1 + 3) / 2, "b": (2.5 + 1) / 2, "c": (2.5 + 2) / 2}
     assert scores.mean_ranks == {"a": (3 + 1) / 2, "b": (1.5 + 3) / 2, "c": (1.5 + 2) / 2}
     assert losses.values == means
