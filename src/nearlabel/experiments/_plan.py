@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -196,7 +197,10 @@ class _Fitted:
     """A fitted classifier, with what rows of a table that differ in their thresholds only take from it."""
 
     def __init__(self, classifier: Any, fresh: Any, X: Matrix, Y: Matrix, X_test: Matrix) -> None:
-        self.classifier = classifier.fit(X, Y)
+        with warnings.catch_warnings():
+            # Whoever names them in a plan sees in its table what they do.
+            warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
+            self.classifier = classifier.fit(X, Y)
         self._fresh = fresh  # the same without known neighbours: for other training rows
         self.X, self.Y, self.X_test = X, Y, X_test
 

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
 
-from nearlabel._blocks import BLOCK_BYTES, row_blocks
+from nearlabel._blocks import BLOCK_BYTES, row_blocks, uneven_blocks
 from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense
 from nearlabel.labels import distinct_labelsets
@@ -143,16 +143,11 @@ class CertifiedPairs(DoubleDistances):
         limit = high.min(axis=1) if so_far is None else np.minimum(high.min(axis=1), so_far.sum(weights))
 
         query, group = np.nonzero(low <= limit[:, np.newaxis])
-        dy_of, reach = np.empty(low.shape), np.full(low.shape, -np.inf)
-        dy_of[query, group] = self._in_labels.to_distance(y.refine(query, group))
-        reach[query, group] = near.reach[query, group]
-        query, place = np.nonzero(x.lower <= reach[:, panel.group])
-        found = Pairs(
-            panel.row[place],
-            panel.labelset[place],
-            self._in_features.to_distance(sign * x.refine(query, place)),
-            dy_of[query, panel.group[place]],
-        )
+        exact_dy = self._in_labels.to_distance(y.refine(query, group))
+        entry, place = _within_reach(x.lower, panel, query, group, near.reach[query, group])
+        query = query[entry]
+        rank = sign * x.refine(query, place)
+        found = Pairs(panel.row[place], panel.labelset[place], self._in_features.to_distance(rank), exact_dy[entry])
         if so_far is None:
             return found.first_of_each(query, weights)
         everything = Pairs.joined([so_far, found])
@@ -168,14 +163,27 @@ class _Panel(NamedTuple):
     label_rows: Rows
 
     @property
-    def group(self) -> IntArray:
-        """Which of the panel's label sets each row has."""
-        return np.asarray(self.labelset - self.labelset[0])
-
-    @property
     def starts(self) -> IntArray:
         """Where the rows of each label set begin."""
         return np.flatnonzero(np.diff(self.labelset, prepend=-1))
+
+
+def _within_reach(
+    lower: FloatArray, panel: _Panel, query: IntArray, group: IntArray, reach: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """Return, of entries (a query, a label set, a limit), entry number and row of each row whose bound is in reach."""
+    starts = panel.starts
+    sizes = np.diff(starts, append=len(panel.row))[group]
+    entries, places = [], []
+    for some in uneven_blocks(64 * sizes):
+        entry = np.repeat(np.arange(some.start, some.stop), sizes[some])
+        place = np.arange(len(entry)) + np.repeat(
+            starts[group[some]] + sizes[some] - np.cumsum(sizes[some]), sizes[some]
+        )
+        inside = lower[query[entry], place] <= reach[entry]
+        entries.append(entry[inside])
+        places.append(place[inside])
+    return (np.concatenate(entries), np.concatenate(places)) if entries else (query, group)  # both are empty
 
 
 class _Bounds(NamedTuple):
