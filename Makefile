@@ -29,6 +29,7 @@ bench: $(BIN)/python  ## install with the competitors and run the benchmarks (mi
 	$(BIN)/python benchmarks/sweep.py --full
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/thresholds.py
+	$(BIN)/python benchmarks/growth.py
 
 lint: $(BIN)/python  ## ruff: rules and formatting
 	$(INSTALL) '.[test,lint]'
