@@ -183,8 +183,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     headers = ["", "s", "slope: rows", "features", "labels", "peak MiB", "rows x 4", "features x 4", "labels x 4"]
     print(table(headers, rows))
     print(
-        f"\nNLDD at {large[0]['rows']:,} rows, {large[1]:,} queries, 2,000 label sets: {ours.median('nearest'):.1f} s, peak"
-        f" {ours.peak_mib():.0f} MiB; the products alone {ours.median('product'):.1f} s; all pairs by cdist"
+        f"\nNLDD at {large[0]['rows']:,} rows, {large[1]:,} queries, 2,000 label sets: {ours.median('nearest'):.1f} s,"
+        f" peak {ours.peak_mib():.0f} MiB; the products alone {ours.median('product'):.1f} s; all pairs by cdist"
         f" {theirs.median('nearest'):.1f} s, peak {theirs.peak_mib():.0f} MiB; equal rows"
         f" {(ours.answer == theirs.answer).mean():.4%}"
     )

@@ -11,6 +11,7 @@ from scipy.special import expit
 from nearlabel._typing import FloatArray
 
 _MOST_STEPS = 100
+_LEAST_PIVOT = 1e-7  # of the largest; below it, columns depend on each other up to rounding
 _LARGEST_LINEAR = 500.0  # without a ridge: a likelihood that still grows there has no maximum
 
 
@@ -34,55 +35,63 @@ def fit_binomial(design: FloatArray, successes: FloatArray, trials: FloatArray, 
     size[size == 0] = 1.0
     columns = np.column_stack([np.ones(len(design)), (design - center) / size])
     penalty = np.append(0.0, ridge / size**2)
-    coef, converged = _newton(columns, successes, trials, penalty)
+    coef, converged = _newton(_Loss(columns, successes, trials, penalty))
     slopes = coef[1:] / size
     return BinomialFit(np.append(coef[0] - center @ slopes, slopes), converged)
 
 
-def _newton(columns: FloatArray, successes: FloatArray, trials: FloatArray, penalty: FloatArray) -> BinomialFit:
-    coef = np.zeros(columns.shape[1])
-    largest_linear, least_gain = (np.inf, 1e-20) if penalty.any() else (_LARGEST_LINEAR, -np.inf)
-    linear, loss = _loss(columns, successes, trials, penalty, coef)
+class _Loss(NamedTuple):
+    """The negative log-likelihood with its penalty, of standardised columns (n, 1 + p), the first of ones."""
+
+    columns: FloatArray
+    successes: FloatArray
+    trials: FloatArray
+    penalty: FloatArray
+
+    def value(self, coef: FloatArray) -> float:
+        """Return the loss."""
+        linear, failures = self.columns @ coef, self.trials - self.successes
+        loss = self.successes * np.logaddexp(0.0, -linear) + failures * np.logaddexp(0.0, linear)
+        return float(loss.sum() + self.penalty @ coef**2)
+
+    def derivatives(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return gradient and Hessian; no difference of nearly equal numbers is taken."""
+        share, rest = expit(self.columns @ coef), expit(-self.columns @ coef)
+        residuals = (self.trials - self.successes) * share - self.successes * rest
+        hessian = (self.columns.T * (self.trials * share * rest)) @ self.columns + np.diag(2 * self.penalty)
+        return self.columns.T @ residuals + 2 * self.penalty * coef, hessian
+
+
+def _newton(loss: _Loss) -> BinomialFit:
+    coef, ridged = np.zeros(loss.columns.shape[1]), loss.penalty.any()
     for _ in range(_MOST_STEPS):
-        share, rest = expit(linear), expit(-linear)
-        gradient = columns.T @ ((trials - successes) * share - successes * rest) + 2 * penalty * coef
-        weights = trials * share * rest
-        hessian = (columns.T * weights) @ columns + np.diag(2 * penalty)
-        try:
-            step = -cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False)
-        except LinAlgError:
+        gradient, hessian = loss.derivatives(coef)
+        step = _solve(hessian, -gradient, least_pivot=0.0 if ridged else _LEAST_PIVOT)
+        if step is None or (not ridged and np.abs(loss.columns @ coef).max() > _LARGEST_LINEAR):
             return BinomialFit(coef, converged=False)
-        if not np.isfinite(step).all() or np.abs(linear).max() > largest_linear:
-            return BinomialFit(coef, converged=False)
+        small = np.abs(step).max() <= 1e-9 * max(1.0, np.abs(coef).max())
         # Where only the ridge bends the loss, rounding keeps steps from becoming small, but nothing is gained by them.
-        if np.abs(step).max() <= 1e-9 * max(1.0, np.abs(coef).max()) or -gradient @ step <= least_gain * loss:
+        if small or (ridged and -gradient @ step <= 1e-20 * loss.value(coef)):
             return BinomialFit(coef + step, converged=True)
-        linear, loss, coef = _shortened(columns, successes, trials, penalty, coef, step, loss)
+        coef = coef + _shortened(loss, coef, step)
     return BinomialFit(coef, converged=False)
 
 
-def _shortened(
-    columns: FloatArray,
-    successes: FloatArray,
-    trials: FloatArray,
-    penalty: FloatArray,
-    coef: FloatArray,
-    step: FloatArray,
-    loss: float,
-) -> tuple[FloatArray, float, FloatArray]:
-    """Take the step, halved until the loss does not grow beyond rounding."""
+def _solve(hessian: FloatArray, right: FloatArray, least_pivot: float) -> FloatArray | None:
+    """Return the Newton step, or None if the columns depend on each other."""
+    try:
+        factor = cho_factor(hessian, check_finite=False)
+    except LinAlgError:
+        return None
+    pivots = np.diag(factor[0])
+    step: FloatArray = cho_solve(factor, right, check_finite=False)
+    return step if np.isfinite(step).all() and pivots.min() > least_pivot * pivots.max() else None
+
+
+def _shortened(loss: _Loss, coef: FloatArray, step: FloatArray) -> FloatArray:
+    """Return the step, halved until the loss does not grow beyond rounding."""
+    before = loss.value(coef)
     for halvings in range(30):
-        new = coef + step / 2**halvings
-        linear, new_loss = _loss(columns, successes, trials, penalty, new)
-        if new_loss <= loss + 1e-12 * abs(loss):
+        if loss.value(coef + step / 2**halvings) <= before + 1e-12 * abs(before):
             break
-    return linear, new_loss, new
-
-
-def _loss(
-    columns: FloatArray, successes: FloatArray, trials: FloatArray, penalty: FloatArray, coef: FloatArray
-) -> tuple[FloatArray, float]:
-    """Return the linear predictor and the negative log-likelihood with its penalty."""
-    linear = columns @ coef
-    loss = successes * np.logaddexp(0.0, -linear) + (trials - successes) * np.logaddexp(0.0, linear)
-    return linear, float(loss.sum() + penalty @ coef**2)
+    return np.asarray(step / 2**halvings)

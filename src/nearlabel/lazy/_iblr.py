@@ -40,7 +40,8 @@ class IBLR(LazyClassifier):
         Whether the features take part in the regression, beside the shares (IBLR-ML+).
     ridge : float, default=1e-8
         What Σ α² costs against the log-likelihood. Nearly none by default: enough for a solution where a label can be
-        told apart without error. Mulan's is the same, on standardised columns.
+        told apart without error. Mulan's is the same, on standardised columns. With many rare labels that overfits: on
+        medical (given split) the Hamming loss is 0.031, with a ridge of 0.01 it is 0.018.
     estimator : classifier, default=None
         Cloned and fitted to each label instead, if given, on the shares and features; one without `predict_proba`
         gets its decision values calibrated. None: Newton steps, whose time grows with the square of the number of
