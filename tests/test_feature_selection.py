@@ -8,6 +8,7 @@ from math import log
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -491,7 +492,8 @@ FAILS_BY_TARGET = [
     "check_fit_score_takes_y",
     "check_methods_sample_order_invariance",
     "check_methods_subset_invariance",
-    "check_n_features_in_after_fitting",
+    # In 1.7 its target happens to be a label set.
+    *([] if sklearn.__version__.startswith("1.7.") else ["check_n_features_in_after_fitting"]),
     "check_positive_only_tag_during_fit",
     "check_readonly_memmap_input",
     "check_transformer_data_not_an_array",
