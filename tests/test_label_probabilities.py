@@ -17,7 +17,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from conftest import CONTAINERS
-from nearlabel._label_probabilities import LabelProbabilities, Platt, _deal_out, default_estimator, with_seed
+from nearlabel._label_probabilities import LabelProbabilities, Platt, _deal_out, _sigmoid, default_estimator, with_seed
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
 RNG = np.random.default_rng(0)
@@ -334,3 +334,16 @@ def test_an_estimator_without_scores_is_refused():
     """Neither probabilities nor decisions: nothing can be calibrated, and the message names the class."""
     with pytest.raises(ValueError, match="must have predict_proba or decision_function, got StandardScaler"):
         fitted(StandardScaler())
+
+
+def test_one_far_decision_value_does_not_flatten_the_sigmoid():
+    """The slope of the sigmoid hardly changes where one row lies far out on its own side."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(2000) < 0.5).astype(int)
+    decisions = 2 * y - 1 + rng.normal(size=2000)
+    slope, intercept = _sigmoid(decisions, y)
+    for far in (50.0, 300.0, 1000.0):
+        moved = np.append(decisions[1:], far * (2 * y[0] - 1))
+        labels = np.append(y[1:], y[0])
+        np.testing.assert_allclose(_sigmoid(moved, labels), (slope, intercept), rtol=0.2, atol=0.05)
+    assert _sigmoid(np.ones(10), np.arange(10) % 2) == (0.0, 0.0)

@@ -11,8 +11,7 @@ from scipy.special import expit
 from nearlabel._typing import FloatArray
 
 _MOST_STEPS = 100
-_LEAST_PIVOT = 1e-7  # of the largest; below it, columns depend on each other up to rounding
-_LARGEST_LINEAR = 500.0  # without a ridge: a likelihood that still grows there has no maximum
+_LEAST_PIVOT = 1e-7  # of a matrix with ones on its diagonal; below it, columns depend on each other up to rounding
 
 
 class BinomialFit(NamedTuple):
@@ -23,10 +22,11 @@ class BinomialFit(NamedTuple):
 
 
 def fit_binomial(design: FloatArray, successes: FloatArray, trials: FloatArray, ridge: float = 0.0) -> BinomialFit:
-    """Maximise the likelihood of ``logit θ = β0 + design · β``, less ``ridge · Σ β²`` (not of β0).
+    """Maximise the likelihood of ``logit θ = β0 + design · β``, less ``ridge · Σ (σ β)²``, σ the columns' deviations.
 
-    Takes design (n, p), successes (n,) and trials (n,), which need not be whole numbers. Without a finite maximum
-    (separable successes, none at all, columns that depend on each other) it says that it did not converge.
+    Takes design (n, p), successes (n,) and trials (n,), which need not be whole numbers. It says that it did not
+    converge where there is no finite maximum, or none that is unique: separable successes, none at all, and, without a
+    ridge, columns that depend on each other.
     """
     if not 0 < successes.sum() < trials.sum():
         return BinomialFit(np.zeros(1 + design.shape[1]), converged=False)
@@ -34,7 +34,7 @@ def fit_binomial(design: FloatArray, successes: FloatArray, trials: FloatArray, 
     size = np.sqrt(np.mean((design - center) ** 2, axis=0))
     size[size == 0] = 1.0
     columns = np.column_stack([np.ones(len(design)), (design - center) / size])
-    penalty = np.append(0.0, ridge / size**2)
+    penalty = np.append(0.0, np.full(design.shape[1], ridge))
     coef, converged = _newton(_Loss(columns, successes, trials, penalty))
     slopes = coef[1:] / size
     return BinomialFit(np.append(coef[0] - center @ slopes, slopes), converged)
@@ -67,7 +67,7 @@ def _newton(loss: _Loss) -> BinomialFit:
     for _ in range(_MOST_STEPS):
         gradient, hessian = loss.derivatives(coef)
         step = _solve(hessian, -gradient, least_pivot=0.0 if ridged else _LEAST_PIVOT)
-        if step is None or (not ridged and np.abs(loss.columns @ coef).max() > _LARGEST_LINEAR):
+        if step is None:
             return BinomialFit(coef, converged=False)
         small = np.abs(step).max() <= 1e-9 * max(1.0, np.abs(coef).max())
         # Where only the ridge bends the loss, rounding keeps steps from becoming small, but nothing is gained by them.
@@ -79,13 +79,16 @@ def _newton(loss: _Loss) -> BinomialFit:
 
 def _solve(hessian: FloatArray, right: FloatArray, least_pivot: float) -> FloatArray | None:
     """Return the Newton step, or None if the columns depend on each other."""
+    scale = np.sqrt(np.diag(hessian))
+    if not (scale > 0).all():
+        return None
     try:
-        factor = cho_factor(hessian, check_finite=False)
+        factor = cho_factor(hessian / np.outer(scale, scale), check_finite=False)
     except LinAlgError:
         return None
-    pivots = np.diag(factor[0])
-    step: FloatArray = cho_solve(factor, right, check_finite=False)
-    return step if np.isfinite(step).all() and pivots.min() > least_pivot * pivots.max() else None
+    if np.diag(factor[0]).min() <= least_pivot:
+        return None
+    return np.asarray(cho_solve(factor, right / scale, check_finite=False) / scale)
 
 
 def _shortened(loss: _Loss, coef: FloatArray, step: FloatArray) -> FloatArray:

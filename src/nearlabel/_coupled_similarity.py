@@ -8,6 +8,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
+from nearlabel._blocks import row_blocks
 from nearlabel._feature_values import FeatureValues, feature_values
 from nearlabel._typing import CSR, FloatArray, Matrix, MatrixLike
 from nearlabel._validation import as_dense, as_label_matrix, check_choice, check_integer
@@ -92,15 +93,17 @@ def _coupling(X: Matrix, labels: CSR, values: str, n_bins: int) -> FloatArray:
     """Return intra-coupling times the sum over features of the inter-coupling (n_labels, n_labels)."""
     n_labels = labels.shape[1]
     shared: FloatArray = np.zeros((n_labels, n_labels))
-    for block in feature_values(X, n_bins, bytes_per_feature=32 * n_labels):
-        counts = (block.indicators.T @ labels).tocsr()
+    for some in feature_values(X, n_bins, bytes_per_feature=32 * n_labels):
+        counts = (some.indicators.T @ labels).tocsr()
         shared += _sum_of_minima(counts)
         if values == "all":
-            shared += _sum_of_minima(_counts_of_absent(block, counts, labels))
+            shared += _sum_of_minima(_counts_of_absent(some, counts, labels))
     F = np.asarray(labels.sum(axis=0), dtype=np.float64).reshape(-1)
-    products, larger = np.outer(F, F), np.maximum.outer(F, F)
-    intra = products / np.maximum(np.add.outer(F, F) + products, 1)
-    return np.asarray(intra * (shared / np.maximum(larger, 1)))
+    for block in row_blocks(n_labels, 64 * n_labels):
+        products, larger = np.outer(F[block], F), np.maximum.outer(F[block], F)
+        intra = products / np.maximum(np.add.outer(F[block], F) + products, 1)
+        shared[block] = intra * (shared[block] / np.maximum(larger, 1))
+    return shared
 
 
 def _sum_of_minima(counts: Matrix) -> FloatArray:
@@ -113,7 +116,12 @@ def _sum_of_minima(counts: Matrix) -> FloatArray:
     totals = np.asarray(counts.sum(axis=0), dtype=np.float64).reshape(-1)
     filled = not sparse.issparse(counts) or counts.nnz > 0.1 * counts.shape[0] * counts.shape[1]
     columns = np.ascontiguousarray(as_dense(counts).T, dtype=np.float64) if filled else _with_short_indices(counts.T)
-    return np.asarray((np.add.outer(totals, totals) - manhattan_distances(columns)) / 2)
+    minima: FloatArray = manhattan_distances(columns)
+    np.negative(minima, out=minima)
+    minima += totals
+    minima += totals[:, np.newaxis]
+    minima /= 2
+    return minima
 
 
 def _with_short_indices(columns: CSR) -> CSR:

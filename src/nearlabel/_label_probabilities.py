@@ -24,7 +24,8 @@ _N_FOLDS = 5
 def default_estimator() -> Any:
     """Return the linear support vector machine that is meant where no classifier is given.
 
-    Its primal solver needs no random numbers, and converges on features of any scale.
+    Its primal solver needs no random numbers. On features far from zero (years, time stamps) it may stop early, without
+    a warning: scale them, for instance by a pipeline with StandardScaler.
     """
     return LinearSVC(dual=False)
 
@@ -155,7 +156,7 @@ def _sigmoid(decisions: FloatArray, y: IntArray) -> tuple[float, float]:
     """Fit probabilities to the targets (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) rather than to 1 and 0 (Platt)."""
     n1 = y.sum()
     targets = np.where(y == 1, (n1 + 1) / (n1 + 2), 1 / (len(y) - n1 + 2))
-    fit = fit_binomial(decisions[:, np.newaxis], targets, np.ones(len(y)))
-    if not fit.converged:  # all decisions are equal
+    if np.ptp(decisions) == 0:
         return 0.0, float(np.log(targets.mean() / (1 - targets.mean())))
+    fit = fit_binomial(decisions[:, np.newaxis], targets, np.ones(len(y)))
     return float(fit.coef[1]), float(fit.coef[0])

@@ -27,6 +27,12 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> None:
         raise ValueError(f"{name} must be one of {sorted(choices)}, got {value!r}.")
 
 
+def check_flag(name: str, value: object) -> None:
+    """Raise TypeError unless `value` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r} of type {type(value).__name__}.")
+
+
 def check_integer(name: str, value: object, *, low: int) -> int:
     """Return `value` as an int of at least `low`; raise TypeError or ValueError otherwise."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):

@@ -25,7 +25,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from nearlabel._feature_values import FeatureValues, feature_values
 from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import as_label_matrix, check_choice, check_integer, check_positive, require_labels
+from nearlabel._validation import (
+    as_label_matrix,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_positive,
+    require_labels,
+)
 from nearlabel.labels import distinct_labelsets
 
 __all__ = ["InformationGainSelector", "information_gain", "symmetrical_uncertainty"]
@@ -264,6 +271,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
             raise ValueError(f"factor must be 1 where threshold is a number, got {self.factor}.")
         _check_options(self.labels, self.n_bins)
         check_integer("n_subsets", self.n_subsets, low=0)
+        check_flag("symmetric", self.symmetric)
         check_integer("subset_size", self.subset_size, low=1)
         check_random_state(self.random_state)
 

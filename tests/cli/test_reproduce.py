@@ -93,14 +93,17 @@ def test_ranking(nearlabel):
 
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
 def test_ranking_in_files(nearlabel):
-    """JSON holds what the ranking holds; CSV has a row for each value and mean rank."""
+    """JSON holds what the ranking holds; CSV has a row for each value, mean rank and test."""
     ranking = SmallPaper("gweon2019").reproduce_ranking("1")
     (found,) = json.loads(nearlabel("reproduce", "gweon2019", "--format", "json").out)
     assert found["measures"] == json.loads(json.dumps(ranking.as_dict()["measures"]))
     rows = list(csv.DictReader(io.StringIO(nearlabel("reproduce", "gweon2019", "--format", "csv").out)))
-    assert len(rows) == 4 * 8 * 7
-    (rank,) = (r for r in rows if (r["dataset"], r["method"], r["metric"]) == ("mean rank", "smbr", "f1_examples"))
-    assert float(rank["ours"]) == ranking.measures[2].mean_ranks["smbr"]
+    assert len(rows) == 4 * 8 * 6 + 4 * 8 + len(ranking.tests)
+    (rank,) = (r for r in rows if r["mean_rank"] and (r["method"], r["metric"]) == ("smbr", "f1_examples"))
+    assert float(rank["mean_rank"]) == ranking.measures[2].mean_ranks["smbr"]
+    (row,) = (r for r in rows if r["n_folds"] and (r["dataset"], r["metric"]) == ("yeast", "hamming_loss"))
+    (test,) = (t for t in ranking.tests if (t.dataset, t.metric) == ("yeast", "hamming_loss"))
+    assert (row["method"], float(row["difference"])) == ("nldd - br", test.difference)
 
 
 def test_results_without_a_number_of_neighbours(nearlabel):

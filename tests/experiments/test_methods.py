@@ -92,11 +92,12 @@ def test_selections():
     )
     assert method.get_params() == MLkNN(7, smoothing=2).get_params()
     assert make_method("mlknn:smoothing=1e+2", 7).smoothing == 100
+    assert make_method("igs:factor=1e+0+mlknn:smoothing=1e+2", 7)[0].factor == 1
     tuned = make_method("igs+mlknn@micro-f", 7)
     assert (tuned.cv, [type(step) for _, step in tuned.estimator.steps]) == (5, [InformationGainSelector, MLkNN])
     for spec, message in (
         ("igs:symmetric=False+mlknn", r"option of selection 'igs' must be parameter=value, of \['factor', 'labels'"),
-        ("igz+mlknn", "method must be one of .* got 'igz"),
+        ("igz+mlknn", "selection must be one of .* got 'igz'"),
         ("igs+knn", "method must be one of .* got 'knn'"),
     ):
         with pytest.raises(ValueError, match=message):

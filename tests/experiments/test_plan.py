@@ -51,6 +51,7 @@ def test_wrong_values(setting, message):
         ({"methods": ("mlknn@micro-f:beta=two",)}, "beta must be a number, got 'two' of type str"),
         ({"n_neighbors": 5}, r"n_neighbors must be a tuple, got 5\. Hint: \(5,\)"),
         ({"n_neighbors": (2.0,)}, "n_neighbors must be an integer, got 2.0 of type float"),
+        ({"methods": ("iblr:plus=false",)}, "plus must be True or False, got 'false' of type str"),
         ({"n_neighbors": (True,)}, "n_neighbors must be an integer, got True of type bool"),
         ({"seeds": (None,)}, "seeds must be an integer, got None"),
         ({"cv": 2.5}, "cv must be an integer, got 2.5"),
@@ -135,7 +136,7 @@ def test_too_many_neighbours_for_the_smallest_training_part(toy, cv, k, n):
 @pytest.mark.parametrize("method", ["mlknn@micro-f", "brknn:majority=half@mcut"])
 def test_tuning_leaves_one_training_row_out(toy, method):
     """Where thresholds are tuned on leave-one-out scores, k is to be smaller by one: before anything runs."""
-    message = f"the 27 training rows of a fold of toy less the one left out to tune {method}, got 26"
+    message = f"the 27 training rows of a fold of toy less the 1 left out to tune {method}, got 26"
     with pytest.raises(ValueError, match=f"n_neighbors must be smaller than {message}"):
         list(Plan(("mlknn", method), (26, 1), cv=4).folds({"toy": toy}))
     list(Plan(("mlknn", method), (25, 1), cv=4).folds({"toy": toy}))
@@ -178,3 +179,12 @@ def test_parts_of_a_given_split_have_the_same_names(toy):
     other = replace(toy, Y=toy.Y[:, ::-1], label_names=toy.label_names[::-1])
     with pytest.raises(ValueError, match="training and test part of toy must have the same label_names"):
         list(Plan(("brknn",), (2,)).folds({"toy": (toy, other)}))
+
+
+def test_tuning_by_refits_leaves_a_fifth_out(make_dataset):
+    """A method without leave-one-out scores needs as many neighbours in a fold of the training rows."""
+    plan = Plan(("iblr@micro-f",), (22,), cv=3)
+    with pytest.raises(
+        ValueError, match="the 26 training rows of a fold of toy less the 6 left out to tune iblr@micro-f"
+    ):
+        list(plan.folds({"toy": make_dataset(n=39)}))

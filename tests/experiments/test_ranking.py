@@ -65,6 +65,15 @@ def test_no_statistic_where_there_is_none():
         assert math.isnan(test.p_value)
 
 
+def test_measures_that_are_undefined_somewhere():
+    """A method without a value cannot be ranked; a data set without a pair of values has no test."""
+    cells = [cell("one", "a", "micro_f1", 0.1), cell("one", "b", "micro_f1", 0.2), cell("two", "a", "micro_f1", 0.2)]
+    with pytest.raises(ValueError, match="micro_f1 must be defined for every method on two, got none of b"):
+        rank_methods(cells, "micro_f1", "")
+    records = [record("one", "a", 0, 0.1), record("one", "b", 0, None), record("two", "a", 0, 0.5)]
+    assert paired_tests(records, "hamming_loss", ("a", "b")) == []
+
+
 def test_unknown_ranking():
     """The known ones are listed."""
     assert Paper("gweon2019").rankings == ["1"]

@@ -67,8 +67,8 @@ def test_methods_without_neighbors_and_selections(toy, sparse_toy):
 
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
 def test_thresholds_of_methods_without_leave_one_out(toy):
-    """They are tuned on the scores of a five-fold cross-validation of the training rows."""
-    plan = Plan(("nldd:estimator=tree@micro-f", "iblr:ridge=1@micro-f"), (4,), cv=3)
+    """They are tuned on the scores of a five-fold cross-validation of the training rows, a selection in each fold."""
+    plan = Plan(("nldd:estimator=tree@micro-f", "iblr:ridge=1@micro-f", "igs+mlknn@micro-f"), (4,), cv=3)
     records = iter(run(plan, {"toy": toy}))
     for fold in plan.folds({"toy": toy}):
         for method in plan.methods:
@@ -219,7 +219,7 @@ def test_only_counting_empty_predictions(toy):
     [
         (replace(SMALL, cv=37), "cv must be at most the 36 rows of toy"),
         (replace(SMALL, n_neighbors=(24,)), "n_neighbors must be smaller than the 24 training rows of a fold of toy"),
-        (replace(SMALL, methods=("brknn@pcut",), n_neighbors=(23,)), "toy less the one left out to tune brknn@pcut"),
+        (replace(SMALL, methods=("brknn@pcut",), n_neighbors=(23,)), "toy less the 1 left out to tune brknn@pcut"),
     ],
 )
 def test_too_few_rows_leave_nothing_behind(toy, make_dataset, tmp_path, plan, message):

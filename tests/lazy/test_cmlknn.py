@@ -175,7 +175,8 @@ def test_memberships_by_hand():
             r"similarity must be of shape \(8, 8\), each from 0 to 1, got shape \(3",
         ),
         ({"similarity": 2 * np.eye(8)}, ValueError, "got shape .* and 0.0 to 2.0"),
-        ({"similarity": np.eye(8) * np.nan}, ValueError, "each from 0 to 1"),
+        ({"similarity": np.eye(8) * np.nan}, ValueError, "Input similarity contains NaN"),
+        ({"similarity": sparse.eye_array(8)}, TypeError, "Sparse data was passed"),
     ],
 )
 def test_bad_parameters(options, error, message):

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -54,8 +55,9 @@ def probabilities(estimator, own, asked, Y):
 
 
 def ridged(ridge):
-    """scikit-learn's regression with the same penalty."""
-    return LogisticRegression(C=1 / (2 * ridge), solver="newton-cholesky", tol=1e-14, max_iter=1000)
+    """scikit-learn's regression with the same penalty, on standardised columns."""
+    regression = LogisticRegression(C=1 / (2 * ridge), solver="newton-cholesky", tol=1e-14, max_iter=1000)
+    return make_pipeline(StandardScaler(), regression)
 
 
 def assert_decided_by(scores, labels, expected):
@@ -170,12 +172,24 @@ def test_the_default_ridge_converges(problem):
             assert np.isfinite(model.predict_proba(queries)).all()
 
 
-def test_no_convergence_is_warned_of():
-    """A ridge below rounding leaves a separable label without a maximum: a warning says what helps."""
+def test_no_convergence_is_warned_of(monkeypatch):
+    """Steps that do not suffice are named, with what helps."""
     X = np.arange(20.0)[:, np.newaxis]
+    monkeypatch.setattr("nearlabel._binomial._MOST_STEPS", 3)
     with pytest.warns(ConvergenceWarning, match=f"{UNFINISHED} 10 of 20 rows have did not converge. Hint: more ridge"):
-        model = IBLR(3, ridge=1e-300).fit(X, (X > 9).astype(int))
+        model = IBLR(3).fit(X, (X > 9).astype(int))
     assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e6])
+def test_features_that_depend_on_each_other(scale):
+    """Sums and differences of features, on any scale: the tiny ridge settles them, without a warning."""
+    rng = np.random.default_rng(0)
+    B = rng.normal(size=(300, 4))
+    X = np.column_stack([B, B.sum(axis=1), B[:, 0] - B[:, 1]]) * scale
+    Y = (B[:, :2] + 0.5 * rng.normal(size=(300, 2)) > 0).astype(int)
+    model = IBLR(10, plus=True).fit(X, Y)
+    assert (model.predict(X) == Y).mean() > 0.8
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array, sparse.csr_matrix])

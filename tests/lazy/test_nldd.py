@@ -101,6 +101,22 @@ def test_deviations(problem, container):
     assert _Scaling.of(X[:1]).divisors.tolist() == [1.0] * X.shape[1]
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.int64, np.bool_, np.float16, np.float32])
+def test_any_type_of_number(dtype):
+    """Whole numbers of a small type neither wrap around nor are refused, and entries stored in parts are added."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2 if dtype == np.bool_ else 120, (60, 4)).astype(dtype)
+    Y = (rng.random((60, 3)) < 0.5).astype(int)
+    expected = X.astype(np.float64).std(axis=0, ddof=1)
+    for rows in (X,) if dtype == np.float16 else (X, sparse.csr_array(X)):  # scipy has no sparse float16
+        np.testing.assert_allclose(_Scaling.of(rows).divisors, expected, rtol=1e-9)
+    model = NLDD(TREE, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, NLDD(TREE, random_state=0).fit(X.astype(np.float64), Y).coef_)
+    parts = np.repeat(X.astype(np.float64) / 2, 2, axis=1).ravel(), np.tile(np.repeat(np.arange(4), 2), 60)
+    halves_stored = sparse.csr_array((*parts, np.arange(0, 481, 8)), shape=(60, 4))
+    np.testing.assert_allclose(_Scaling.of(halves_stored).divisors, expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("n", [39, 40])
 @pytest.mark.parametrize("container", ["dense", "csr_array"])
 @pytest.mark.parametrize("scale", ["standard", "none"])
@@ -196,6 +212,15 @@ def test_trials_of_the_authors():
     np.testing.assert_allclose(model.predict_loss(X), 4 * np.minimum(odds, 1), rtol=1e-10)
 
 
+def test_loss_is_that_of_the_fitted_model():
+    """A parameter that is changed after the fit changes nothing."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(50, 3)), rng.integers(0, 2, (50, 3))
+    model = NLDD(GaussianNB(), random_state=0).fit(X, Y)
+    loss = model.predict_loss(X)
+    np.testing.assert_array_equal(model.set_params(trials="authors", scale="none").predict_loss(X), loss)
+
+
 def test_duplicates():
     """Equal pairs count once if asked for, which changes β."""
     rng = np.random.default_rng(0)
@@ -265,6 +290,7 @@ def test_the_seed_decides():
     [
         ({"scale": "minmax"}, ValueError, "scale must be one of"),
         ({"trials": "all"}, ValueError, "trials must be one of"),
+        ({"drop_duplicates": "no"}, TypeError, "drop_duplicates must be True or False, got 'no' of type str"),
         ({"search": 3}, TypeError, "search must be an object with the methods fit and kneighbors, got 3"),
         ({"random_state": "a"}, ValueError, "cannot be used to seed"),
         ({"estimator": StandardScaler()}, ValueError, "estimator must have predict_proba or decision_function"),

@@ -72,8 +72,9 @@ def _check_known(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
 
 
 def _print_csv(tables: Sequence[Reproduction], rankings: Sequence[Ranking], figures: Sequence[Curve]) -> None:
-    """Print one row a figure of a table, value of a ranking or point of a curve; these have nothing printed beside."""
-    columns = ("table", "ranking", "figure", *(field.name for field in fields(PrintedCell)))
+    """Print one row a figure of a table, value, mean rank or test of a ranking, or point of a curve."""
+    of_rankings = ("mean_rank", "statistic", "p_value", "n_folds")
+    columns = ("table", "ranking", "figure", *(field.name for field in fields(PrintedCell)), *of_rankings)
     rows = [
         {"table": table.table} | asdict(cell) | {"beside": json.dumps(cell.beside)}
         for table in tables
@@ -83,8 +84,19 @@ def _print_csv(tables: Sequence[Reproduction], rankings: Sequence[Ranking], figu
         {"ranking": ranking.ranking, "dataset": dataset, "method": method, "metric": measure.metric, "ours": value}
         for ranking in rankings
         for measure in ranking.measures
-        for dataset, values in (*measure.values.items(), ("mean rank", measure.mean_ranks))
+        for dataset, values in measure.values.items()
         for method, value in values.items()
+    ]
+    ranked += [
+        {"ranking": ranking.ranking, "method": method, "metric": measure.metric, "mean_rank": rank}
+        for ranking in rankings
+        for measure in ranking.measures
+        for method, rank in measure.mean_ranks.items()
+    ]
+    ranked += [
+        {"ranking": ranking.ranking} | asdict(test) | {"method": " - ".join(test.methods)}
+        for ranking in rankings
+        for test in ranking.tests
     ]
     points = [
         {"figure": curve.figure, "dataset": dataset, "n_neighbors": k, "ours": value}
@@ -92,7 +104,8 @@ def _print_csv(tables: Sequence[Reproduction], rankings: Sequence[Ranking], figu
         for dataset, line in curve.series.items()
         for k, value in line.items()
     ]
-    _console.print_csv([dict.fromkeys(columns) | row for row in (*rows, *ranked, *points)])
+    everything = (*rows, *ranked, *points)
+    _console.print_csv([{column: row.get(column) for column in columns} for row in everything])
 
 
 def _print_table(table: Reproduction) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -58,6 +59,8 @@ METHODS: Mapping[str, Any] = MappingProxyType(
 NEIGHBOR_METHODS = tuple(
     name for name, method in METHODS.items() if "n_neighbors" in inspect.signature(method).parameters
 )
+
+N_FOLDS = 5  # of the cross-validation that stands in for leave-one-out scores
 
 SELECTIONS: Mapping[str, Any] = MappingProxyType(
     {"igs": InformationGainSelector, "ig": partial(InformationGainSelector, symmetric=False)}
@@ -148,14 +151,18 @@ class MethodSpec:
     @classmethod
     def parse(cls, spec: str) -> Self:
         """Read what `make_method` takes."""
-        first, plus, rest = spec.partition("+")
-        selects = bool(plus) and first.partition(":")[0] in SELECTIONS
-        method, at, thresholds = (rest if selects else spec).partition("@")
+        selection, rest = split_selection(spec)
+        method, at, thresholds = rest.partition("@")
         return cls(
-            Part.parse("selection", SELECTIONS, first) if selects else None,
+            Part.parse("selection", SELECTIONS, selection) if selection else None,
             Part.parse("method", METHODS, method),
             _parse_thresholds(thresholds) if at else None,
         )
+
+    @property
+    def has_left_out_scores(self) -> bool:
+        """Whether leave-one-out scores follow without a refit; a selection has seen the rows, so it takes refits."""
+        return self.selection is None and hasattr(self.method.factory, "loo_predict_proba")
 
     @property
     def has_neighbors(self) -> bool:
@@ -175,15 +182,18 @@ class MethodSpec:
 
     def make(self, n_neighbors: int | None, search: NeighborSearch | None) -> Any:
         """Return the unfitted classifier."""
-        classifier, selector = self.classifier(n_neighbors, search), self.selector()
-        left_out: Any = "loo" if selector is None and hasattr(classifier, "loo_predict_proba") else 5
-        if selector is not None:
-            classifier = make_pipeline(selector, classifier)
+        classifier = self.make_untuned(n_neighbors, search)
         if self.thresholds is None:
             return classifier
         if isinstance(self.thresholds, ThresholdStrategy):
+            left_out: Any = "loo" if self.has_left_out_scores else N_FOLDS
             return TunedThresholdsClassifierCV(classifier, self.thresholds, cv=left_out)
         return FixedThresholdsClassifier(classifier, self.thresholds)
+
+    def make_untuned(self, n_neighbors: int | None, search: NeighborSearch | None = None) -> Any:
+        """Return the unfitted method, behind its selection if it has one, without thresholds."""
+        classifier, selector = self.classifier(n_neighbors, search), self.selector()
+        return classifier if selector is None else make_pipeline(selector, classifier)
 
     def classifier(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
         """Return the unfitted method, without selection and thresholds."""
@@ -214,6 +224,15 @@ class Part:
         names = inspect.signature(self.factory).parameters
         seed = {"random_state": 0} if "random_state" in names else {}
         return self.factory(**seed | given | dict(self.parameters))
+
+
+def split_selection(spec: str) -> tuple[str, str]:
+    """Return what stands before the ``+`` that a method's name follows, or nothing, and what stands behind it."""
+    for place in (place for place, character in enumerate(spec) if character == "+"):
+        if re.split("[:@]", spec[place + 1 :], maxsplit=1)[0] in METHODS:
+            return spec[:place], spec[place + 1 :]
+    first, plus, rest = spec.partition("+")
+    return (first, rest) if plus and first.partition(":")[0] in SELECTIONS else ("", spec)
 
 
 def _parse_thresholds(text: str) -> ThresholdStrategy | float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from nearlabel._validation import check_choice, check_integer
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, each_once, given_fold
-from nearlabel.experiments._methods import SELECTIONS, MethodSpec, Part
+from nearlabel.experiments._methods import N_FOLDS, SELECTIONS, MethodSpec, Part, split_selection
 from nearlabel.experiments._records import Record
 from nearlabel.experiments._scaling import SCALES, scale_features
 from nearlabel.metrics import CATALOGUE, get_metric, score_all
@@ -98,17 +99,15 @@ class Plan:
         return self.n_neighbors if spec.has_neighbors else (None,)
 
     def _check_n_neighbors(self, name: str, n_rows: int) -> None:
-        """Raise unless the smallest training part has enough rows, one less where one is left out for tuning."""
-        specs = {method: spec for method, spec in self._specs.items() if spec.has_neighbors}
-        if not specs:
-            return
-        tuned = next((method for method, spec in specs.items() if spec.is_tuned), None)
-        less = "" if tuned is None else f" less the one left out to tune {tuned}"
-        if max(self.n_neighbors) >= n_rows - (tuned is not None):
-            raise ValueError(
-                f"n_neighbors must be smaller than the {n_rows} training rows of a fold of {name}{less},"
-                f" got {max(self.n_neighbors)}."
-            )
+        """Raise unless the smallest training part has enough rows, less those that are left out for tuning."""
+        for method, spec in self._specs.items():
+            left_out = 0 if not spec.is_tuned else 1 if spec.has_left_out_scores else math.ceil(n_rows / N_FOLDS)
+            if spec.has_neighbors and max(self.n_neighbors) >= n_rows - left_out:
+                less = f" less the {left_out} left out to tune {method}" if left_out else ""
+                raise ValueError(
+                    f"n_neighbors must be smaller than the {n_rows} training rows of a fold of {name}{less},"
+                    f" got {max(self.n_neighbors)}."
+                )
 
     def _shuffled(self, name: str, problem: Dataset) -> list[Fold]:
         n = problem.Y.shape[0]
@@ -142,7 +141,8 @@ class Plan:
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
         found: dict[tuple[str, int | None], list[float | None]] = {}
         for selection, methods in self._by_selection().items():
-            for method, k, labels, fitted in self._label_sets(*_selected(selection, X, Y, X_test), Y, methods):
+            selected = _selected(selection, X, Y, X_test)
+            for method, k, labels, fitted in self._label_sets(*selected, X, Y, methods):
                 found[method, k] = list(self._measure(labels, fitted, Y_test))
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
@@ -151,14 +151,14 @@ class Plan:
     def _by_selection(self) -> dict[str, list[str]]:
         """Return the methods that see the same features."""
         groups: dict[str, list[str]] = {}
-        for method, spec in self._specs.items():
-            groups.setdefault("" if spec.selection is None else method.partition("+")[0], []).append(method)
+        for method in self.methods:
+            groups.setdefault(split_selection(method)[0], []).append(method)
         return groups
 
     def _label_sets(
-        self, X: Matrix, X_test: Matrix, Y: Matrix, methods: Sequence[str]
+        self, X: Matrix, X_test: Matrix, unselected: Matrix, Y: Matrix, methods: Sequence[str]
     ) -> Iterator[tuple[str, int | None, Matrix, _Fitted]]:
-        """Yield the predictions of methods that share features, each with every number of neighbours."""
+        """Yield the predictions of methods that share selected features, each with every number of neighbours."""
         rows_of: dict[str, dict[str, MethodSpec]] = {}  # a method with other thresholds shares its fit with the method
         for method in methods:
             rows_of.setdefault(method.partition("@")[0], {})[method] = self._specs[method]
@@ -170,7 +170,8 @@ class Plan:
         for rows in rows_of.values():
             spec = next(iter(rows.values()))
             for k in self._numbers(spec):
-                fitted = _Fitted(spec.classifier(k, search), spec.classifier(k), X, Y, X_test)
+                left_out = None if spec.has_left_out_scores else (spec.make_untuned(k), unselected)
+                fitted = _Fitted(spec.classifier(k, search), X, Y, X_test, left_out)
                 for method, other in rows.items():
                     yield method, k, fitted.labels(other.thresholds), fitted
 
@@ -196,13 +197,15 @@ def _selected(selection: str, X: Matrix, Y: Matrix, X_test: Matrix) -> tuple[Mat
 class _Fitted:
     """A fitted classifier, with what rows of a table that differ in their thresholds only take from it."""
 
-    def __init__(self, classifier: Any, fresh: Any, X: Matrix, Y: Matrix, X_test: Matrix) -> None:
+    def __init__(
+        self, classifier: Any, X: Matrix, Y: Matrix, X_test: Matrix, left_out: tuple[Any, Matrix] | None
+    ) -> None:
         with warnings.catch_warnings():
             # Whoever names them in a plan sees in its table what they do.
             warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
             self.classifier = classifier.fit(X, Y)
-        self._fresh = fresh  # the same without known neighbours: for other training rows
-        self.X, self.Y, self.X_test = X, Y, X_test
+        self.Y, self.X_test = Y, X_test
+        self._left_out = left_out  # what is fitted to some training rows, and all of them, where a refit is needed
 
     @cached_property
     def test_scores(self) -> Any:
@@ -212,9 +215,10 @@ class _Fitted:
     @cached_property
     def left_out(self) -> tuple[Any, Matrix]:
         """Scores of the training rows by fits without them, leave-one-out or five-fold, and their label sets."""
-        if hasattr(self.classifier, "loo_predict_proba"):
+        if self._left_out is None:
             return self.classifier.loo_predict_proba(), self.Y
-        scores, rows = cross_val_scores(self._fresh, self.X, self.Y)
+        estimator, X = self._left_out
+        scores, rows = cross_val_scores(estimator, X, self.Y, cv=N_FOLDS)
         return scores, self.Y[rows]
 
     def labels(self, thresholds: ThresholdStrategy | float | None) -> Matrix:

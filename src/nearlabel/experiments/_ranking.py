@@ -100,23 +100,33 @@ def rank_methods(cells: Iterable[Cell], metric: str, claim: str) -> RankedMeasur
     for cell in cells:
         if cell.metric == metric and cell.n_neighbors != "mean":
             values[cell.dataset][cell.method] = cell.mean
-    methods = list(next(iter(values.values())))
+    methods = list(dict.fromkeys(method for row in values.values() for method in row))
+    for dataset, row in values.items():
+        if len(row) < len(methods):
+            missing = ", ".join(method for method in methods if method not in row)
+            raise ValueError(f"{metric} must be defined for every method on {dataset}, got none of {missing}.")
     sign = -1 if get_metric(metric).greater_is_better else 1
     ranks = [rankdata([sign * row[method] for method in methods]) for row in values.values()]
     return RankedMeasure(metric, claim, dict(values), dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True)))
 
 
 def paired_tests(records: Sequence[Record], metric: str, methods: tuple[str, str]) -> list[PairedTest]:
-    """Compare two methods on each data set, fold by fold; folds where the measure is undefined are left out."""
+    """Compare two methods on each data set, fold by fold; folds where the measure is undefined are left out.
+
+    A data set without a fold where both are defined has no test.
+    """
     folds: Mapping[str, dict[tuple[Any, Any], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     for r in records:
         if r["metric"] == metric and r["method"] in methods and r["value"] is not None:
             folds[r["dataset"]][r["seed"], r["fold"]][r["method"]] = r["value"]
-    return [_paired_test(dataset, metric, methods, list(of.values())) for dataset, of in folds.items()]
+    pairs = {
+        dataset: [(fold[methods[0]], fold[methods[1]]) for fold in of.values() if len(fold) == len(methods)]
+        for dataset, of in folds.items()
+    }
+    return [_paired_test(dataset, metric, methods, of) for dataset, of in pairs.items() if of]
 
 
-def _paired_test(dataset: str, metric: str, methods: tuple[str, str], folds: list[dict[str, float]]) -> PairedTest:
-    pairs = [(fold[methods[0]], fold[methods[1]]) for fold in folds if len(fold) == len(methods)]
+def _paired_test(dataset: str, metric: str, methods: tuple[str, str], pairs: list[tuple[float, float]]) -> PairedTest:
     first, second = np.array(pairs).T
     difference = first - second
     if np.ptp(difference) < 1e-12:  # t is undefined: the same difference on every fold, or one fold only

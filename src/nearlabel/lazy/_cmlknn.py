@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_array
 
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel._validation import check_choice, check_integer
@@ -162,14 +163,14 @@ class CMLkNN(MLkNN):
             return coupled_similarity(
                 X, labels, values=self.values, feature_weights=self.feature_weights, n_bins=self.n_bins
             )
-        similarity = np.asarray(self.similarity, dtype=np.float64)
+        similarity = check_array(self.similarity, dtype=np.float64, input_name="similarity")
         n_labels = labels.shape[1]
         if similarity.shape != (n_labels, n_labels) or not ((similarity >= 0) & (similarity <= 1)).all():
             raise ValueError(
                 f"similarity must be of shape {(n_labels, n_labels)}, each from 0 to 1,"
                 f" got shape {similarity.shape} and {np.min(similarity, initial=0)} to {np.max(similarity, initial=0)}."
             )
-        return similarity
+        return np.asarray(similarity)
 
     def _count(self, indices: IntArray) -> IntArray:
         return membership_counts(indices, self._memberships)

@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel._binomial import fit_binomial
 from nearlabel._label_probabilities import LabelProbabilities, default_estimator
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel._validation import check_choice, check_problem, with_multilabel_target
+from nearlabel._validation import check_choice, check_flag, check_problem, with_multilabel_target
 from nearlabel.lazy._base import fresh_search
 from nearlabel.lazy._double_distances import DoubleDistances, Pairs, double_distances
+from nearlabel.neighbors._exact import as_float_rows
 
 _NEAREST_IN_FEATURES, _NEAREST_IN_LABELS = (1.0, 0.0), (0.0, 1.0)
 _RIDGE = 1e-6
@@ -46,6 +47,7 @@ class NLDD(ClassifierMixin, BaseEstimator):
         calibrated by Platt's sigmoid on a five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear
         support vector machine of squared hinge loss; the authors use that of hinge loss, which is
         ``SVC(kernel="linear")`` and slow on many rows. ``LogisticRegression(max_iter=1000)`` needs no calibration.
+        Classifiers see the features as they are: where some lie far from zero, give a pipeline with a scaler.
     scale : {"standard", "none"}, default="standard"
         Whether Dx is measured on features divided by their standard deviation (of T1 to estimate the β, of all training
         rows to predict), as in the authors' program; a constant feature is left as it is. The classifiers get the
@@ -148,7 +150,7 @@ class NLDD(ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         X, labels = check_problem(self, X, Y)
-        random = check_random_state(self.random_state)
+        random, self._trials = check_random_state(self.random_state), self.trials
         self.coef_ = self._regress(X, labels, random)
         self._probabilities = self._fit_labels(X, labels, random)
         self.estimators_ = list(self._probabilities.classifiers)
@@ -204,7 +206,7 @@ class NLDD(ClassifierMixin, BaseEstimator):
         """
         nearest = self._nearest(X)
         linear = self.coef_[0] + nearest.sum(self._weights)
-        share = expit(linear) if self.trials == "labels" else np.exp(np.minimum(linear, 0.0))
+        share = expit(linear) if self._trials == "labels" else np.exp(np.minimum(linear, 0.0))
         return np.asarray(len(self.classes_) * share)
 
     @property
@@ -214,6 +216,7 @@ class NLDD(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_choice("scale", self.scale, {"standard", "none"})
         check_choice("trials", self.trials, {"labels", "authors"})
+        check_flag("drop_duplicates", self.drop_duplicates)
         check_random_state(self.random_state)
 
     def _queries(self, X: MatrixLike) -> Matrix:
@@ -273,12 +276,12 @@ class _Scaling:
     def of(cls, X: Matrix | None) -> _Scaling:
         """Take the deviations of some rows; None: do not scale.
 
-        n Σz² - (Σz)², z counted from the first row, is exact for whole numbers, in any order and storage: features that
-        are alike remain alike.
+        n Σz² - (Σz)², z counted from the first row, is exact for whole numbers while it stays below 2^53, in any order
+        and storage: features that are alike remain alike.
         """
         if X is None:
             return cls(None)
-        n = X.shape[0]
+        X, n = as_float_rows(X), X.shape[0]
         total, squares = _sums_from_first_row(X)
         spread = n * squares - total**2
         constant = spread <= 64 * np.finfo(np.float64).eps * n * squares  # what rounding leaves of 0
