@@ -18,7 +18,7 @@ demo: $(BIN)/python  ## install, compare the five lazy methods on the embedded d
 
 test: $(BIN)/python  ## install and run all tests (those on real data need NEARLABEL_DATA)
 	$(INSTALL) '.[test]'
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 test-oldest:  ## the same with the oldest libraries that are supported
 	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt

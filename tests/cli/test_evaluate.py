@@ -229,7 +229,7 @@ def test_given_split(nearlabel, data_folder):
         (("--thresholds", ","), "argument --thresholds: must name at least one, got ','"),
         (
             ("--thresholds", "rcut", "--k", "19"),
-            "rows of a fold of fruit less the one left out to tune brknn@rcut, got 19.",
+            "rows of a fold of fruit less the 1 left out to tune brknn@rcut, got 19.",
         ),
         (("--metrics", "f1"), "name must be a metric of the catalogue, got 'f1'."),
         (("--metrics", "one_error,one_error"), "metrics must name at least one, each once"),
