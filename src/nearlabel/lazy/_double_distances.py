@@ -95,7 +95,7 @@ class CertifiedPairs(DoubleDistances):
 
     def __init__(self, search: ExactNeighbors, X: Matrix, labels: Matrix, n_jobs: int | None) -> None:
         super().__init__(labels)
-        self._n_jobs = n_jobs
+        self._n_jobs = search.n_jobs if n_jobs is None else n_jobs
         self._in_features = distance_named(search.metric, search.metric_params)
         rows = as_float_rows(X[self._row])
         self._in_features.fit(rows)
