@@ -110,8 +110,8 @@ def membership_counts(indices: IntArray, memberships: Memberships) -> IntArray:
     """
     n_samples, n_labels = memberships.labels.shape
     k = indices.shape[1]
-    counts = np.zeros((2, n_labels, memberships.most * k + 1), dtype=np.int64)
     _check_room(n_samples, memberships.most)
+    counts = np.zeros((2, n_labels, memberships.most * k + 1), dtype=np.int64)
     for block in memberships.blocks(k, n_samples):
         votes = memberships.votes(memberships.sums(indices[block]), k)
         for count, own in zip(counts, memberships.with_and_without(block), strict=True):

@@ -85,7 +85,8 @@ class NLDD(ClassifierMixin, BaseEstimator):
     T1 has one row more than T2 where the number of rows is odd. Ties: nearest in Dx, then least Dy, and the other way
     round, as in the paper; at prediction least θ, then least Dy, then least Dx; last the lower row number (the paper
     does not say). If the regression has no finite solution (no loss at all, a constant distance), it is solved with a
-    ridge of 1e-6 on β1 and β2, else β = (0, 1, 1) is taken, with a `ConvergenceWarning`. A negative β1 or β2 is kept.
+    ridge of 1e-6 on β1 and β2 of standardised distances, else β = (0, 1, 1) is taken, with a `ConvergenceWarning`. A
+    negative β1 or β2 is kept.
 
     Prediction is exact, by distances that no rounding of a matrix product can change, in memory that is bounded by
     blocks.
