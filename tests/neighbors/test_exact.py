@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import manhattan, nearest, squared_euclidean
 from conftest import CONTAINERS
-from nearlabel.neighbors import ExactNeighbors, _exact
+from nearlabel.neighbors import ExactNeighbors, _by_bounds, _by_product, _nominees
 
 REFERENCES = {"euclidean": squared_euclidean, "sqeuclidean": squared_euclidean, "manhattan": manhattan}
 
@@ -50,8 +50,11 @@ def test_blocks_threads_and_storage_change_nothing(problem, metric, monkeypatch)
     """Tiny tiles and panels, two threads and sparse rows give the same bits."""
     X, _, queries = problem
     distances, indices = ExactNeighbors(metric).fit(X).kneighbors(queries, 9)
-    monkeypatch.setattr(_exact, "_QUERIES_PER_TILE", 3)
-    monkeypatch.setattr(_exact, "_LARGEST_TILE", 300)
+    monkeypatch.setattr(_by_bounds, "_QUERIES_PER_TILE", 3)
+    monkeypatch.setattr(_by_bounds, "_LARGEST_TILE", 300)
+    monkeypatch.setattr(_by_product, "_QUERIES_PER_TILE", 3)
+    monkeypatch.setattr(_by_product, "_PANELS_PER_GROUP", 2)
+    monkeypatch.setattr(_nominees, "PANEL_ROWS", 16)
     for container in CONTAINERS:
         store = CONTAINERS[container]
         search = ExactNeighbors(metric, n_jobs=2).fit(store(X))
@@ -184,23 +187,23 @@ def test_wide_indices_of_sparse_rows(metric):
 
 
 def test_one_far_row_opens_no_other_pairs(monkeypatch):
-    """Bounds belong to pairs: with one row at 1e14 about as many pairs are refined as without it."""
+    """Bounds belong to runs: with one row at 1e14 about as many pairs are refined as without it."""
     refined = []
-    keep_best = _exact._keep_best
+    ranks = _by_product.ProductSearch._ranks
 
-    def counting(ranks, indices, query, *new):
-        refined.append(len(query))
-        return keep_best(ranks, indices, query, *new)
+    def counting(self, rows, found):
+        refined.append(len(found.query))
+        return ranks(self, rows, found)
 
-    monkeypatch.setattr(_exact, "_keep_best", counting)
+    monkeypatch.setattr(_by_product.ProductSearch, "_ranks", counting)
     X = np.random.default_rng(0).normal(size=(4000, 5))
     counts = []
     for far in (0.0, 1e14):
         refined.clear()
         X[5] += far
-        ExactNeighbors().fit(X).kneighbors(X[:100], 5)
+        ExactNeighbors(algorithm="brute").fit(X).kneighbors(X[:100], 5)
         counts.append(sum(refined))
-    assert counts[1] < 2 * counts[0]
+    assert 0 < counts[1] < 2 * counts[0]
 
 
 def test_one_long_row_among_short_ones_stays_in_bounds():
@@ -220,7 +223,7 @@ def test_metrics_that_estimate_take_the_training_rows(metric, monkeypatch):
     """Variances come from all training rows, never from a block."""
     X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 5, 20]
     whole = ExactNeighbors(metric).fit(X).kneighbors(X[:9], 4)
-    monkeypatch.setattr(_exact, "_LARGEST_TILE", 300)
+    monkeypatch.setattr(_by_bounds, "_LARGEST_TILE", 300)
     blocks = ExactNeighbors(metric).fit(X).kneighbors(X[:9], 4)
     np.testing.assert_array_equal(whole[0], blocks[0])
     learned = {"V": X.var(axis=0, ddof=1)} if metric == "seuclidean" else {"VI": np.linalg.inv(np.cov(X.T))}

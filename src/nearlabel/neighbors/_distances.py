@@ -15,6 +15,7 @@ sum is below twice qn + rn, the two squared norms. Product, norms, centring and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -26,12 +27,13 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import manhattan_distances
 
-from nearlabel._blocks import uneven_blocks
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
+from nearlabel._blocks import row_blocks, uneven_blocks
+from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
+_PAIRS_BYTES = 2**17  # what the features of a block of pairs take: they stay in the cache
 _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 
 Pairs: TypeAlias = tuple[IntArray, IntArray]  # numbers of queries and of rows, one of each a pair
@@ -111,17 +113,20 @@ def sum_over_features(
     combine: Callable[[Any, Any], Any],
     term: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """Return, for each pair (row of left, row of right), the sum over the features in their order.
+    """Return, for each pair (row of left, row of right), the sum over the features in their order, in float64.
 
-    Summed is ``term(combine(a, b))``, `combine` being `difference` or `product`. Both sides are stored alike: dense,
-    best with features contiguous, or CSR in canonical form.
+    Summed is ``term(combine(a, b))``, `combine` being `difference` or `product`. Both sides are stored alike: dense of
+    any type and layout, or CSR in canonical form.
     """
     if sparse.issparse(left):
         return _sum_over_stored_features(left, right, pairs, combine, term)
-    total: FloatArray = np.zeros(len(pairs[0]))
-    for a, b in zip(left.T, right.T, strict=True):
-        total += term(combine(a[pairs[0]], b[pairs[1]]))
-    return total
+    sums: FloatArray = np.empty(len(pairs[0]))
+    for block in row_blocks(len(sums), 8 * left.shape[1], _PAIRS_BYTES):
+        a, b = (as_float64(rows[which[block]]) for rows, which in zip((left, right), pairs, strict=True))
+        terms = term(combine(a, b))
+        # accumulate adds one after the other; a plain sum adds in an order of numpy's choice.
+        sums[block] = np.add.accumulate(terms, axis=1, out=terms)[:, -1]
+    return sums
 
 
 def _sum_over_stored_features(
@@ -134,7 +139,8 @@ def _sum_over_stored_features(
     sums: FloatArray = np.empty(len(pairs[0]))
     stored = np.diff(left.indptr)[pairs[0]] + np.diff(right.indptr)[pairs[1]]
     for block in uneven_blocks(64 * stored.astype(np.int64)):
-        combined = combine(left[pairs[0][block]], right[pairs[1][block]]).tocsr()
+        a, b = (as_float64(rows[which[block]]) for rows, which in zip((left, right), pairs, strict=True))
+        combined = combine(a, b).tocsr()
         combined.sort_indices()
         pair = np.repeat(np.arange(combined.shape[0]), np.diff(combined.indptr))
         # bincount adds one after the other, and the features of a row come in order.
@@ -162,31 +168,42 @@ def inner_products(left: Matrix, right: Matrix) -> FloatArray:
     return as_dense(left @ right.T)
 
 
+def as_float64(rows: Matrix) -> Matrix:
+    """Return float64 rows, dense or CSR."""
+    return rows.astype(np.float64, copy=False)
+
+
 def _rounding(n_features: int) -> float:
     return (6 * n_features + 48) * 2.0**-53
 
 
 class SquaredEuclidean:
-    """Σ (a - b)². Bounded by the expanded square of centred rows: near the centre norms, hence slacks, are small.
+    """Σ (a - b)². Its points are the rows.
 
-    Any centre is right. The median of some thousand rows is near most rows, whatever far ones there are.
+    Bounded by the expanded square of centred rows: near the centre norms, hence slacks, are small. Any centre is right.
+    The median of some thousand rows is near most rows, whatever far ones there are.
     """
 
     fills_rows = False
+    exact = True  # the rank is the squared distance of the points
+    power = 2
 
     def fit(self, X: Matrix) -> None:
         """Learn the centre; sparse rows are not centred, which would fill them."""
         some = X[:: max(1, X.shape[0] // 1024)]
         with np.errstate(over="ignore", invalid="ignore"):  # `prepare` refuses what overflows
-            self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else np.median(some, axis=0)
+            self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else as_float64(np.median(some, axis=0))
+            largest = 2 * _largest_value(X)
+            if not X.shape[1] * largest * largest < _LARGEST_NORM:
+                _check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
         """Centre the rows, take their squared norms rn, and append (1 - rounding) rn as a column."""
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
-            centred = X if sparse.issparse(X) else X - self._centre
+            centred = as_float64(X) if sparse.issparse(X) else as_float64(X) - self._centre
             norms = _squared_norms(centred)
         _check_norms(norms, "squared norm")
-        return Rows(_by_feature(X), _with_column(centred, norms * (1 - _rounding(X.shape[1]))), norms)
+        return Rows(X, _with_column(centred, norms * (1 - _rounding(X.shape[1]))), norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound the squared distance of all pairs, less the query's own norm: one product, [-2q, 1]·[r, rn]."""
@@ -195,7 +212,7 @@ class SquaredEuclidean:
         lower = inner_products(left, rows.nominees)
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return sum_over_features(queries.values, rows.values, (query, row), difference, np.square)
+            return self.ranks(queries.values, rows.values, (query, row))
 
         base = queries.norms * (1 - rounding) - _TINY
         return Tile(lower, base, 2 * (rounding * queries.norms + _TINY), 2 * rounding * rows.norms, refine)
@@ -203,6 +220,30 @@ class SquaredEuclidean:
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""
         return rank
+
+    def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
+        """Sum the squared differences."""
+        return sum_over_features(queries, rows, pairs, difference, np.square)
+
+    def points(self, X: Matrix) -> Matrix:
+        """Return the rows themselves."""
+        return X
+
+    def coordinate(self, X: Matrix, rows: IntArray, feature: int) -> FloatArray:
+        """Return a column."""
+        return np.asarray(X[rows, feature])
+
+    def extent(self, X: Matrix) -> tuple[FloatArray, FloatArray]:
+        """Return the least and the largest value of each column."""
+        return as_float64(X.min(axis=0)), as_float64(X.max(axis=0))
+
+    def noise(self, n_terms: int, exponent: int) -> float:
+        """Return what squares lose by underflow."""
+        return math.ldexp(n_terms + 3.0, min(2 * exponent - 1074, 1000))
+
+    def blank(self, X: Matrix) -> BoolArray:
+        """Return that every row has a point."""
+        return np.zeros(X.shape[0], dtype=bool)
 
 
 class Euclidean(SquaredEuclidean):
@@ -217,16 +258,21 @@ class Manhattan:
     """Σ |a - b|."""
 
     fills_rows = False
+    power = 1
 
     def fit(self, X: Matrix) -> None:
-        """Nothing to learn."""
+        """Nothing to learn, but rows that are too long are refused."""
+        with np.errstate(over="ignore"):
+            if not X.shape[1] * _largest_value(X) < _LARGEST_NORM:
+                _check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
         """Take the rows as they are, and their sums of absolute values."""
+        X = _with_narrow_indices(as_float64(X))
         with np.errstate(over="ignore"):  # refused below
             norms = np.asarray(abs(X).sum(axis=1)).ravel()
         _check_norms(norms, "sum of absolute values")
-        return Rows(_by_feature(X), X, norms)
+        return Rows(X, X, norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Compute the distance of all pairs, in an order of summation not ours."""
@@ -235,7 +281,7 @@ class Manhattan:
         lower = sums(queries.nominees, rows.nominees)
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
-            return sum_over_features(queries.values, rows.values, (query, row), difference, np.abs)
+            return self.ranks(queries.values, rows.values, (query, row))
 
         slack, row_slack = rounding * queries.norms + _TINY, rounding * rows.norms
         lower -= row_slack
@@ -244,6 +290,10 @@ class Manhattan:
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the rank: it is the distance."""
         return rank
+
+    def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
+        """Sum the absolute differences."""
+        return sum_over_features(queries, rows, pairs, difference, np.abs)
 
 
 class Cosine:
@@ -255,17 +305,16 @@ class Cosine:
     """
 
     fills_rows = False
+    exact = False
 
     def fit(self, X: Matrix) -> None:
         """Nothing to learn."""
 
     def prepare(self, X: Matrix) -> Rows:
         """Scale each row to a largest value in [0.5, 1) and take its squared norm."""
-        values = _scaled_by_powers_of_two(X)
-        each = np.arange(values.shape[0])
-        norms = sum_over_features(values, values, (each, each), product, itself)
-        lengths = np.sqrt(np.where(norms > 0, norms, 1.0))
-        return Rows(_by_feature(values), _divide_rows(values, lengths), norms)
+        values = _scaled_by_powers_of_two(as_float64(X))
+        norms = _squared_sums(values)
+        return Rows(values, _divide_rows(values, _lengths(norms)), norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound minus the cosine of all pairs."""
@@ -274,15 +323,55 @@ class Cosine:
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
             dot = sum_over_features(queries.values, rows.values, (query, row), product, itself)
-            squares = queries.norms[query] * rows.norms[row]
-            ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
-            return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
+            return _minus_cosine(dot, queries.norms[query] * rows.norms[row])
 
         return Tile(lower, -margin, 2 * margin, np.zeros(len(rows)), refine)
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return 1 - cosine."""
         return 1.0 + rank
+
+    def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
+        """Return minus the cosines, from the rows that are met."""
+        met, place = np.unique(pairs[1], return_inverse=True)
+        left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries, rows[met]))
+        dot = sum_over_features(left, right, (pairs[0], place), product, itself)
+        return _minus_cosine(dot, _squared_sums(left)[pairs[0]] * _squared_sums(right)[place])
+
+    def points(self, X: Matrix) -> Matrix:
+        """Return rows of length one; an empty row stays."""
+        values: Matrix = _scaled_by_powers_of_two(X)
+        return _divide_rows(values, _lengths(_squared_norms(values)))
+
+    def coordinate(self, X: Matrix, rows: IntArray, feature: int) -> FloatArray:
+        """Return a column, each value divided by the largest of its row."""
+        largest = np.abs(X[rows]).max(axis=1)
+        return np.asarray(np.divide(X[rows, feature], largest, out=np.zeros(len(rows)), where=largest > 0))
+
+    def extent(self, X: Matrix) -> tuple[FloatArray, FloatArray]:
+        """Return -1 and 1."""
+        ones = np.ones(X.shape[1])
+        return -ones, ones
+
+    def noise(self, n_terms: int, exponent: int) -> float:
+        """Return what lengths of one and the cosine lose by rounding.
+
+        Points are off by h = (d/2 + 4)u, u = 2^-53, so squared distances by at most 2h (2·2 + 2h); the cosine that is
+        computed is off by (2d + 8)u, twice of which counts.
+        """
+        return math.ldexp(8.0 * n_terms + 64, min(2 * exponent - 53, 1000))
+
+    def blank(self, X: Matrix) -> BoolArray:
+        """Tell which rows are empty."""
+        if sparse.issparse(X):
+            return np.asarray(abs(X).max(axis=1).toarray().ravel() == 0)
+        return np.asarray(~X.any(axis=1))
+
+
+# What rows are nominated for: their *points* are vectors whose squared Euclidean distance grows with the rank.
+PointDistance: TypeAlias = SquaredEuclidean | Cosine
+# What k-d trees know: Minkowski's distances, each of its `power`.
+TreeDistance: TypeAlias = SquaredEuclidean | Manhattan
 
 
 class AnyMetric:
@@ -309,6 +398,7 @@ class AnyMetric:
 
     def prepare(self, X: Matrix) -> Rows:
         """Take the rows as they are."""
+        X = as_float64(X)
         return Rows(X, X, np.zeros(X.shape[0]))
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
@@ -342,6 +432,17 @@ def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
     return {"VI": np.linalg.inv(np.atleast_2d(np.cov(dense.T))).T.copy()}
 
 
+def _largest_value(X: Matrix) -> float:
+    values = X.data if sparse.issparse(X) else X
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+
+
+def _check_all(X: Matrix, distance: Distance) -> None:
+    """Raise ValueError if `prepare` refuses a row."""
+    for block in row_blocks(X.shape[0], 8 * X.shape[1]):
+        distance.prepare(X[block])
+
+
 def _check_norms(norms: FloatArray, what: str) -> None:
     if not (norms < _LARGEST_NORM).all():
         raise ValueError(
@@ -349,16 +450,34 @@ def _check_norms(norms: FloatArray, what: str) -> None:
         )
 
 
-def _by_feature(X: Matrix) -> Matrix:
-    """Store dense rows feature by feature, as `sum_over_features` reads them, in memory of our own."""
-    return X if sparse.issparse(X) else np.array(X, order="F", copy=True)
-
-
 def _with_column(X: Matrix, column: FloatArray) -> Matrix:
     """Append a column."""
     if sparse.issparse(X):
         return sparse.hstack([X, sparse.csr_array(column[:, np.newaxis])], format="csr")
     return np.column_stack([X, column])
+
+
+def _with_narrow_indices(X: Matrix) -> Matrix:
+    """Return CSR rows with 32-bit indices where they fit: scikit-learn's sparse Manhattan takes no other."""
+    if not sparse.issparse(X) or max(X.nnz, X.shape[1]) > np.iinfo(np.int32).max:
+        return X
+    return sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+
+
+def _squared_sums(values: Matrix) -> FloatArray:
+    """Return Σ a², added feature by feature."""
+    each = np.arange(values.shape[0])
+    return sum_over_features(values, values, (each, each), product, itself)
+
+
+def _lengths(norms: FloatArray) -> FloatArray:
+    return np.sqrt(np.where(norms > 0, norms, 1.0))
+
+
+def _minus_cosine(dot: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return -dot / √squares, and 0 where a row is empty."""
+    ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
+    return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
 
 
 def _squared_norms(X: Matrix) -> FloatArray:

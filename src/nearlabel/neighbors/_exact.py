@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel._blocks import BLOCK_BYTES, row_blocks
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import check_n_neighbors
-from nearlabel.neighbors._distances import Distance, Rows, Tile, distance_named
+from nearlabel._validation import check_choice, check_n_neighbors
+from nearlabel.neighbors._by_bounds import BoundsSearch
+from nearlabel.neighbors._by_product import ProductSearch
+from nearlabel.neighbors._by_tree import TreeSearch
+from nearlabel.neighbors._distances import AnyMetric, PointDistance, TreeDistance, distance_named
+from nearlabel.neighbors._distinct import distinct_rows
+from nearlabel.neighbors._nominees import MOST_FEATURES
 
-_QUERIES_PER_TILE = 256
-_LARGEST_TILE = BLOCK_BYTES
-_BYTES_PER_PAIR = 8 * 2  # a bound, run minima and a comparison
-_LARGEST = float(np.finfo(np.float64).max)
+_TREE_FEATURES, _TREE_ROWS = 8, 1000  # up to so many features, from so many rows on, a tree is faster
 
 
 class ExactNeighbors(BaseEstimator):
@@ -72,11 +72,13 @@ class ExactNeighbors(BaseEstimator):
         metric: str | Callable[..., float] = "euclidean",
         *,
         n_neighbors: int = 5,
+        algorithm: str = "auto",
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.metric = metric
         self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
         self.metric_params = metric_params
         self.n_jobs = n_jobs
 
@@ -100,13 +102,34 @@ class ExactNeighbors(BaseEstimator):
         ValueError
             If X is not two-dimensional, has NaN or infinite values, or if the metric is unknown.
         """
-        rows = as_float_rows(validate_data(self, X, accept_sparse="csr"))
+        rows = as_rows(validate_data(self, X, accept_sparse="csr"))
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(rows)
-        self._distance = distance
-        self._rows = distance.prepare(rows)
-        self.n_samples_fit_ = len(self._rows)
+        self._distance, self._as_sparse = distance, sparse.issparse(rows)
+        self.n_samples_fit_ = rows.shape[0]
+        self._distinct = None if is_mapped(rows) or isinstance(distance, AnyMetric) else distinct_rows(rows)
+        self._rows = rows if self._distinct is None else rows[self._distinct.first]
+        self._engine = self._engine_of(self._rows)
         return self
+
+    def _engine_of(self, rows: Matrix) -> TreeSearch | ProductSearch | BoundsSearch:
+        distance = self._distance
+        check_choice("algorithm", self.algorithm, ("auto", "brute", "kd_tree"))
+        if isinstance(distance, TreeDistance) and self._takes_tree(rows):
+            return TreeSearch(rows, distance)
+        if self.algorithm == "kd_tree":
+            raise ValueError(
+                "algorithm must be 'auto' or 'brute' for sparse rows, and for other metrics than Euclidean and"
+                f" Manhattan, got 'kd_tree' with metric={self.metric!r}."
+            )
+        if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
+            return ProductSearch(rows, distance, resident=not is_mapped(rows))
+        return BoundsSearch(rows, distance)
+
+    def _takes_tree(self, rows: Matrix) -> bool:
+        """Tell whether a tree is asked for, or faster: dense rows of few features, in memory."""
+        few = rows.shape[1] <= _TREE_FEATURES and rows.shape[0] >= _TREE_ROWS and not is_mapped(rows)
+        return not self._as_sparse and (self.algorithm == "kd_tree" or (self.algorithm == "auto" and few))
 
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -142,31 +165,18 @@ class ExactNeighbors(BaseEstimator):
         return (self._distance.to_distance(ranks), indices) if return_distance else indices
 
     def _search(self, queries: Matrix | None, k: int) -> tuple[FloatArray, IntArray]:
-        """Answer the queries tile by tile; each tile is answered by itself, so tiles may run in any thread."""
-        n_queries = self.n_samples_fit_ if queries is None else queries.shape[0]
-        most = _LARGEST_TILE // self._filled_bytes_per_row()
-        tiles = list(row_blocks(n_queries, 1, budget=max(1, min(_QUERIES_PER_TILE, most))))
-        answers = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(self._search_tile)(queries, tile, k) for tile in tiles
-        )
-        return np.vstack([ranks for ranks, _ in answers]), np.vstack([indices for _, indices in answers])
-
-    def _filled_bytes_per_row(self) -> int:
-        """Return what a sparse row takes where the distance makes it dense, else 1."""
-        filled = self._distance.fills_rows and sparse.issparse(self._rows.values)
-        return 8 * self.n_features_in_ if filled else 1
-
-    def _search_tile(self, queries: Matrix | None, tile: slice, k: int) -> tuple[FloatArray, IntArray]:
-        if queries is None:
-            return self._nearest(self._rows[tile], k, own_index=tile.start)
-        like = sparse.issparse(self._rows.values)
-        rows = as_float_rows(stored_alike(queries[tile], as_sparse=like))
-        return self._nearest(self._distance.prepare(rows), k)
-
-    def _nearest(self, queries: Rows, k: int, own_index: int | None = None) -> tuple[FloatArray, IntArray]:
-        bytes_per_row = len(queries) * _BYTES_PER_PAIR + self._filled_bytes_per_row()
-        panels = row_blocks(self.n_samples_fit_, bytes_per_row, _LARGEST_TILE)
-        return nearest_rows(queries, self._rows, k, self._distance, panels, own_index=own_index)
+        """Return ranks and indices (n_queries, k); queries None are the training rows, each without itself."""
+        if queries is not None:
+            queries = as_rows(stored_alike(queries, as_sparse=self._as_sparse))
+        distinct = self._distinct
+        if distinct is None:
+            ranks, indices = self._engine.nearest(queries, k, self.n_jobs)
+            return ranks, indices
+        n_distinct, own = len(distinct.first), queries is None
+        queries = self._rows if own else queries
+        ranks, groups = self._engine.nearest(queries, min(k + own, n_distinct), self.n_jobs)
+        ranks, indices = distinct.expanded(ranks, groups, k + own)
+        return distinct.each_without_itself(ranks, indices) if own else (ranks, indices)
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that sparse input is welcome."""
@@ -175,80 +185,31 @@ class ExactNeighbors(BaseEstimator):
         return tags
 
 
-def nearest_rows(
-    queries: Rows,
-    rows: Rows,
-    k: int,
-    distance: Distance,
-    panels: Iterable[slice],
-    *,
-    own_index: int | None = None,
-) -> tuple[FloatArray, IntArray]:
-    """Return rank and index (n_queries, k) of the k rows of least (rank, index) for each query.
-
-    Panel by panel: a pair whose lower bound exceeds the k-th least upper bound, or the k-th rank so far, is no
-    neighbour; the others are refined, and the k best are kept. With `own_index`, query i is row own_index + i and is
-    left out of its own list.
-    """
-    n_queries = len(queries)
-    ranks = np.full((n_queries, k), np.inf)
-    indices = np.full((n_queries, k), len(rows))
-    for panel in panels:
-        tile = distance.tile(queries, rows[panel])
-        if own_index is not None:
-            _leave_out_own(tile, own_index - panel.start)
-        limit = np.minimum(_bound_on_kth(tile, k), _above(ranks[:, -1] - tile.base))
-        query, row = np.divmod(np.flatnonzero(tile.lower <= limit[:, np.newaxis]), tile.lower.shape[1])
-        ranks, indices = _keep_best(ranks, indices, query, tile.refine(query, row), row + panel.start)
-    return ranks, indices
-
-
-def _leave_out_own(tile: Tile, first: int) -> None:
-    """Put the pairs (i, first + i) above every limit."""
-    own = first + np.arange(tile.lower.shape[0])
-    inside = np.flatnonzero((own >= 0) & (own < tile.lower.shape[1]))
-    tile.lower[inside, own[inside]] = np.inf
-
-
-def _bound_on_kth(tile: Tile, k: int) -> FloatArray:
-    """Return, for each query, a finite number that at least k rows, if there are as many, do not exceed (less `base`).
-
-    The k least minima of disjoint runs belong to k different rows; minima of strided runs cost far less than a
-    partition of all pairs. Each run takes the largest slack of its own rows.
-    """
-    n_queries, n_rows = tile.lower.shape
-    if n_rows < k:
-        return np.full(n_queries, _LARGEST)
-    run = max(1, min(32, n_rows // (2 * k)))
-    n_runs = n_rows // run
-    least = tile.lower[:, : n_runs * run].reshape(n_queries, run, n_runs).min(axis=1)
-    least += tile.row_slack[: n_runs * run].reshape(run, n_runs).max(axis=0)
-    return _above(np.partition(least, k - 1, axis=1)[:, k - 1] + tile.query_slack)
-
-
-def _above(limit: FloatArray) -> FloatArray:
-    """Return finite numbers that rounding, in the sum that gave `limit`, cannot have made too small."""
-    return np.minimum(limit + 4 * np.finfo(np.float64).eps * np.abs(limit), _LARGEST)
-
-
-def _keep_best(
-    ranks: FloatArray, indices: IntArray, query: IntArray, new_ranks: FloatArray, new_indices: IntArray
-) -> tuple[FloatArray, IntArray]:
-    """Merge newly refined pairs into the k best so far of each query, ordered by (rank, index)."""
-    n_queries, k = ranks.shape
-    all_queries = np.concatenate([np.repeat(np.arange(n_queries), k), query])
-    all_ranks = np.concatenate([ranks.ravel(), new_ranks])
-    all_indices = np.concatenate([indices.ravel(), new_indices])
-    order = np.lexsort((all_indices, all_ranks, all_queries))
-    first = np.searchsorted(all_queries[order], np.arange(n_queries))
-    best = order[first[:, np.newaxis] + np.arange(k)]
-    return all_ranks[best], all_indices[best]
-
-
 def stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:
     if sparse.issparse(X) == as_sparse:
         return X
     return sparse.csr_array(X) if as_sparse else X.toarray()
+
+
+def is_mapped(X: Matrix) -> bool:
+    """Tell whether rows lie in a file rather than in memory."""
+    part = X.data if sparse.issparse(X) else X
+    while isinstance(part, np.ndarray) and not isinstance(part, np.memmap):
+        part = part.base
+    return isinstance(part, np.memmap)
+
+
+def as_rows(X: Matrix) -> Matrix:
+    """Return rows of float32 or float64, sparse ones as a canonical CSR array; without a copy where they are so."""
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if not sparse.issparse(X):
+        return np.asarray(X)
+    rows = sparse.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def as_float_rows(X: Matrix) -> Matrix:

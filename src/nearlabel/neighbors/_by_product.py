@@ -1,0 +1,300 @@
+"""Nearest rows by products in single precision, certified: nominate, bound, recompute the few, order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._blocks import row_blocks
+from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel.neighbors._by_bounds import BoundsSearch
+from nearlabel.neighbors._distances import PointDistance
+from nearlabel.neighbors._nominees import (
+    PANEL_ROWS,
+    RUN,
+    DenseNominees,
+    Float32Array,
+    Nominees,
+    Panel,
+    SparseNominees,
+    filled_rows,
+)
+from nearlabel.neighbors._shortlist import Candidates, Runs, Shortlist, first_of_each
+from nearlabel.neighbors._threads import in_threads
+
+_QUERIES_PER_TILE = 512
+_TILES_PER_BLOCK = 16  # of queries that are sorted, so that those near each other share a tile
+_PANELS_PER_GROUP = 32  # whose shortlists are held at a time, and whose products serve both ways
+_MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # candidates of a query, before float64 bounds take over
+
+
+Error: TypeAlias = Callable[[Float32Array, Float32Array], Float32Array]
+
+
+class _Member(NamedTuple):
+    """A panel whose rows are queries, its number, and their shortlist."""
+
+    number: int
+    panel: Panel
+    shortlist: Shortlist
+
+
+class Answer(NamedTuple):
+    """Where the answers of some queries are written: rank and index (n_queries, n_neighbors)."""
+
+    ranks: FloatArray
+    indices: IntArray
+
+
+class ProductSearch:
+    """Nominate rows by products, and decide among the nominated by their ranks in float64.
+
+    The rows are kept as float32 panels beside X itself; of rows that are not `resident`, nothing is kept.
+    """
+
+    def __init__(self, X: Matrix, distance: PointDistance, *, resident: bool) -> None:
+        self._X, self._distance = X, distance
+        blank = distance.blank(X)
+        self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
+        self._by_bounds = BoundsSearch(X, distance)
+        kind: Any = SparseNominees if sparse.issparse(X) else DenseNominees
+        if len(self._pointed) > 1:
+            self._nominees: Nominees = kind(X, distance, self._pointed, resident=resident)
+
+    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> tuple[FloatArray, IntArray]:
+        """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
+        if len(self._pointed) < 2:
+            return self._by_bounds.nearest(queries, k, n_jobs)
+        X = self._X if queries is None else queries
+        answer = Answer(np.empty((X.shape[0], k)), np.empty((X.shape[0], k), dtype=np.intp))
+        hard = self._answer_rows(answer, n_jobs) if queries is None else self._answer_queries(X, answer, n_jobs)
+        if len(hard):
+            own = hard if queries is None else None
+            answer.ranks[hard], answer.indices[hard] = self._by_bounds.nearest(X[hard], k, n_jobs, own)
+        return answer.ranks, answer.indices
+
+    def _answer_queries(self, X: Matrix, answer: Answer, n_jobs: int | None) -> IntArray:
+        """Answer queries tile by tile; return those that single precision cannot answer."""
+        blank = self._distance.blank(X)
+        self._answer_blank(np.flatnonzero(blank), answer)
+        tiles = self._tiles(X, np.flatnonzero(~blank))
+        return _joined(in_threads(n_jobs, self._answer_tile, ((X, *tile, answer) for tile in tiles)))
+
+    def _tiles(self, X: Matrix, numbers: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield tiles of queries and lower bounds on their squared distances to the panels."""
+        for block in row_blocks(len(numbers), 1, _TILES_PER_BLOCK * _QUERIES_PER_TILE):
+            some = numbers[block]
+            lower = self._nominees.lower_bounds(X[some], range(self._nominees.n_panels))
+            order = np.argsort(lower.argmin(axis=1), kind="stable")
+            for tile in row_blocks(len(some), 1, _QUERIES_PER_TILE):
+                yield some[order[tile]], lower[order[tile]]
+
+    def _answer_tile(self, X: Matrix, numbers: IntArray, lower: FloatArray, answer: Answer) -> IntArray:
+        rows = X[numbers]
+        whole = self._nominees.is_whole(rows)
+        shortlist = self._shortlist(len(numbers), answer, len(self._pointed), decided=whole)
+        memory = self._memory(len(numbers))
+        operand, centre = None, None
+        for number in range(lower.shape[1]) if whole else np.argsort(lower.mean(axis=0), kind="stable"):
+            alive = np.flatnonzero(shortlist.limit >= lower[:, number])
+            if len(alive) == 0:
+                continue
+            panel = self._nominees.panel(number)
+            if operand is None or panel.centre is not centre:
+                operand, centre = self._nominees.operand(rows, panel.centre), panel.centre
+            some = operand.some(alive)
+            self._offer(shortlist, self._nominees.squares(panel, some, memory), panel, some.norms, alive)
+            shortlist.panel_seen()
+        return self._decide(rows, numbers, shortlist, answer)
+
+    def _answer_rows(self, answer: Answer, n_jobs: int | None) -> IntArray:
+        """Answer the rows themselves, group by group of panels; return those that single precision cannot answer."""
+        self._answer_blank(self._blank, answer, leave_out=True)
+        n_panels, hard = self._nominees.n_panels, []
+        for group in row_blocks(n_panels, 1, _PANELS_PER_GROUP):
+            members = [self._member(number, answer) for number in range(group.start, group.stop)]
+            if self._nominees.whole:
+                in_threads(n_jobs, self._meet_panels, ((member, range(n_panels)) for member in members))
+            else:
+                in_threads(n_jobs, self._meet_panels, ((member, [member.number]) for member in members))
+                for pairs in rounds_of_pairs(members):
+                    in_threads(n_jobs, self._meet, pairs)
+                others = [number for number in range(n_panels) if not group.start <= number < group.stop]
+                in_threads(n_jobs, self._meet_panels, ((member, others) for member in members))
+            hard += in_threads(n_jobs, self._decide_member, ((member, answer) for member in members))
+        return _joined(hard)
+
+    def _member(self, number: int, answer: Answer) -> _Member:
+        panel = self._nominees.panel(number)
+        n_others = len(self._pointed) - 1
+        shortlist = self._shortlist(panel.n_rows, answer, n_others, decided=self._nominees.whole)
+        return _Member(number, panel, shortlist)
+
+    def _meet_panels(self, member: _Member, numbers: Sequence[int]) -> None:
+        """Offer the rows of panels to the rows of one, each of which does not count for itself."""
+        memory = self._memory(_QUERIES_PER_TILE)
+        lower = self._lower_bounds(member, numbers)
+        for number, bound in zip(numbers, lower.T, strict=True):
+            panel = member.panel if number == member.number else self._nominees.panel(number)
+            alive = np.flatnonzero(member.shortlist.limit >= bound)
+            for tile in row_blocks(len(alive), 1, _QUERIES_PER_TILE):
+                some = alive[tile]
+                operand = self._nominees.operand_of(member.panel, some, panel.centre)
+                squares = self._nominees.squares(panel, operand, memory)
+                if number == member.number:
+                    squares[some, np.arange(len(some))] = np.inf
+                self._offer(member.shortlist, squares, panel, operand.norms, some)
+            if len(alive):
+                member.shortlist.panel_seen()
+
+    def _meet(self, one: _Member, other: _Member) -> None:
+        """Offer the rows of two panels to each other: a product serves both ways, unless few rows need it."""
+        if self._share_alive(one, other) + self._share_alive(other, one) < 1:
+            self._meet_panels(one, [other.number])
+            self._meet_panels(other, [one.number])
+            return
+        n_rows, memory, error = one.panel.n_rows, self._memory(_QUERIES_PER_TILE), self._error(one.shortlist)
+        for tile in row_blocks(other.panel.n_rows, 1, _QUERIES_PER_TILE):
+            some = np.arange(tile.start, tile.stop)
+            operand = self._nominees.operand_of(other.panel, some, one.panel.centre)
+            squares = self._nominees.squares(one.panel, operand, memory)
+            self._offer(other.shortlist, squares, one.panel, operand.norms, some)
+            runs = runs_across(squares[:n_rows], one.panel.norms[:n_rows], other.panel.rows[some], operand.norms, error)
+            one.shortlist.offer(runs, np.arange(n_rows))
+        one.shortlist.panel_seen()
+        other.shortlist.panel_seen()
+
+    def _share_alive(self, member: _Member, other: _Member) -> float:
+        """Return the share of a panel's rows to which another panel may still be near."""
+        alive = member.shortlist.limit >= self._lower_bounds(member, [other.number])[:, 0]
+        return float(np.mean(alive))
+
+    def _lower_bounds(self, member: _Member, numbers: Sequence[int]) -> FloatArray:
+        return self._nominees.lower_bounds(self._X[member.panel.rows[: member.panel.n_rows]], numbers)
+
+    def _decide_member(self, member: _Member, answer: Answer) -> IntArray:
+        numbers = member.panel.rows[: member.panel.n_rows]
+        return self._decide(self._X[numbers], numbers, member.shortlist, answer)
+
+    def _answer_blank(self, numbers: IntArray, answer: Answer, *, leave_out: bool = False) -> None:
+        """A query without a point has rank 0 to every row: the first rows are its neighbours."""
+        k = answer.ranks.shape[1]
+        first = np.tile(np.arange(k), (len(numbers), 1))
+        if leave_out:
+            first += first >= numbers[:, np.newaxis]
+        answer.ranks[numbers], answer.indices[numbers] = -0.0, first
+
+    def _shortlist(self, n_queries: int, answer: Answer, n_rows: int, *, decided: bool) -> Shortlist:
+        k = min(answer.ranks.shape[1], n_rows)
+        return Shortlist(n_queries, k, max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k), decided=decided)
+
+    def _memory(self, n_queries: int) -> Float32Array:
+        return np.empty(filled_rows(min(PANEL_ROWS, len(self._pointed))) * n_queries, dtype=np.float32)
+
+    def _offer(
+        self, shortlist: Shortlist, squares: Float32Array, panel: Panel, norms: Float32Array, queries: IntArray
+    ) -> None:
+        """Offer a panel's rows (n_rows, n_queries) to queries of these norms."""
+        error = self._error(shortlist)
+        shortlist.offer(runs_down(squares, panel, norms, shortlist.n_neighbors, error), queries)
+
+    def _error(self, shortlist: Shortlist) -> Error:
+        """Return how far squared distances may be off, as a function of two norms."""
+        if shortlist.decided:
+            return lambda norms, others: np.zeros(np.broadcast_shapes(norms.shape, others.shape), dtype=np.float32)
+        return self._nominees.error
+
+    def _decide(self, rows: Matrix, numbers: IntArray, shortlist: Shortlist, answer: Answer) -> IntArray:
+        """Write the answers of the queries `rows`, known by their `numbers`; return the numbers of those without."""
+        found = shortlist.candidates()
+        hard = shortlist.hard | (np.bincount(found.query, minlength=len(numbers)) < shortlist.n_neighbors)
+        found = found.some(~hard[found.query])
+        ranks = self._nominees.as_ranks(found.square) if shortlist.decided else self._ranks(rows, found)
+        query, row, ranks = self._with_blank(found, ranks, np.flatnonzero(~hard), answer)
+        answered = ~hard
+        answer.ranks[numbers[answered]], answer.indices[numbers[answered]] = first_of_each(
+            query, row, ranks, answered, answer.ranks.shape[1]
+        )
+        return numbers[hard]
+
+    def _ranks(self, rows: Matrix, found: Candidates) -> FloatArray:
+        return self._distance.ranks(rows, self._X, (found.query, found.row))
+
+    def _with_blank(
+        self, found: Candidates, ranks: FloatArray, queries: IntArray, answer: Answer
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Add the first rows without a point to what was found: of rank 0 all, only they can be neighbours."""
+        first = self._blank[: answer.ranks.shape[1]]
+        if len(first) == 0:
+            return found.query, found.row, ranks
+        query = np.concatenate([found.query, np.repeat(queries, len(first))])
+        row = np.concatenate([found.row, np.tile(first, len(queries))])
+        ranks = np.concatenate([ranks, np.full(len(first) * len(queries), -0.0)])
+        order = np.argsort(query, kind="stable")
+        return query[order], row[order], ranks[order]
+
+
+def runs_down(squares: Float32Array, panel: Panel, norms: Float32Array, k: int, error: Error) -> Runs:
+    """Cut squared distances (rows of a panel, queries) into runs of rows that lie one after the other.
+
+    Long runs cost least, but their least values bound the k-th neighbour well only if there are several times k.
+    """
+    run = next(length for length in (RUN, 16, 8, 4, 2, 1) if length == 1 or panel.n_rows // length >= 3 * k)
+    cube = squares.reshape(-1, run, squares.shape[1])
+    row_norms = panel.norms.reshape(-1, run)
+
+    slack = error(_largest_norms(row_norms), norms)
+
+    def opened(which: IntArray, query: IntArray) -> tuple[Float32Array, Float32Array]:
+        if len(slack) == 1:
+            return cube[which, :, query], slack[0, query, np.newaxis]
+        return cube[which, :, query], error(row_norms[which], norms[query, np.newaxis])
+
+    return Runs(cube.min(axis=1), slack, panel.rows.reshape(-1, run), opened)
+
+
+def runs_across(
+    squares: Float32Array, norms: Float32Array, rows: IntArray, row_norms: Float32Array, error: Error
+) -> Runs:
+    """Cut squared distances (queries, rows of a panel) into runs of rows that lie evenly apart: halves are folded."""
+    missing = -len(rows) % RUN
+    if missing:
+        squares = np.pad(squares, ((0, 0), (0, missing)), constant_values=np.inf)
+        rows, row_norms = np.pad(rows, (0, missing)), np.pad(row_norms, (0, missing))
+    n_runs = len(rows) // RUN
+    least = squares
+    while least.shape[1] > n_runs:
+        half = least.shape[1] // 2
+        least = np.minimum(least[:, :half], least[:, half:])
+    places = np.arange(n_runs)[:, np.newaxis] + n_runs * np.arange(RUN)
+    slack = error(_largest_norms(row_norms[places]), norms)
+
+    def opened(which: IntArray, query: IntArray) -> tuple[Float32Array, Float32Array]:
+        values = squares[query[:, np.newaxis], places[which]]
+        if len(slack) == 1:
+            return values, slack[0, query, np.newaxis]
+        return values, error(row_norms[places[which]], norms[query, np.newaxis])
+
+    return Runs(np.ascontiguousarray(least.T), slack, rows[places], opened)
+
+
+def _largest_norms(norms: Float32Array) -> Float32Array:
+    """Return the largest norm of each run (n_runs, run), as a column; one for all where they are much the same."""
+    largest: Float32Array = norms.max(axis=1, keepdims=True)
+    return largest.max(keepdims=True) if largest.max() <= 4 * largest.min() else largest
+
+
+def rounds_of_pairs(members: Sequence[Any]) -> Iterator[list[tuple[Any, Any]]]:
+    """Yield all pairs in rounds in which nobody is met twice (the circle method)."""
+    ring: list[Any] = [*members, None] if len(members) % 2 else list(members)
+    for _ in range(len(ring) - 1):
+        pairs = zip(ring[: len(ring) // 2], reversed(ring[len(ring) // 2 :]), strict=True)
+        yield [(one, other) for one, other in pairs if one is not None and other is not None]
+        ring = [ring[0], ring[-1], *ring[1:-1]]
+
+
+def _joined(parts: list[IntArray]) -> IntArray:
+    return np.concatenate([np.empty(0, dtype=np.intp), *parts])

@@ -1,0 +1,88 @@
+"""Equal rows: searched once, answered for each."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._blocks import row_blocks
+from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.neighbors._shortlist import first_of_each
+
+_WORTH_SHARE, _WORTH_SIZE = 0.9, 16  # so few distinct rows, or so many rows alike, are worth the bookkeeping
+
+
+class Distinct:
+    """Groups of equal rows: the `first` row of each (n_groups,), ascending, and the `group_of` each row (n_rows,)."""
+
+    def __init__(self, first: IntArray, group_of: IntArray) -> None:
+        self.first, self.group_of = first, group_of
+        self._members = np.argsort(group_of, kind="stable")
+        self._sizes = np.bincount(group_of)
+
+    def expanded(self, ranks: FloatArray, groups: IntArray, k: int) -> tuple[FloatArray, IntArray]:
+        """Return rank and index (n_queries, k) of the k nearest rows, given those of the nearest groups.
+
+        A group that is not among the k nearest by (rank, first row) has no row among the k nearest.
+        """
+        answer = np.empty((len(ranks), k)), np.empty((len(ranks), k), dtype=np.intp)
+        for block in row_blocks(len(ranks), 64 * k * groups.shape[1]):
+            answer[0][block], answer[1][block] = self._expanded(ranks[block], groups[block], k)
+        return answer
+
+    def _expanded(self, ranks: FloatArray, groups: IntArray, k: int) -> tuple[FloatArray, IntArray]:
+        sizes = np.minimum(self._sizes[groups], k)
+        before = np.cumsum(sizes, axis=1) - sizes
+        new = np.diff(ranks, axis=1, prepend=-np.inf) > 0
+        nearer = np.maximum.accumulate(np.where(new, before, 0), axis=1)  # rows of strictly smaller rank
+        query, place = np.nonzero(nearer < k)
+        size, group = sizes[query, place], groups[query, place]
+        within = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        starts = np.cumsum(self._sizes) - self._sizes
+        row = self._members[np.repeat(starts[group], size) + within]
+        everyone = np.ones(len(ranks), dtype=bool)
+        return first_of_each(np.repeat(query, size), row, np.repeat(ranks[query, place], size), everyone, k)
+
+    def each_without_itself(self, ranks: FloatArray, indices: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return ranks and indices (n_rows, k) for each row, given those (n_groups, k + 1) for each group."""
+        ranks, indices = ranks[self.group_of], indices[self.group_of]
+        own = indices == np.arange(len(indices))[:, np.newaxis]
+        k = indices.shape[1] - 1
+        left_out = np.where(own.any(axis=1), own.argmax(axis=1), k)
+        kept = np.arange(k) + (np.arange(k) >= left_out[:, np.newaxis])
+        return np.take_along_axis(ranks, kept, axis=1), np.take_along_axis(indices, kept, axis=1)
+
+
+def distinct_rows(X: Matrix) -> Distinct | None:
+    """Return the groups of equal rows; None where there are too few equal rows to care.
+
+    A sum of the features with random weights brings equal rows side by side; then they are compared. That two rows
+    remain apart although they are equal is unlikely, and costs time only.
+    """
+    weights = np.random.default_rng(0).normal(size=X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        keys = X @ weights if sparse.issparse(X) else np.einsum("ij,j->i", X, weights)
+    order = np.argsort(keys, kind="stable")
+    alike = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+    equal = np.zeros(len(order), dtype=bool)
+    equal[alike + 1] = _rows_equal(X, order[alike], order[alike + 1])
+    group = np.cumsum(~equal) - 1
+    sizes = np.bincount(group)
+    if len(sizes) > _WORTH_SHARE * len(order) and sizes.max() <= _WORTH_SIZE:
+        return None
+    group_of = np.empty_like(order)
+    group_of[order] = group
+    _, first, group_of = np.unique(group_of, return_index=True, return_inverse=True)
+    by_first = np.argsort(first)
+    return Distinct(first[by_first], np.argsort(by_first)[group_of])
+
+
+def _rows_equal(X: Matrix, left: IntArray, right: IntArray) -> BoolArray:
+    equal = np.empty(len(left), dtype=bool)
+    for block in row_blocks(len(left), 16 * X.shape[1] if not sparse.issparse(X) else 4096):
+        a, b = X[left[block]], X[right[block]]
+        if sparse.issparse(X):
+            equal[block] = np.asarray((abs(a - b)).sum(axis=1)).ravel() == 0
+        else:
+            equal[block] = (a == b).all(axis=1)
+    return equal

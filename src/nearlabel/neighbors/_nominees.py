@@ -1,0 +1,418 @@
+"""Nomination: squared distances in single precision, with a proven bound on their error.
+
+A distance that can be nominated for has *points*: vectors whose squared Euclidean distance orders the rows as the rank
+does (the rows themselves; for the cosine, rows of length one). The points are kept in panels, centred, as float32 rows
+[r, |r|², 1], so that one matrix product with queries [-2q, 1, |q|²] is |r - q|², and no other pass is needed.
+
+**The bound.** Let r and q be the centred, scaled points in real arithmetic, u = 2^-24, d the number of features that
+are summed, and w = (|q| + |r|)². The float32 coordinates are off by a factor 1 + δ, |δ| ≤ u + 2^-53, so the product of
+what is stored differs from |r - q|² by at most 2|q||r|(2u + u²) + u(|q|² + |r|²) + O(d 2^-53) w ≤ (2u + u² + ...) w.
+A sum of d + 2 products in any order, fused or not, errs by at most γ w, γ = (d + 2)u / (1 - (d + 2)u) (Higham, Accuracy
+and Stability of Numerical Algorithms, 2002, section 3.1). The rank, summed in float64, is within (d + 3) 2^-53 of the
+exact number, relatively. Adding a bound to a float32 number and comparing rounds twice more, by u w each. Together all
+of this stays below ``rounding(d) w`` with rounding(d) = (d + 16)u / (1 - (d + 16)u). Underflow, even where the machine
+flushes denormal numbers to zero, adds at most (d + 16) 2^-125 (1 + |q| + |r|), below 2^-60 for the norms admitted here.
+What the rank itself rounds in an absolute sense (the cosine) is its `noise`.
+
+Assumed, and checked: the points are finite; d < 2^20; a power of two scales the training points to norms below 2^31,
+and queries with norms above 2^60 are not nominated for (`Operand.trusted`), so that nothing overflows.
+
+**Whole numbers.** Where all features are whole numbers and w < 2^24, every sum above is exact in float32 and the
+squared distance *is* the rank: nothing needs to be recomputed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nearlabel._blocks import row_blocks
+from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.neighbors._distances import PointDistance, as_float64
+
+PANEL_ROWS = 4096
+MOST_FEATURES = 2**20
+RUN = 16  # rows of a panel come in multiples of it
+_SAMPLE = 1024
+_LARGEST_QUERY = 2.0**60
+_UNDERFLOW = 2.0**-60
+_MOST_NOISE = 2.0**120
+_EXACT_BELOW = 2.0**24
+FAR = 1.5e38  # the squared norm of what is no neighbour; twice that is still finite
+_HEAD_DENSITY = 0.04  # a column with more non-zeros is cheaper in the dense product
+
+Float32Array: TypeAlias = NDArray[np.float32]
+
+
+def rounding(n_features: int) -> float:
+    """Return the bound on the relative error of a squared distance, derived above."""
+    error = (n_features + 16) * 2.0**-24
+    return error / (1 - error)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Training points: numbers of the rows, their float32 `block`, their norms; all in one order.
+
+    The block is filled up to a multiple of `RUN` with rows that are far from everything, `rows` and `norms` with zeros.
+    `centre` is what the points are centred on. All lie within `radius` of `middle` (both in units of the points).
+    """
+
+    n_rows: int
+    rows: IntArray
+    block: Any
+    norms: Float32Array
+    centre: FloatArray
+    middle: FloatArray
+    radius: float
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Queries ready for a product: float32 `block` (n_features + 2, n_queries), and their norms."""
+
+    block: Any
+    norms: Float32Array
+
+    def some(self, which: IntArray) -> Operand:
+        """Return some of the queries, in ascending order; all of them without a copy."""
+        if len(which) == len(self.norms):
+            return self
+        parts = self.block if isinstance(self.block, tuple) else (self.block,)
+        chosen = tuple(part[:, which] for part in parts)
+        return Operand(chosen if isinstance(self.block, tuple) else chosen[0], self.norms[which])
+
+
+class Nominees(Protocol):
+    """Training points in panels, and the squared distances of queries to them.
+
+    Squared distances are scaled by a power of two, and within `error` of the rank.
+    """
+
+    whole: bool  # squared distances of whole queries are exact, panels are in the order of the rows
+    n_panels: int
+
+    def panel(self, number: int) -> Panel:
+        """Return a panel, from memory or made anew."""
+        ...
+
+    def operand(self, X: Matrix, centre: FloatArray) -> Operand:
+        """Make queries (n_queries, n_features) ready for the panels of a centre."""
+        ...
+
+    def operand_of(self, panel: Panel, rows: IntArray, centre: FloatArray) -> Operand:
+        """Make rows of a panel's block ready, as queries, for the panels of a centre."""
+        ...
+
+    def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
+        """Return squared distances (rows of the panel, n_queries), in the memory given where they fit."""
+        ...
+
+    def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
+        """Return a lower bound on the squared distance of each query to any row of each of some panels.
+
+        Below zero where the query is inside, the more so the deeper: the panels of least bounds promise most.
+        """
+        ...
+
+    def is_whole(self, X: Matrix) -> bool:
+        """Tell whether the squared distances of these queries are exact."""
+        ...
+
+    def error(self, norms: Float32Array, others: Float32Array) -> Float32Array:
+        """Return how far squared distances of points of these norms may be off."""
+        ...
+
+    def as_ranks(self, squares: Float32Array) -> FloatArray:
+        """Return exact squared distances in the unit of the ranks."""
+        ...
+
+
+class _Bounded:
+    """What the bound on the error needs: the number of terms of a sum, the power of two that scales, the distance."""
+
+    def __init__(self, distance: PointDistance, n_terms: int, reach: float) -> None:
+        self._distance = distance
+        in_range = 2.0**-10 <= reach <= 2.0**31 or reach == 0
+        self._exponent = 0 if in_range else 30 - math.frexp(reach)[1]
+        self._relative = rounding(n_terms)
+        self._absolute = min(_UNDERFLOW + distance.noise(n_terms, self._exponent), _MOST_NOISE)
+
+    def error(self, norms: Float32Array, others: Float32Array) -> Float32Array:
+        """Return relative (|q| + |r|)² + absolute."""
+        both = norms + others
+        return np.asarray(self._relative * (both * both) + self._absolute, dtype=np.float32)
+
+    def as_ranks(self, squares: Float32Array) -> FloatArray:
+        """Undo the scale."""
+        return np.ldexp(squares.astype(np.float64), -2 * self._exponent)
+
+
+class DenseNominees(_Bounded):
+    """Dense points in compact panels.
+
+    Panels are found by halving the rows at the median of their widest coordinate, so that rows near each other share a
+    panel. A panel far from the centre of all rows, for its own size, has a centre of its own: there norms are small,
+    and so is the bound. Within a panel rows are sorted by norm: a far row loosens the bound of its run only.
+
+    Rows that are not `resident` (memory-mapped ones) are taken in their order, and panels are made when asked for.
+    """
+
+    def __init__(self, X: Matrix, distance: PointDistance, rows: IntArray, *, resident: bool) -> None:
+        self._X, self._distance = X, distance
+        n_features = X.shape[1]
+        low, high = distance.extent(X)
+        self._centre = np.median(self._points(rows[:: 1 + len(rows) // _SAMPLE]), axis=0)
+        self.whole = distance.exact and _are_whole(X)
+        if self.whole:
+            self._centre = np.floor(self._centre)
+        reach = float(np.linalg.norm(np.maximum(high - self._centre, self._centre - low)))
+        self.whole = self.whole and 4 * reach**2 < _EXACT_BELOW
+        super().__init__(distance, n_features, reach)
+        compact = resident and not self.whole
+        self._leaves = list(self._compact(rows) if compact else _slices(rows))
+        self.n_panels = len(self._leaves)
+        self._panels = [self._make(leaf, compact) for leaf in self._leaves] if resident else None
+        middles = [panel.middle for panel in self._panels or ()]
+        self._middles = np.array(middles) - self._centre if middles else np.empty((0, n_features))
+        self._radii = np.array([panel.radius for panel in self._panels or ()])
+
+    def panel(self, number: int) -> Panel:
+        """Return a panel."""
+        return self._make(self._leaves[number], compact=False) if self._panels is None else self._panels[number]
+
+    def operand(self, X: Matrix, centre: FloatArray) -> Operand:
+        """Centre and scale queries; those out of bounds are put beyond all rows."""
+        with np.errstate(over="ignore"):
+            centred = self._scaled(self._distance.points(as_float64(X)) - centre)
+            squares = np.einsum("ij,ij->i", centred, centred)
+        far = ~(squares <= _LARGEST_QUERY**2)
+        centred[far], squares[far] = 0.0, FAR
+        block = np.empty((X.shape[1] + 2, len(centred)), dtype=np.float32)
+        np.multiply(centred.T, -2.0, out=block[:-2], casting="same_kind")
+        block[-2], block[-1] = 1.0, squares
+        return Operand(block, np.sqrt(np.where(far, 0.0, squares)).astype(np.float32))
+
+    def operand_of(self, panel: Panel, rows: IntArray, centre: FloatArray) -> Operand:
+        """Turn rows of a panel into queries; where the centre is another, from the points themselves."""
+        if centre is not panel.centre:
+            return self.operand(self._X[panel.rows[rows]], centre)
+        part = panel.block[rows]
+        block = np.empty(part.shape[::-1], dtype=np.float32)
+        np.multiply(part[:, :-2].T, -2.0, out=block[:-2])
+        block[-2], block[-1] = 1.0, part[:, -2]
+        return Operand(block, panel.norms[rows])
+
+    def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
+        """Multiply: [r, |r|², 1] times [-2q, 1, |q|²]."""
+        shape = len(panel.block), operand.block.shape[1]
+        return np.matmul(panel.block, operand.block, out=_shaped(memory, shape))
+
+    def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
+        """A row in a ball is no nearer than the ball."""
+        if self._panels is None or self.whole:
+            return np.broadcast_to(0.0, (X.shape[0], len(numbers)))
+        middles, radii = self._middles[list(numbers)], self._radii[list(numbers)]
+        centred = self._distance.points(as_float64(X)) - self._centre
+        lengths, away = (np.einsum("ij,ij->i", rows, rows) for rows in (centred, middles))
+        squares = lengths[:, np.newaxis] + away - 2 * (centred @ middles.T)
+        blur = 1e-6 * (np.sqrt(lengths)[:, np.newaxis] + np.sqrt(away))  # far more than float64 rounds
+        gaps = self._scaled(np.sqrt(np.maximum(squares, 0.0)) * (1 - 1e-6) - blur - radii)
+        return gaps * np.abs(gaps)
+
+    def is_whole(self, X: Matrix) -> bool:
+        """Tell whether these are small whole numbers, like the training rows."""
+        if not (self.whole and _are_whole(X)):
+            return False
+        return 4 * float(((as_float64(X) - self._centre) ** 2).sum(axis=1).max()) < _EXACT_BELOW
+
+    def _points(self, rows: IntArray | slice) -> FloatArray:
+        return np.asarray(self._distance.points(as_float64(self._X[rows])))
+
+    def _scaled(self, values: FloatArray) -> FloatArray:
+        return np.ldexp(values, self._exponent) if self._exponent else values
+
+    def _compact(self, rows: IntArray) -> Iterator[IntArray]:
+        """Halve the rows at the median of their widest coordinate until they fit a panel."""
+        if len(rows) <= PANEL_ROWS:
+            yield rows
+            return
+        widest = int(np.argmax(self._points(rows[:: 1 + len(rows) // 256]).var(axis=0)))
+        middle = filled_rows(len(rows) // 2)
+        order = np.argpartition(self._distance.coordinate(self._X, rows, widest), middle)
+        for half in np.split(order, [middle]):
+            yield from self._compact(rows[np.sort(half)])
+
+    def _make(self, rows: IntArray, compact: bool) -> Panel:
+        points = self._points(rows)
+        centred, squares = _centred(points, self._centre)
+        centre, middle, radius = self._centre, self._centre, np.inf
+        if compact:
+            middle = points.mean(axis=0)
+            about, around = _centred(points, middle)
+            radius = float(np.sqrt(around.max())) * (1 + 1e-6)
+            if 4 * around.mean() < squares.mean():
+                centred, squares, centre = about, around, middle
+        centred = self._scaled(centred)
+        squares = np.ldexp(squares, 2 * self._exponent)
+        order = np.arange(len(rows)) if self.whole else np.argsort(squares, kind="stable")
+        filled = filled_rows(len(rows))
+        block = np.zeros((filled, points.shape[1] + 2), dtype=np.float32)
+        block[: len(rows), :-2] = centred[order]
+        block[: len(rows), -2], block[len(rows) :, -2], block[:, -1] = squares[order], FAR, 1.0
+        return Panel(
+            len(rows),
+            _filled(rows[order], filled),
+            block,
+            _filled(np.sqrt(squares[order]), filled),
+            centre,
+            middle,
+            radius,
+        )
+
+
+def filled_rows(n_rows: int) -> int:
+    """Return the next multiple of `RUN`."""
+    return -(-n_rows // RUN) * RUN
+
+
+def _slices(rows: IntArray) -> Iterator[IntArray]:
+    for block in row_blocks(len(rows), 1, PANEL_ROWS):
+        yield rows[block]
+
+
+def _centred(points: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the points less the centre, and their squared norms."""
+    centred = points - centre
+    return centred, np.einsum("ij,ij->i", centred, centred)
+
+
+def _shaped(memory: Float32Array, shape: tuple[int, int]) -> Float32Array:
+    return memory[: shape[0] * shape[1]].reshape(shape)
+
+
+def _filled(values: Any, length: int) -> Any:
+    """Append zeros up to a length; float64 values come as float32."""
+    values = np.asarray(values, dtype=np.float32 if values.dtype.kind == "f" else None)
+    return np.concatenate([values, np.zeros(length - len(values), dtype=values.dtype)])
+
+
+def _are_whole(X: Matrix) -> bool:
+    """Tell whether all values are whole numbers; the first rows mostly tell that they are not."""
+    values = X.data if sparse.issparse(X) else X
+    return all(bool((part == np.rint(part)).all()) for part in (values[:8], values))
+
+
+class SparseNominees(_Bounded):
+    """Sparse points: frequent columns as a dense head, which the dense product serves best, the others as a tail.
+
+    Nothing is centred, which would fill the rows. Of a sum only the products of non-zeros count in the bound.
+    """
+
+    def __init__(self, X: CSR, distance: PointDistance, rows: IntArray, *, resident: bool) -> None:
+        self._X, self._distance = X, distance
+        self._centre = np.zeros(0)
+        counts = np.bincount(X.indices, minlength=X.shape[1])
+        head = np.flatnonzero(counts > _HEAD_DENSITY * X.shape[0])
+        self._place = np.full(X.shape[1], -1)
+        self._place[head] = np.arange(len(head))
+        squares = np.concatenate([_squared_norms(self._points(leaf)) for leaf in _slices(rows)])
+        most = float(squares.max(initial=0.0))
+        self.whole = distance.exact and 4 * most < _EXACT_BELOW and _are_whole(X)
+        super().__init__(distance, int(np.diff(X.indptr).max(initial=0)), math.sqrt(most))
+        if resident and not self.whole:
+            rows = rows[np.argsort(squares, kind="stable")]
+        self._leaves = list(_slices(rows))
+        self.n_panels = len(self._leaves)
+        self._panels = [self._make(leaf) for leaf in self._leaves] if resident else None
+
+    def panel(self, number: int) -> Panel:
+        """Return a panel."""
+        return self._make(self._leaves[number]) if self._panels is None else self._panels[number]
+
+    def operand(self, X: Matrix, centre: FloatArray) -> Operand:
+        """Scale queries; those out of bounds are put beyond all rows."""
+        with np.errstate(over="ignore"):
+            points, squares = self._scaled(self._distance.points(as_float64(X)))
+        far = ~(squares <= _LARGEST_QUERY**2)
+        points = _without_rows(points, far)
+        return self._operand(*self._split(points), np.where(far, FAR, squares), far)
+
+    def operand_of(self, panel: Panel, rows: IntArray, centre: FloatArray) -> Operand:
+        """Turn rows of a panel into queries."""
+        head, tail = panel.block
+        part = head[rows]
+        return self._operand(part[:, :-2], tail[rows], part[:, -2], np.zeros(len(part), dtype=bool))
+
+    def _operand(self, head: Float32Array, tail: CSR, squares: Any, far: BoolArray) -> Operand:
+        block = np.empty((head.shape[1] + 2, head.shape[0]), dtype=np.float32)
+        np.multiply(head.T, -2.0, out=block[:-2], casting="same_kind")
+        block[-2], block[-1] = 1.0, squares
+        norms = np.sqrt(np.where(far, 0.0, squares)).astype(np.float32)
+        return Operand((block, (tail * np.float32(-2)).T.tocsr()), norms)
+
+    def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
+        """Multiply the heads, then add the product of the tails."""
+        (head, tail), (head_queries, tail_queries) = panel.block, operand.block
+        squares = np.matmul(head, head_queries, out=_shaped(memory, (len(head), head_queries.shape[1])))
+        if tail.nnz and tail_queries.nnz:
+            squares[: tail.shape[0]] += (tail @ tail_queries).toarray()
+        return squares
+
+    def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
+        """Nothing is known of the panels but that distances are not negative."""
+        return np.broadcast_to(0.0, (X.shape[0], len(numbers)))
+
+    def is_whole(self, X: Matrix) -> bool:
+        """Tell whether these are small whole numbers, like the training rows."""
+        return self.whole and _are_whole(X) and 4 * _squared_norms(as_float64(X)).max(initial=0) < _EXACT_BELOW
+
+    def _points(self, rows: IntArray | slice) -> CSR:
+        return self._distance.points(as_float64(self._X[rows]))
+
+    def _scaled(self, points: CSR) -> tuple[CSR, FloatArray]:
+        if self._exponent:
+            points = points.copy()
+            points.data = np.ldexp(points.data, self._exponent)
+        return points, _squared_norms(points)
+
+    def _split(self, points: CSR) -> tuple[Float32Array, CSR]:
+        """Return the columns of the head, dense, and the others, CSR; both float32."""
+        n_rows = points.shape[0]
+        place = self._place[points.indices]
+        row = np.repeat(np.arange(n_rows), np.diff(points.indptr))
+        data = points.data.astype(np.float32)
+        in_head = place >= 0
+        head = np.zeros((n_rows, int(self._place.max(initial=-1)) + 1), dtype=np.float32)
+        head[row[in_head], place[in_head]] = data[in_head]
+        ends = np.concatenate([[0], np.cumsum(np.bincount(row[~in_head], minlength=n_rows))])
+        tail = sparse.csr_array((data[~in_head], points.indices[~in_head], ends), shape=points.shape)
+        return head, tail
+
+    def _make(self, rows: IntArray) -> Panel:
+        points, squares = self._scaled(self._points(rows))
+        head, tail = self._split(points)
+        filled = filled_rows(len(rows))
+        block = np.zeros((filled, head.shape[1] + 2), dtype=np.float32)
+        block[: len(rows), :-2] = head
+        block[: len(rows), -2], block[len(rows) :, -2], block[:, -1] = squares, FAR, 1.0
+        norms = _filled(np.sqrt(squares), filled)
+        return Panel(len(rows), _filled(rows, filled), (block, tail), norms, self._centre, self._centre, np.inf)
+
+
+def _squared_norms(points: CSR) -> FloatArray:
+    return np.asarray(points.multiply(points).sum(axis=1)).ravel()
+
+
+def _without_rows(points: CSR, which: BoolArray) -> CSR:
+    if not which.any():
+        return points
+    kept = points.copy()
+    kept.data[np.repeat(which, np.diff(points.indptr))] = 0.0
+    return kept

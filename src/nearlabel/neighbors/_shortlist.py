@@ -1,0 +1,163 @@
+"""Shortlists: for each query, the few rows that may be among its nearest, from bounds alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nearlabel._typing import BoolArray, FloatArray, IntArray
+from nearlabel.neighbors._nominees import Float32Array
+
+_TIGHTENED_AFTER = frozenset(number << power for power in range(40) for number in (1, 2, 3))
+NONE_YET = np.float32(1e38)  # above every squared distance but those of what is `FAR`
+
+
+class Candidates(NamedTuple):
+    """Pairs of a query and a row: the computed squared distance, and by how much it may be wrong."""
+
+    query: IntArray
+    row: IntArray
+    square: Float32Array
+    slack: Float32Array
+
+    def some(self, which: Any) -> Candidates:
+        """Return some of the pairs."""
+        return Candidates(*(values[which] for values in self))
+
+
+class Runs(NamedTuple):
+    """Squared distances of some queries to a panel's rows, in runs of rows.
+
+    `least` (n_runs, n_queries) is the least of each run, `slack` (n_runs or 1, n_queries) the largest error in it;
+    `rows` (n_runs, run) are the numbers of the rows. `opened` gives, for m pairs of run and query, the squared distances
+    of the run's rows and their errors, two arrays (m, run) and (m, run or 1).
+    """
+
+    least: Float32Array
+    slack: Float32Array
+    rows: IntArray
+    opened: Callable[[IntArray, IntArray], tuple[Float32Array, Float32Array]]
+
+
+class Shortlist:
+    """Candidates for the `n_neighbors` nearest rows of some queries, gathered panel by panel.
+
+    `limit` (n_queries,) bounds the n_neighbors-th least rank from above; what cannot be at or below it is dropped. A
+    query with more than `most` candidates is `hard`: single precision does not tell its rows apart. If squared
+    distances are `decided`, they are exact and rows are offered in their order: only the n_neighbors first are kept.
+    """
+
+    def __init__(self, n_queries: int, n_neighbors: int, most: int, *, decided: bool = False) -> None:
+        self.n_neighbors, self.decided = n_neighbors, decided
+        self.limit = np.full(n_queries, NONE_YET)
+        self.hard = np.zeros(n_queries, dtype=bool)
+        self._most = most
+        self._best = np.full((n_queries, n_neighbors), np.inf, dtype=np.float32)  # least upper bounds so far
+        self._parts: list[Candidates] = []  # each in the order of its queries
+        self._n_weighed = 0  # parts whose upper bounds are among `_best`
+        self._panels_seen = 0
+
+    def offer(self, runs: Runs, queries: IntArray) -> None:
+        """Take the rows of a panel that may be among the nearest of these queries (their numbers ascend)."""
+        limit = self.limit[queries]
+        unbounded = np.flatnonzero(limit == NONE_YET)
+        if len(unbounded):
+            limit[unbounded] = self._first_limit(runs, unbounded)
+            self.limit[queries] = limit
+        column, run = _where(np.ascontiguousarray((runs.least <= limit + runs.slack).T))
+        squares, slack = runs.opened(run, column)
+        pair, place = _where(squares <= limit[column, np.newaxis] + slack)
+        found = squares[pair, place], np.broadcast_to(slack, squares.shape)[pair, place]
+        self._parts.append(Candidates(queries[column[pair]], runs.rows[run[pair], place], *found))
+
+    def _first_limit(self, runs: Runs, some: IntArray) -> Float32Array:
+        """The least rows of k runs are k rows, so the k-th least of their upper bounds bounds the k-th neighbour."""
+        k = self.n_neighbors
+        if len(runs.least) < k:
+            return np.full(len(some), NONE_YET)
+        upper = np.ascontiguousarray((runs.least + runs.slack)[:, some].T)
+        return np.asarray(np.minimum(np.partition(upper, k - 1, axis=1)[:, k - 1], NONE_YET))
+
+    def panel_seen(self) -> None:
+        """Count the panels that were offered; after the 1st, 2nd, 3rd, 4th, 6th, 8th, 12th ... limits are tightened."""
+        self._panels_seen += 1
+        if self._panels_seen in _TIGHTENED_AFTER:
+            self._tighten()
+
+    def _tighten(self) -> None:
+        """Lower the limits to the k-th least upper bounds of the candidates."""
+        if self.decided:
+            self._parts = [self._first(self._joined())]
+            return
+        self._weigh()
+        counts = sum(np.bincount(part.query, minlength=len(self.limit)) for part in self._parts)
+        if np.max(counts) > self._most:
+            self._parts = [part.some(part.square - part.slack <= self.limit[part.query]) for part in self._parts]
+            counts = sum(np.bincount(part.query, minlength=len(self.limit)) for part in self._parts)
+            self.hard |= counts > self._most
+            self.limit[self.hard] = -np.inf
+            self._parts = [part.some(~self.hard[part.query]) for part in self._parts]
+
+    def _weigh(self) -> None:
+        k, tables = self.n_neighbors, [self._best]
+        for part in self._parts[self._n_weighed :]:
+            counts = np.bincount(part.query, minlength=len(self.limit))
+            tables.append(as_table(part.query, counts, part.square + part.slack, np.float32(np.inf)))
+        self._best = np.partition(np.hstack(tables), k - 1, axis=1)[:, :k]
+        np.minimum(self.limit, self._best.max(axis=1), out=self.limit)
+        self._n_weighed = len(self._parts)
+
+    def _first(self, found: Candidates) -> Candidates:
+        """Return the k first of each query by (square, row); of rows that come later, those as far come too late."""
+        k, counts = self.n_neighbors, np.bincount(found.query, minlength=len(self.limit))
+        order = np.lexsort((found.row, found.square, found.query))
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        last = order[rank == k - 1]
+        self.limit[found.query[last]] = np.nextafter(found.square[last], np.float32(-1))
+        return found.some(order[rank < k])
+
+    def _joined(self) -> Candidates:
+        """Return all candidates, those of a query side by side."""
+        if not self._parts:
+            nothing = np.empty(0, dtype=np.intp)
+            return Candidates(nothing, nothing, nothing.astype(np.float32), nothing.astype(np.float32))
+        found = Candidates(*(np.concatenate(values) for values in zip(*self._parts, strict=True)))
+        small = len(self.limit) <= np.iinfo(np.int16).max
+        # A stable sort of 16-bit numbers is a radix sort.
+        return found.some(np.argsort(found.query.astype(np.int16) if small else found.query, kind="stable"))
+
+    def candidates(self) -> Candidates:
+        """Return the candidates that are left, those of a query side by side."""
+        if self._parts:
+            self._tighten()
+        found = self._joined()
+        return found if self.decided else found.some(found.square - found.slack <= self.limit[found.query])
+
+
+def _where(mask: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return rows and columns of what is true: numpy's own, which is slow in two dimensions, in one."""
+    return np.divmod(np.flatnonzero(mask), mask.shape[1])
+
+
+def as_table(query: IntArray, counts: IntArray, values: Any, fill: Any) -> Any:
+    """Return values, those of a query side by side, as one row of a table for each query; the rest is `fill`."""
+    table = np.full((len(counts), int(counts.max(initial=0))), fill, dtype=values.dtype)
+    place = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+    table[query, place] = values
+    return table
+
+
+def first_of_each(
+    query: IntArray, row: IntArray, ranks: FloatArray, which: BoolArray, k: int
+) -> tuple[FloatArray, IntArray]:
+    """Return rank and row, two arrays (n, k), of the k pairs of least (rank, row) of `which` queries.
+
+    The pairs of a query lie side by side, at least k of each that is meant.
+    """
+    counts = np.bincount(query, minlength=len(which))
+    rank_table = as_table(query, counts, ranks, np.inf)[which]
+    row_table = as_table(query, counts, row, np.iinfo(np.intp).max)[which]
+    order = np.lexsort((row_table, rank_table))[:, :k]
+    return np.take_along_axis(rank_table, order, axis=1), np.take_along_axis(row_table, order, axis=1)

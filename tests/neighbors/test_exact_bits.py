@@ -1,0 +1,135 @@
+"""The exact search equals plain float64 loops bit for bit, on rows made to mislead single precision."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nearlabel.neighbors import ExactNeighbors, _by_bounds, _by_product, _by_tree, _exact, _nominees
+
+N_CASES = 300
+
+
+def squares(a, b):
+    """Squared distances (n, m), added feature by feature."""
+    total = np.zeros((len(a), len(b)))
+    for left, right in zip(a.T, b.T, strict=True):
+        total += (left[:, np.newaxis] - right) ** 2
+    return total
+
+
+def absolutes(a, b):
+    """City-block distances (n, m), added feature by feature."""
+    total = np.zeros((len(a), len(b)))
+    for left, right in zip(a.T, b.T, strict=True):
+        total += np.abs(left[:, np.newaxis] - right)
+    return total
+
+
+def minus_cosines(a, b):
+    """Minus the cosines (n, m): the root of (a·b)² / (a·a b·b), of rows scaled by powers of two."""
+    a, b = (np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1]) for rows in (a, b))
+    dot = np.zeros((len(a), len(b)))
+    for left, right in zip(a.T, b.T, strict=True):
+        dot += left[:, np.newaxis] * right
+    lengths = [np.add.accumulate(rows * rows, axis=1)[:, -1] for rows in (a, b)]
+    product = lengths[0][:, np.newaxis] * lengths[1]
+    ratio = np.divide(dot * dot, product, out=np.zeros_like(dot), where=product > 0)
+    return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
+
+
+METRICS = {
+    "euclidean": (squares, np.sqrt),
+    "sqeuclidean": (squares, lambda rank: rank),
+    "manhattan": (absolutes, lambda rank: rank),
+    "cosine": (minus_cosines, lambda rank: 1.0 + rank),
+}
+
+
+def nearest(ranks, to_distance, k):
+    """Distances and indices of the k least ranks of each row, ties by index."""
+    order = np.argsort(ranks, axis=1, kind="stable")[:, :k]
+    return to_distance(np.take_along_axis(ranks, order, axis=1)), order
+
+
+def adversarial_rows(rng):
+    """Rows that single precision confuses: several of these changes, as a coin decides, one after the other."""
+    n, d = int(rng.integers(3, 260)), int(rng.choice([1, 2, 3, 5, 8, 9, 17, 40]))
+    X = rng.normal(size=(n, d))
+    changes = [
+        lambda X: rng.integers(-2, 3, (n, d)).astype(float),  # a grid
+        lambda X: X[rng.integers(0, n, n)],  # duplicates
+        lambda X: np.tile(X[:1], (n, 1)),  # all equal
+        lambda X: 1e4 + X * 1e-3,
+        lambda X: X * 1e-3 + rng.choice([-1e4, 0, 1e4], (n, 1)),  # tight clusters far apart
+        lambda X: X * 10.0 ** rng.uniform(-8, 8, (1, d)),  # mixed scales
+        lambda X: X * 10.0 ** rng.uniform(-6, 6, (n, 1)),
+        lambda X: X * np.where(np.arange(n)[:, np.newaxis] == n // 2, 1e30, 1),  # an outlier
+        lambda X: X * (rng.random((n, d)) < 0.2),  # mostly zeros, empty rows
+        lambda X: X * np.where(np.arange(d) == 0, 1e4, 1),  # one column of huge scale
+    ]
+    some = rng.random(len(changes)) < [0.25, 0.3, 0.04, 0.15, 0.15, 0.2, 0.2, 0.2, 0.3, 0.15]
+    for change in np.array(changes)[some]:
+        X = change(X)
+    return X
+
+
+def scaled_to_the_edge(X, rng):
+    """The same rows as denormal numbers, or so large that squared norms nearly overflow."""
+    largest = np.abs(X).max()
+    to = rng.choice([1e-310, 1e-160, 1e-22, 1e17, 1e151])
+    return X / largest * to if largest > 0 else X
+
+
+def stored(X, rng, folder):
+    """The rows in a storage drawn at random: float32 or float64, order of memory, read-only, mapped or sparse."""
+    kind = rng.choice(["c", "f", "read-only", "mapped", "strided", "csr"])
+    if kind == "f":
+        return np.asfortranarray(X)
+    if kind == "strided":
+        return np.repeat(X, 2, axis=0)[::2]
+    if kind == "mapped":
+        file = folder / f"{rng.integers(2**40)}.npy"
+        np.save(file, X)
+        return np.load(file, mmap_mode="r")
+    if kind == "csr":
+        return sparse.csr_array(X)
+    X = X.copy()
+    X.setflags(write=kind == "c")
+    return X
+
+
+@pytest.mark.parametrize("block", [(512, 4096, 32), (64, 64, 2), (3, 32, 1)], ids=["large", "middle", "small"])
+@pytest.mark.parametrize("part", range(4))
+def test_bits(part, block, monkeypatch, tmp_path):
+    """300 cases, three block sizes, one and two threads: distances and indices are those of the loops."""
+    queries_per_tile, panel_rows, group = block
+    for module in (_by_product, _by_bounds, _by_tree):
+        monkeypatch.setattr(module, "_QUERIES_PER_TILE", queries_per_tile)
+    monkeypatch.setattr(_exact, "_TREE_ROWS", 1)
+    monkeypatch.setattr(_nominees, "PANEL_ROWS", panel_rows)
+    monkeypatch.setattr(_by_product, "_PANELS_PER_GROUP", group)
+    for seed in range(part, N_CASES, 4):
+        rng = np.random.default_rng(seed)
+        X = adversarial_rows(rng)
+        if rng.random() < 0.2:
+            X = scaled_to_the_edge(X, rng)
+        if rng.random() < 0.3 and np.abs(X).max() < 1e30:
+            X = X.astype(np.float32)
+        metric = str(rng.choice(list(METRICS), p=[0.5, 0.1, 0.15, 0.25]))
+        rank, to_distance = METRICS[metric]
+        queries = X[rng.integers(0, len(X), 40)]
+        queries = queries + (rng.random((40, 1)) < 0.5) * np.abs(X).mean().astype(X.dtype) * rng.normal(size=(40, 1))
+        queries = queries.astype(X.dtype)
+        k = int(rng.integers(1, len(X))) if rng.random() < 0.3 else int(rng.integers(1, min(12, len(X))))
+        values = [rows.astype(np.float64) for rows in (queries, X)]
+        of_queries = nearest(rank(*values), to_distance, k)
+        ranks = rank(values[1], values[1])
+        np.fill_diagonal(ranks, np.inf)
+        of_rows = nearest(ranks, to_distance, k)
+        for n_jobs in (1, 2):
+            algorithm = "brute" if rng.random() < 0.5 else "auto"
+            search = ExactNeighbors(metric, algorithm=algorithm, n_jobs=n_jobs).fit(stored(X, rng, tmp_path))
+            found = search.kneighbors(stored(queries, rng, tmp_path), k), search.kneighbors(None, k)
+            for ours, expected in zip(found, (of_queries, of_rows), strict=True):
+                for values, true_values in zip(ours, expected, strict=True):
+                    np.testing.assert_array_equal(values, true_values, f"{seed} {metric} {algorithm} {n_jobs}")
