@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,15 +19,17 @@ from nearlabel.neighbors._nominees import (
     DenseNominees,
     Float32Array,
     Nominees,
+    Operand,
     Panel,
     SparseNominees,
     filled_rows,
 )
-from nearlabel.neighbors._shortlist import Candidates, Runs, Shortlist, first_of_each
+from nearlabel.neighbors._shortlist import Candidates, Runs, Shortlist, first_of_each, where
 from nearlabel.neighbors._threads import in_threads
 
-_QUERIES_PER_TILE = 512
-_TILES_PER_BLOCK = 16  # of queries that are sorted, so that those near each other share a tile
+_QUERIES_PER_TILE = 1024
+_TILES_PER_BLOCK = 8  # of queries that are sorted, so that those near each other share a tile
+_WHOLE_TILE_FROM = 0.75  # a share of queries
 _PANELS_PER_GROUP = 32  # whose shortlists are held at a time, and whose products serve both ways
 _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # candidates of a query, before float64 bounds take over
 
@@ -35,11 +38,29 @@ Error: TypeAlias = Callable[[Float32Array, Float32Array], Float32Array]
 
 
 class _Member(NamedTuple):
-    """A panel whose rows are queries, its number, and their shortlist."""
+    """A panel whose rows are queries, their shortlist, and lower bounds on how near the panels of its group are."""
 
     number: int
     panel: Panel
     shortlist: Shortlist
+    group: range
+    lower: FloatArray
+
+    @property
+    def numbers(self) -> IntArray:
+        """The numbers of the rows."""
+        return self.panel.rows[: self.panel.n_rows]
+
+
+@dataclass
+class _Tile:
+    """Queries, their shortlist, memory for products; and the queries made ready for one centre."""
+
+    rows: Matrix
+    shortlist: Shortlist
+    memory: Float32Array
+    operand: Operand | None = None
+    centre: FloatArray | None = None
 
 
 class Answer(NamedTuple):
@@ -93,45 +114,59 @@ class ProductSearch:
                 yield some[order[tile]], lower[order[tile]]
 
     def _answer_tile(self, X: Matrix, numbers: IntArray, lower: FloatArray, answer: Answer) -> IntArray:
+        """Answer a tile of queries: each by the panel that promises most, then all by the others."""
         rows = X[numbers]
         whole = self._nominees.is_whole(rows)
         shortlist = self._shortlist(len(numbers), answer, len(self._pointed), decided=whole)
-        memory = self._memory(len(numbers))
-        operand, centre = None, None
+        tile = _Tile(rows, shortlist, self._memory(len(numbers)))
+        first = None if whole else lower.argmin(axis=1)
+        if first is not None:
+            for number in np.unique(first):
+                self._visit(tile, number, first == number)
+            shortlist.panel_seen()
         for number in range(lower.shape[1]) if whole else np.argsort(lower.mean(axis=0), kind="stable"):
-            alive = np.flatnonzero(shortlist.limit >= lower[:, number])
-            if len(alive) == 0:
-                continue
-            panel = self._nominees.panel(number)
-            if operand is None or panel.centre is not centre:
-                operand, centre = self._nominees.operand(rows, panel.centre), panel.centre
-            some = operand.some(alive)
-            self._offer(shortlist, self._nominees.squares(panel, some, memory), panel, some.norms, alive)
+            self._visit(tile, number, (shortlist.limit >= lower[:, number]) & (first != number))
             shortlist.panel_seen()
         return self._decide(rows, numbers, shortlist, answer)
+
+    def _visit(self, tile: _Tile, number: int, takes: BoolArray) -> None:
+        """Offer a panel to those queries of a tile that take it."""
+        some = np.flatnonzero(takes)
+        if len(some) == 0:
+            return
+        if len(some) > _WHOLE_TILE_FROM * len(takes):  # a product of all costs less than choosing
+            some = np.arange(len(takes))
+        panel = self._nominees.panel(number)
+        if tile.operand is None or panel.centre is not tile.centre:
+            tile.operand, tile.centre = self._nominees.operand(tile.rows, panel.centre), panel.centre
+        operand = tile.operand.some(some)
+        squares = self._nominees.squares(panel, operand, tile.memory)
+        self._offer(tile.shortlist, squares, panel, operand.norms, some, takes[some])
 
     def _answer_rows(self, answer: Answer, n_jobs: int | None) -> IntArray:
         """Answer the rows themselves, group by group of panels; return those that single precision cannot answer."""
         self._answer_blank(self._blank, answer, leave_out=True)
         n_panels, hard = self._nominees.n_panels, []
         for group in row_blocks(n_panels, 1, _PANELS_PER_GROUP):
-            members = [self._member(number, answer) for number in range(group.start, group.stop)]
+            numbers = range(group.start, group.stop)
+            members = in_threads(n_jobs, self._member, ((number, numbers, answer) for number in numbers))
             if self._nominees.whole:
                 in_threads(n_jobs, self._meet_panels, ((member, range(n_panels)) for member in members))
             else:
                 in_threads(n_jobs, self._meet_panels, ((member, [member.number]) for member in members))
                 for pairs in rounds_of_pairs(members):
                     in_threads(n_jobs, self._meet, pairs)
-                others = [number for number in range(n_panels) if not group.start <= number < group.stop]
+                others = [number for number in range(n_panels) if number not in numbers]
                 in_threads(n_jobs, self._meet_panels, ((member, others) for member in members))
             hard += in_threads(n_jobs, self._decide_member, ((member, answer) for member in members))
         return _joined(hard)
 
-    def _member(self, number: int, answer: Answer) -> _Member:
+    def _member(self, number: int, group: range, answer: Answer) -> _Member:
         panel = self._nominees.panel(number)
         n_others = len(self._pointed) - 1
         shortlist = self._shortlist(panel.n_rows, answer, n_others, decided=self._nominees.whole)
-        return _Member(number, panel, shortlist)
+        lower = self._nominees.lower_bounds(self._X[panel.rows[: panel.n_rows]], group)
+        return _Member(number, panel, shortlist, group, lower)
 
     def _meet_panels(self, member: _Member, numbers: Sequence[int]) -> None:
         """Offer the rows of panels to the rows of one, each of which does not count for itself."""
@@ -156,28 +191,37 @@ class ProductSearch:
             self._meet_panels(one, [other.number])
             self._meet_panels(other, [one.number])
             return
-        n_rows, memory, error = one.panel.n_rows, self._memory(_QUERIES_PER_TILE), self._error(one.shortlist)
+        memory = self._memory(_QUERIES_PER_TILE)
         for tile in row_blocks(other.panel.n_rows, 1, _QUERIES_PER_TILE):
             some = np.arange(tile.start, tile.stop)
             operand = self._nominees.operand_of(other.panel, some, one.panel.centre)
             squares = self._nominees.squares(one.panel, operand, memory)
             self._offer(other.shortlist, squares, one.panel, operand.norms, some)
-            runs = runs_across(squares[:n_rows], one.panel.norms[:n_rows], other.panel.rows[some], operand.norms, error)
-            one.shortlist.offer(runs, np.arange(n_rows))
+            self._offer_back(one, squares, operand.norms, other.panel.rows[some])
         one.shortlist.panel_seen()
         other.shortlist.panel_seen()
 
+    def _offer_back(self, member: _Member, squares: Float32Array, norms: Float32Array, rows: IntArray) -> None:
+        """Offer the rows of a tile, along the other side of the product, to the rows of a panel."""
+        n_rows, error = member.panel.n_rows, self._error(member.shortlist)
+        own_norms, limit = member.panel.norms[:n_rows], member.shortlist.limit
+        reach = limit + error(own_norms, norms.max(keepdims=True))
+        query, column = where(squares[:n_rows] <= reach[:, np.newaxis])
+        found = Candidates(query, rows[column], squares[query, column], error(own_norms[query], norms[column]))
+        member.shortlist.add(found.some(found.square <= limit[query] + found.slack))
+
     def _share_alive(self, member: _Member, other: _Member) -> float:
         """Return the share of a panel's rows to which another panel may still be near."""
-        alive = member.shortlist.limit >= self._lower_bounds(member, [other.number])[:, 0]
-        return float(np.mean(alive))
+        return float(np.mean(member.shortlist.limit >= self._lower_bounds(member, [other.number])[:, 0]))
 
     def _lower_bounds(self, member: _Member, numbers: Sequence[int]) -> FloatArray:
-        return self._nominees.lower_bounds(self._X[member.panel.rows[: member.panel.n_rows]], numbers)
+        """Return how near the panels may be; those of the member's group are known."""
+        if all(number in member.group for number in numbers):
+            return member.lower[:, [number - member.group.start for number in numbers]]
+        return self._nominees.lower_bounds(self._X[member.numbers], numbers)
 
     def _decide_member(self, member: _Member, answer: Answer) -> IntArray:
-        numbers = member.panel.rows[: member.panel.n_rows]
-        return self._decide(self._X[numbers], numbers, member.shortlist, answer)
+        return self._decide(self._X[member.numbers], member.numbers, member.shortlist, answer)
 
     def _answer_blank(self, numbers: IntArray, answer: Answer, *, leave_out: bool = False) -> None:
         """A query without a point has rank 0 to every row: the first rows are its neighbours."""
@@ -195,11 +239,17 @@ class ProductSearch:
         return np.empty(filled_rows(min(PANEL_ROWS, len(self._pointed))) * n_queries, dtype=np.float32)
 
     def _offer(
-        self, shortlist: Shortlist, squares: Float32Array, panel: Panel, norms: Float32Array, queries: IntArray
+        self,
+        shortlist: Shortlist,
+        squares: Float32Array,
+        panel: Panel,
+        norms: Float32Array,
+        queries: IntArray,
+        takes: BoolArray | None = None,
     ) -> None:
         """Offer a panel's rows (n_rows, n_queries) to queries of these norms."""
         error = self._error(shortlist)
-        shortlist.offer(runs_down(squares, panel, norms, shortlist.n_neighbors, error), queries)
+        shortlist.offer(runs_down(squares, panel, norms, shortlist.n_neighbors, error), queries, takes)
 
     def _error(self, shortlist: Shortlist) -> Error:
         """Return how far squared distances may be off, as a function of two norms."""
@@ -211,6 +261,8 @@ class ProductSearch:
         """Write the answers of the queries `rows`, known by their `numbers`; return the numbers of those without."""
         found = shortlist.candidates()
         hard = shortlist.hard | (np.bincount(found.query, minlength=len(numbers)) < shortlist.n_neighbors)
+        if hard.all():
+            return numbers
         found = found.some(~hard[found.query])
         ranks = self._nominees.as_ranks(found.square) if shortlist.decided else self._ranks(rows, found)
         query, row, ranks = self._with_blank(found, ranks, np.flatnonzero(~hard), answer)
@@ -254,31 +306,6 @@ def runs_down(squares: Float32Array, panel: Panel, norms: Float32Array, k: int, 
         return cube[which, :, query], error(row_norms[which], norms[query, np.newaxis])
 
     return Runs(cube.min(axis=1), slack, panel.rows.reshape(-1, run), opened)
-
-
-def runs_across(
-    squares: Float32Array, norms: Float32Array, rows: IntArray, row_norms: Float32Array, error: Error
-) -> Runs:
-    """Cut squared distances (queries, rows of a panel) into runs of rows that lie evenly apart: halves are folded."""
-    missing = -len(rows) % RUN
-    if missing:
-        squares = np.pad(squares, ((0, 0), (0, missing)), constant_values=np.inf)
-        rows, row_norms = np.pad(rows, (0, missing)), np.pad(row_norms, (0, missing))
-    n_runs = len(rows) // RUN
-    least = squares
-    while least.shape[1] > n_runs:
-        half = least.shape[1] // 2
-        least = np.minimum(least[:, :half], least[:, half:])
-    places = np.arange(n_runs)[:, np.newaxis] + n_runs * np.arange(RUN)
-    slack = error(_largest_norms(row_norms[places]), norms)
-
-    def opened(which: IntArray, query: IntArray) -> tuple[Float32Array, Float32Array]:
-        values = squares[query[:, np.newaxis], places[which]]
-        if len(slack) == 1:
-            return values, slack[0, query, np.newaxis]
-        return values, error(row_norms[places[which]], norms[query, np.newaxis])
-
-    return Runs(np.ascontiguousarray(least.T), slack, rows[places], opened)
 
 
 def _largest_norms(norms: Float32Array) -> Float32Array:

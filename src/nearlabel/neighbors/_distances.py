@@ -33,7 +33,7 @@ from nearlabel._validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
-_PAIRS_BYTES = 2**17  # what the features of a block of pairs take: they stay in the cache
+_PAIRS_BYTES = 2**20  # what the features of a block of pairs take: they stay in the cache
 _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 
 Pairs: TypeAlias = tuple[IntArray, IntArray]  # numbers of queries and of rows, one of each a pair
@@ -122,10 +122,11 @@ def sum_over_features(
         return _sum_over_stored_features(left, right, pairs, combine, term)
     sums: FloatArray = np.empty(len(pairs[0]))
     for block in row_blocks(len(sums), 8 * left.shape[1], _PAIRS_BYTES):
-        a, b = (as_float64(rows[which[block]]) for rows, which in zip((left, right), pairs, strict=True))
-        terms = term(combine(a, b))
-        # accumulate adds one after the other; a plain sum adds in an order of numpy's choice.
-        sums[block] = np.add.accumulate(terms, axis=1, out=terms)[:, -1]
+        a, b = as_float64(left[pairs[0][block]]), right[pairs[1][block]]  # float64 with anything is float64
+        total, *others = np.ascontiguousarray(term(combine(a, b)).T)
+        for summand in others:
+            total += summand
+        sums[block] = total
     return sums
 
 

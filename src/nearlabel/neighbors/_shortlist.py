@@ -10,7 +10,6 @@ import numpy as np
 from nearlabel._typing import BoolArray, FloatArray, IntArray
 from nearlabel.neighbors._nominees import Float32Array
 
-_TIGHTENED_AFTER = frozenset(number << power for power in range(40) for number in (1, 2, 3))
 NONE_YET = np.float32(1e38)  # above every squared distance but those of what is `FAR`
 
 
@@ -55,22 +54,28 @@ class Shortlist:
         self.hard = np.zeros(n_queries, dtype=bool)
         self._most = most
         self._best = np.full((n_queries, n_neighbors), np.inf, dtype=np.float32)  # least upper bounds so far
-        self._parts: list[Candidates] = []  # each in the order of its queries
+        self._parts: list[Candidates] = []
         self._n_weighed = 0  # parts whose upper bounds are among `_best`
         self._panels_seen = 0
 
-    def offer(self, runs: Runs, queries: IntArray) -> None:
-        """Take the rows of a panel that may be among the nearest of these queries (their numbers ascend)."""
+    def offer(self, runs: Runs, queries: IntArray, takes: BoolArray | None = None) -> None:
+        """Take the rows of a panel that may be among the nearest of these queries, or of those that take them."""
         limit = self.limit[queries]
         unbounded = np.flatnonzero(limit == NONE_YET)
         if len(unbounded):
             limit[unbounded] = self._first_limit(runs, unbounded)
             self.limit[queries] = limit
-        column, run = _where(np.ascontiguousarray((runs.least <= limit + runs.slack).T))
+        if takes is not None:
+            limit[~takes] = -np.inf
+        run, column = where(runs.least <= limit + runs.slack)
         squares, slack = runs.opened(run, column)
-        pair, place = _where(squares <= limit[column, np.newaxis] + slack)
+        pair, place = where(squares <= limit[column, np.newaxis] + slack)
         found = squares[pair, place], np.broadcast_to(slack, squares.shape)[pair, place]
-        self._parts.append(Candidates(queries[column[pair]], runs.rows[run[pair], place], *found))
+        self.add(Candidates(queries[column[pair]], runs.rows[run[pair], place], *found))
+
+    def add(self, found: Candidates) -> None:
+        """Take candidates that are within the limits."""
+        self._parts.append(found)
 
     def _first_limit(self, runs: Runs, some: IntArray) -> Float32Array:
         """The least rows of k runs are k rows, so the k-th least of their upper bounds bounds the k-th neighbour."""
@@ -81,15 +86,17 @@ class Shortlist:
         return np.asarray(np.minimum(np.partition(upper, k - 1, axis=1)[:, k - 1], NONE_YET))
 
     def panel_seen(self) -> None:
-        """Count the panels that were offered; after the 1st, 2nd, 3rd, 4th, 6th, 8th, 12th ... limits are tightened."""
+        """Count the panels that were offered; after the 1st, 2nd, 4th, 8th ... the limits are tightened."""
         self._panels_seen += 1
-        if self._panels_seen in _TIGHTENED_AFTER:
-            self._tighten()
+        if self._panels_seen & (self._panels_seen - 1) == 0:
+            self.tighten()
 
-    def _tighten(self) -> None:
+    def tighten(self) -> None:
         """Lower the limits to the k-th least upper bounds of the candidates."""
+        if not self._parts:
+            return
         if self.decided:
-            self._parts = [self._first(self._joined())]
+            self._parts = [self._first(self._joined(self._parts))]
             return
         self._weigh()
         counts = sum(np.bincount(part.query, minlength=len(self.limit)) for part in self._parts)
@@ -101,11 +108,10 @@ class Shortlist:
             self._parts = [part.some(~self.hard[part.query]) for part in self._parts]
 
     def _weigh(self) -> None:
-        k, tables = self.n_neighbors, [self._best]
-        for part in self._parts[self._n_weighed :]:
-            counts = np.bincount(part.query, minlength=len(self.limit))
-            tables.append(as_table(part.query, counts, part.square + part.slack, np.float32(np.inf)))
-        self._best = np.partition(np.hstack(tables), k - 1, axis=1)[:, :k]
+        k, new = self.n_neighbors, self._joined(self._parts[self._n_weighed :])
+        counts = np.bincount(new.query, minlength=len(self.limit))
+        upper = as_table(new.query, counts, new.square + new.slack, np.float32(np.inf))
+        self._best = np.partition(np.hstack([self._best, upper]), k - 1, axis=1)[:, :k]
         np.minimum(self.limit, self._best.max(axis=1), out=self.limit)
         self._n_weighed = len(self._parts)
 
@@ -118,25 +124,24 @@ class Shortlist:
         self.limit[found.query[last]] = np.nextafter(found.square[last], np.float32(-1))
         return found.some(order[rank < k])
 
-    def _joined(self) -> Candidates:
-        """Return all candidates, those of a query side by side."""
-        if not self._parts:
+    def _joined(self, parts: list[Candidates]) -> Candidates:
+        """Return the candidates of some parts, those of a query side by side."""
+        if not parts:
             nothing = np.empty(0, dtype=np.intp)
             return Candidates(nothing, nothing, nothing.astype(np.float32), nothing.astype(np.float32))
-        found = Candidates(*(np.concatenate(values) for values in zip(*self._parts, strict=True)))
+        found = Candidates(*(np.concatenate(values) for values in zip(*parts, strict=True)))
         small = len(self.limit) <= np.iinfo(np.int16).max
         # A stable sort of 16-bit numbers is a radix sort.
         return found.some(np.argsort(found.query.astype(np.int16) if small else found.query, kind="stable"))
 
     def candidates(self) -> Candidates:
         """Return the candidates that are left, those of a query side by side."""
-        if self._parts:
-            self._tighten()
-        found = self._joined()
+        self.tighten()
+        found = self._joined(self._parts)
         return found if self.decided else found.some(found.square - found.slack <= self.limit[found.query])
 
 
-def _where(mask: BoolArray) -> tuple[IntArray, IntArray]:
+def where(mask: BoolArray) -> tuple[IntArray, IntArray]:
     """Return rows and columns of what is true: numpy's own, which is slow in two dimensions, in one."""
     return np.divmod(np.flatnonzero(mask), mask.shape[1])
 
