@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel._blocks import row_blocks
-from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.neighbors._by_bounds import BoundsSearch
 from nearlabel.neighbors._distances import PointDistance
 from nearlabel.neighbors._nominees import (
@@ -76,14 +76,14 @@ class ProductSearch:
     The rows are kept as float32 panels beside X itself; of rows that are not `resident`, nothing is kept.
     """
 
-    def __init__(self, X: Matrix, distance: PointDistance, *, resident: bool) -> None:
+    def __init__(self, X: Matrix, distance: PointDistance, *, resident: bool, n_jobs: int | None) -> None:
         self._X, self._distance = X, distance
         blank = distance.blank(X)
         self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
         self._by_bounds = BoundsSearch(X, distance)
         kind: Any = SparseNominees if sparse.issparse(X) else DenseNominees
         if len(self._pointed) > 1:
-            self._nominees: Nominees = kind(X, distance, self._pointed, resident=resident)
+            self._nominees: Nominees = kind(X, distance, self._pointed, resident=resident, n_jobs=n_jobs)
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> tuple[FloatArray, IntArray]:
         """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
@@ -119,7 +119,7 @@ class ProductSearch:
         whole = self._nominees.is_whole(rows)
         shortlist = self._shortlist(len(numbers), answer, len(self._pointed), decided=whole)
         tile = _Tile(rows, shortlist, self._memory(len(numbers)))
-        first = None if whole else lower.argmin(axis=1)
+        first = None if whole or lower.shape[1] == 1 else lower.argmin(axis=1)
         if first is not None:
             for number in np.unique(first):
                 self._visit(tile, number, first == number)

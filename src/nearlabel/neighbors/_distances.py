@@ -33,7 +33,7 @@ from nearlabel._validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
-_PAIRS_BYTES = 2**20  # what the features of a block of pairs take: they stay in the cache
+_PAIRS_AT_A_TIME, _FEATURES_AT_A_TIME = 1024, 128  # in float64 they stay in the cache
 _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 
 Pairs: TypeAlias = tuple[IntArray, IntArray]  # numbers of queries and of rows, one of each a pair
@@ -120,14 +120,18 @@ def sum_over_features(
     """
     if sparse.issparse(left):
         return _sum_over_stored_features(left, right, pairs, combine, term)
-    sums: FloatArray = np.empty(len(pairs[0]))
-    for block in row_blocks(len(sums), 8 * left.shape[1], _PAIRS_BYTES):
-        a, b = as_float64(left[pairs[0][block]]), right[pairs[1][block]]  # float64 with anything is float64
-        total, *others = np.ascontiguousarray(term(combine(a, b)).T)
-        for summand in others:
-            total += summand
-        sums[block] = total
+    sums: FloatArray = np.zeros(len(pairs[0]))
+    for block in row_blocks(len(sums), 1, _PAIRS_AT_A_TIME):
+        for some in row_blocks(left.shape[1], 1, _FEATURES_AT_A_TIME):
+            a, b = as_float64(left[pairs[0][block], some]), right[pairs[1][block], some]
+            _add_in_order(np.ascontiguousarray(term(combine(a, b)).T), sums[block])
     return sums
+
+
+def _add_in_order(summands: FloatArray, total: FloatArray) -> None:
+    """Add rows to a total, one after the other; numpy's own sum adds in an order of its choice."""
+    for summand in summands:
+        total += summand
 
 
 def _sum_over_stored_features(

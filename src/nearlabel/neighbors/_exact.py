@@ -26,11 +26,15 @@ _TREE_FEATURES, _TREE_ROWS = 8, 1000  # up to so many features, from so many row
 class ExactNeighbors(BaseEstimator):
     """Find the exact nearest neighbours; equal distances are ordered by training index.
 
-    The answer does not depend on the number of threads, the size of blocks, dense or sparse storage, or the linear
-    algebra library: a fast product only *nominates* neighbours, within proven error bounds, and a float64 sum over the
-    features in their order *decides*. For ``"euclidean"`` the squared distance decides, so two neighbours may show the
-    same root. Beside the training rows, kept as float64 (twice where dense), memory is bounded by blocks, whatever the
-    number of rows and queries.
+    The answer does not depend on the number of threads, the size of blocks, dense or sparse storage, float32 or
+    float64, or the linear algebra library: a fast product or a tree only *nominates* neighbours, within proven error
+    bounds, and a float64 sum over the features in their order *decides*. For ``"euclidean"`` the squared distance
+    decides, so two neighbours may show the same root.
+
+    The training rows are not copied: do not change them while the search is in use. Beside them a float32 copy is kept
+    (for "euclidean", "sqeuclidean" and "cosine"), none of rows mapped from a file (`numpy.memmap`,
+    `nearlabel.datasets.open_store`). All else is bounded by blocks, whatever the number of rows and queries, but for
+    the answer; without queries, lists of candidates about as large as the answer are kept as well.
 
     Parameters
     ----------
@@ -39,10 +43,14 @@ class ExactNeighbors(BaseEstimator):
         name known to `scipy.spatial.distance.cdist` or a function of two dense rows.
     n_neighbors : int, default=5
         Number of neighbours where `kneighbors` is not told.
+    algorithm : str, default="auto"
+        "brute" bounds the distances to all rows, "kd_tree" asks scipy's tree (dense rows, Euclidean and Manhattan),
+        "auto" takes the tree for up to 8 features, where it is faster. The answer is the same.
     metric_params : dict, default=None
         Further arguments of the metric. Without them "seuclidean" and "mahalanobis" take theirs from the training rows.
     n_jobs : int, default=None
-        Threads, as in joblib. None is one.
+        Threads, as in joblib, each with a linear algebra library held to one thread. None: as many as that library
+        would use.
 
     Attributes
     ----------
@@ -50,6 +58,11 @@ class ExactNeighbors(BaseEstimator):
         Number of features seen in `fit`.
     n_samples_fit_ : int
         Number of training rows.
+
+    Notes
+    -----
+    Rows are nominated by float32 products, whose errors are bounded as ``nearlabel/neighbors/_nominees.py`` derives.
+    Queries that float32 cannot answer (rows too close for their norms) are answered from float64 products.
 
     See Also
     --------
@@ -123,7 +136,7 @@ class ExactNeighbors(BaseEstimator):
                 f" Manhattan, got 'kd_tree' with metric={self.metric!r}."
             )
         if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
-            return ProductSearch(rows, distance, resident=not is_mapped(rows))
+            return ProductSearch(rows, distance, resident=not is_mapped(rows), n_jobs=self.n_jobs)
         return BoundsSearch(rows, distance)
 
     def _takes_tree(self, rows: Matrix) -> bool:

@@ -35,11 +35,13 @@ from scipy import sparse
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.neighbors._distances import PointDistance, as_float64
+from nearlabel.neighbors._threads import in_threads
 
 PANEL_ROWS = 4096
 MOST_FEATURES = 2**20
 RUN = 16  # rows of a panel come in multiples of it
-_SAMPLE = 1024
+_SAMPLE = 256
+_CACHED_BYTES = 2**18
 _LARGEST_QUERY = 2.0**60
 _UNDERFLOW = 2.0**-60
 _MOST_NOISE = 2.0**120
@@ -164,7 +166,9 @@ class DenseNominees(_Bounded):
     Rows that are not `resident` (memory-mapped ones) are taken in their order, and panels are made when asked for.
     """
 
-    def __init__(self, X: Matrix, distance: PointDistance, rows: IntArray, *, resident: bool) -> None:
+    def __init__(
+        self, X: Matrix, distance: PointDistance, rows: IntArray, *, resident: bool, n_jobs: int | None
+    ) -> None:
         self._X, self._distance = X, distance
         n_features = X.shape[1]
         low, high = distance.extent(X)
@@ -173,14 +177,13 @@ class DenseNominees(_Bounded):
         if self.whole:
             self._centre = np.floor(self._centre)
         reach = float(np.linalg.norm(np.maximum(high - self._centre, self._centre - low)))
-        self.whole = self.whole and 4 * reach**2 < _EXACT_BELOW
+        self.whole = self.whole and 4 * reach * reach < _EXACT_BELOW
         super().__init__(distance, n_features, reach)
-        compact = resident and not self.whole
+        compact = resident and not self.whole and len(rows) > PANEL_ROWS
         self._leaves = list(self._compact(rows) if compact else _slices(rows))
         self.n_panels = len(self._leaves)
-        self._panels = [self._make(leaf, compact) for leaf in self._leaves] if resident else None
-        middles = [panel.middle for panel in self._panels or ()]
-        self._middles = np.array(middles) - self._centre if middles else np.empty((0, n_features))
+        self._panels = in_threads(n_jobs, self._make, ((leaf, compact) for leaf in self._leaves)) if resident else None
+        self._middles = np.array([panel.middle - self._centre for panel in self._panels or ()])
         self._radii = np.array([panel.radius for panel in self._panels or ()])
 
     def panel(self, number: int) -> Panel:
@@ -250,36 +253,37 @@ class DenseNominees(_Bounded):
             yield from self._compact(rows[np.sort(half)])
 
     def _make(self, rows: IntArray, compact: bool) -> Panel:
-        points = self._points(rows)
-        centred, squares = _centred(points, self._centre)
         centre, middle, radius = self._centre, self._centre, np.inf
+        squares = self._squared_distances(rows, centre)
         if compact:
-            middle = points.mean(axis=0)
-            about, around = _centred(points, middle)
+            middle = np.sum([points.sum(axis=0) for _, points in self._in_blocks(rows)], axis=0) / len(rows)
+            around = self._squared_distances(rows, middle)
             radius = float(np.sqrt(around.max())) * (1 + 1e-6)
             if 4 * around.mean() < squares.mean():
-                centred, squares, centre = about, around, middle
-        centred = self._scaled(centred)
-        squares = np.ldexp(squares, 2 * self._exponent)
-        order = np.arange(len(rows)) if self.whole else np.argsort(squares, kind="stable")
+                squares, centre = around, middle
+        if not self.whole:
+            order = np.argsort(squares, kind="stable")
+            rows, squares = rows[order], squares[order]
         filled = filled_rows(len(rows))
-        block = np.zeros((filled, points.shape[1] + 2), dtype=np.float32)
-        block[: len(rows), :-2] = centred[order]
-        block[: len(rows), -2], block[len(rows) :, -2], block[:, -1] = squares[order], FAR, 1.0
-        return Panel(
-            len(rows),
-            _filled(rows[order], filled),
-            block,
-            _filled(np.sqrt(squares[order]), filled),
-            centre,
-            middle,
-            radius,
-        )
+        block = np.zeros((filled, self._X.shape[1] + 2), dtype=np.float32)
+        for some, points in self._in_blocks(rows):
+            block[some, :-2] = self._scaled(points - centre)
+        squares = np.ldexp(squares, 2 * self._exponent)
+        block[: len(rows), -2], block[len(rows) :, -2], block[:, -1] = squares, FAR, 1.0
+        norms = _filled(np.sqrt(squares), filled)
+        return Panel(len(rows), _filled(rows, filled), block, norms, centre, middle, radius)
 
+    def _in_blocks(self, rows: IntArray) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield the points of rows, so many at a time as stay in the cache."""
+        for block in row_blocks(len(rows), 8 * self._X.shape[1], _CACHED_BYTES):
+            yield block, self._points(rows[block])
 
-def filled_rows(n_rows: int) -> int:
-    """Return the next multiple of `RUN`."""
-    return -(-n_rows // RUN) * RUN
+    def _squared_distances(self, rows: IntArray, centre: FloatArray) -> FloatArray:
+        squares = np.empty(len(rows))
+        for block, points in self._in_blocks(rows):
+            centred = points - centre
+            np.einsum("ij,ij->i", centred, centred, out=squares[block])
+        return squares
 
 
 def _slices(rows: IntArray) -> Iterator[IntArray]:
@@ -287,10 +291,9 @@ def _slices(rows: IntArray) -> Iterator[IntArray]:
         yield rows[block]
 
 
-def _centred(points: FloatArray, centre: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the points less the centre, and their squared norms."""
-    centred = points - centre
-    return centred, np.einsum("ij,ij->i", centred, centred)
+def filled_rows(n_rows: int) -> int:
+    """Return the next multiple of `RUN`."""
+    return -(-n_rows // RUN) * RUN
 
 
 def _shaped(memory: Float32Array, shape: tuple[int, int]) -> Float32Array:
@@ -306,7 +309,8 @@ def _filled(values: Any, length: int) -> Any:
 def _are_whole(X: Matrix) -> bool:
     """Tell whether all values are whole numbers; the first rows mostly tell that they are not."""
     values = X.data if sparse.issparse(X) else X
-    return all(bool((part == np.rint(part)).all()) for part in (values[:8], values))
+    blocks = row_blocks(len(values), 8 * values[:1].size, _CACHED_BYTES)
+    return all(bool((values[block] == np.rint(values[block])).all()) for block in blocks)
 
 
 class SparseNominees(_Bounded):
@@ -315,7 +319,7 @@ class SparseNominees(_Bounded):
     Nothing is centred, which would fill the rows. Of a sum only the products of non-zeros count in the bound.
     """
 
-    def __init__(self, X: CSR, distance: PointDistance, rows: IntArray, *, resident: bool) -> None:
+    def __init__(self, X: CSR, distance: PointDistance, rows: IntArray, *, resident: bool, n_jobs: int | None) -> None:
         self._X, self._distance = X, distance
         self._centre = np.zeros(0)
         counts = np.bincount(X.indices, minlength=X.shape[1])
@@ -330,7 +334,7 @@ class SparseNominees(_Bounded):
             rows = rows[np.argsort(squares, kind="stable")]
         self._leaves = list(_slices(rows))
         self.n_panels = len(self._leaves)
-        self._panels = [self._make(leaf) for leaf in self._leaves] if resident else None
+        self._panels = in_threads(n_jobs, self._make, ((leaf,) for leaf in self._leaves)) if resident else None
 
     def panel(self, number: int) -> Panel:
         """Return a panel."""

@@ -10,6 +10,7 @@ import numpy as np
 from nearlabel._typing import BoolArray, FloatArray, IntArray
 from nearlabel.neighbors._nominees import Float32Array
 
+_OPENED_AT_MOST = 4  # times as many rows of a panel as a query may have candidates
 NONE_YET = np.float32(1e38)  # above every squared distance but those of what is `FAR`
 
 
@@ -30,8 +31,8 @@ class Runs(NamedTuple):
     """Squared distances of some queries to a panel's rows, in runs of rows.
 
     `least` (n_runs, n_queries) is the least of each run, `slack` (n_runs or 1, n_queries) the largest error in it;
-    `rows` (n_runs, run) are the numbers of the rows. `opened` gives, for m pairs of run and query, the squared distances
-    of the run's rows and their errors, two arrays (m, run) and (m, run or 1).
+    `rows` (n_runs, run) are the numbers of the rows. `opened` gives, for m pairs of run and query, the squared
+    distances of the run's rows and their errors, two arrays (m, run) and (m, run or 1).
     """
 
     least: Float32Array
@@ -61,13 +62,17 @@ class Shortlist:
     def offer(self, runs: Runs, queries: IntArray, takes: BoolArray | None = None) -> None:
         """Take the rows of a panel that may be among the nearest of these queries, or of those that take them."""
         limit = self.limit[queries]
-        unbounded = np.flatnonzero(limit == NONE_YET)
-        if len(unbounded):
-            limit[unbounded] = self._first_limit(runs, unbounded)
-            self.limit[queries] = limit
         if takes is not None:
             limit[~takes] = -np.inf
+        wide = np.flatnonzero(limit == NONE_YET)
+        if len(wide) < len(queries):  # where many runs are open, the panel itself has better to offer
+            wide = np.flatnonzero(np.count_nonzero(runs.least <= limit + runs.slack, axis=0) > 2 * self.n_neighbors)
+        if len(wide):
+            limit[wide] = np.minimum(limit[wide], self._limit_within(runs, wide))
+            self.limit[queries[wide]] = limit[wide]
         run, column = where(runs.least <= limit + runs.slack)
+        if not self.decided:
+            run, column = self._without_hopeless(run, column, queries, runs.rows.shape[1])
         squares, slack = runs.opened(run, column)
         pair, place = where(squares <= limit[column, np.newaxis] + slack)
         found = squares[pair, place], np.broadcast_to(slack, squares.shape)[pair, place]
@@ -77,13 +82,26 @@ class Shortlist:
         """Take candidates that are within the limits."""
         self._parts.append(found)
 
-    def _first_limit(self, runs: Runs, some: IntArray) -> Float32Array:
+    def _limit_within(self, runs: Runs, some: IntArray) -> Float32Array:
         """The least rows of k runs are k rows, so the k-th least of their upper bounds bounds the k-th neighbour."""
         k = self.n_neighbors
         if len(runs.least) < k:
             return np.full(len(some), NONE_YET)
         upper = np.ascontiguousarray((runs.least + runs.slack)[:, some].T)
         return np.asarray(np.minimum(np.partition(upper, k - 1, axis=1)[:, k - 1], NONE_YET))
+
+    def _without_hopeless(
+        self, run: IntArray, column: IntArray, queries: IntArray, length: int
+    ) -> tuple[IntArray, IntArray]:
+        """Give up queries to which far more rows of one panel are open than they may have candidates."""
+        opened = np.bincount(column, minlength=len(queries)) * length
+        hopeless = opened > _OPENED_AT_MOST * self._most
+        if not hopeless.any():
+            return run, column
+        which = np.zeros_like(self.hard)
+        which[queries] = hopeless
+        self._give_up(which)
+        return run[~hopeless[column]], column[~hopeless[column]]
 
     def panel_seen(self) -> None:
         """Count the panels that were offered; after the 1st, 2nd, 4th, 8th ... the limits are tightened."""
@@ -96,24 +114,42 @@ class Shortlist:
         if not self._parts:
             return
         if self.decided:
-            self._parts = [self._first(self._joined(self._parts))]
+            self._parts = [self._first(_joined(self._parts))]
             return
         self._weigh()
-        counts = sum(np.bincount(part.query, minlength=len(self.limit)) for part in self._parts)
-        if np.max(counts) > self._most:
-            self._parts = [part.some(part.square - part.slack <= self.limit[part.query]) for part in self._parts]
-            counts = sum(np.bincount(part.query, minlength=len(self.limit)) for part in self._parts)
-            self.hard |= counts > self._most
-            self.limit[self.hard] = -np.inf
-            self._parts = [part.some(~self.hard[part.query]) for part in self._parts]
+        if self._counts().max() > self._most:
+            self._drop()
+            self._give_up(self._counts() > self._most)
 
     def _weigh(self) -> None:
-        k, new = self.n_neighbors, self._joined(self._parts[self._n_weighed :])
-        counts = np.bincount(new.query, minlength=len(self.limit))
-        upper = as_table(new.query, counts, new.square + new.slack, np.float32(np.inf))
-        self._best = np.partition(np.hstack([self._best, upper]), k - 1, axis=1)[:, :k]
+        """Let the upper bounds of new candidates lower the limits."""
+        new, k = self._parts[self._n_weighed :], self.n_neighbors
+        if not new:
+            return
+        query = np.concatenate([part.query for part in new])
+        upper = np.concatenate([part.square + part.slack for part in new])
+        order, counts = _in_order(query, len(self.limit)), np.bincount(query, minlength=len(self.limit))
+        table = as_table(query[order], counts, upper[order], np.float32(np.inf))
+        self._best = np.partition(np.hstack([self._best, table]), k - 1, axis=1)[:, :k]
         np.minimum(self.limit, self._best.max(axis=1), out=self.limit)
         self._n_weighed = len(self._parts)
+
+    def _counts(self) -> IntArray:
+        counts = np.zeros(len(self.limit), dtype=np.intp)
+        for part in self._parts:
+            counts += np.bincount(part.query, minlength=len(counts))
+        return counts
+
+    def _drop(self) -> None:
+        """Forget the candidates above the limits."""
+        self._parts = [part.some(part.square - part.slack <= self.limit[part.query]) for part in self._parts]
+
+    def _give_up(self, which: BoolArray) -> None:
+        """Take no more candidates of some queries, and forget those taken."""
+        if which.any():
+            self.hard |= which
+            self.limit[which] = -np.inf
+            self._drop()
 
     def _first(self, found: Candidates) -> Candidates:
         """Return the k first of each query by (square, row); of rows that come later, those as far come too late."""
@@ -124,21 +160,25 @@ class Shortlist:
         self.limit[found.query[last]] = np.nextafter(found.square[last], np.float32(-1))
         return found.some(order[rank < k])
 
-    def _joined(self, parts: list[Candidates]) -> Candidates:
-        """Return the candidates of some parts, those of a query side by side."""
-        if not parts:
-            nothing = np.empty(0, dtype=np.intp)
-            return Candidates(nothing, nothing, nothing.astype(np.float32), nothing.astype(np.float32))
-        found = Candidates(*(np.concatenate(values) for values in zip(*parts, strict=True)))
-        small = len(self.limit) <= np.iinfo(np.int16).max
-        # A stable sort of 16-bit numbers is a radix sort.
-        return found.some(np.argsort(found.query.astype(np.int16) if small else found.query, kind="stable"))
-
     def candidates(self) -> Candidates:
         """Return the candidates that are left, those of a query side by side."""
         self.tighten()
-        found = self._joined(self._parts)
-        return found if self.decided else found.some(found.square - found.slack <= self.limit[found.query])
+        if not self.decided:
+            self._drop()
+        found = _joined(self._parts)
+        return found.some(_in_order(found.query, len(self.limit)))
+
+
+def _joined(parts: list[Candidates]) -> Candidates:
+    if parts:
+        return Candidates(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+    nothing = np.empty(0, dtype=np.intp)
+    return Candidates(nothing, nothing, nothing.astype(np.float32), nothing.astype(np.float32))
+
+
+def _in_order(query: IntArray, n_queries: int) -> IntArray:
+    """Return the order that brings candidates of a query side by side. Sorting 16-bit numbers costs little."""
+    return np.argsort(query.astype(np.int16) if n_queries <= np.iinfo(np.int16).max else query, kind="stable")
 
 
 def where(mask: BoolArray) -> tuple[IntArray, IntArray]:
