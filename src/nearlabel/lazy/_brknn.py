@@ -46,6 +46,12 @@ class BRkNN(ByConfidence):
     search_ : object
         The fitted search.
 
+    Notes
+    -----
+    A sparse Y may have a hundred thousand labels and more: fit and `predict` take memory for the votes only.
+    `predict_topk` and `predict_proba_sparse` replace `predict_proba` there, whose array is dense, as is that of
+    `loo_predict_proba`.
+
     See Also
     --------
     BRkNNa : Never an empty label set.

@@ -99,6 +99,9 @@ class CMLkNN(MLkNN):
     their frequencies, and frequent labels support each other whether or not they occur together: on such data (yeast,
     scene) the method is far worse than ML-kNN. It is made for 0/1 features of which a row has few.
 
+    Time and memory grow with the square of the number of labels, and memberships are dense, also of a sparse Y: made
+    for some thousand labels at most; `MLkNN` has no such bound.
+
     `loo_predict_proba` keeps to the similarity that was learnt from all rows; all else is as in a fit of the others,
     bit for bit.
 
@@ -148,6 +151,10 @@ class CMLkNN(MLkNN):
         check_choice("formulas", self.formulas, {"resolved", "printed"})
         check_integer("n_bins", self.n_bins, low=1)
 
+    @property
+    def _learns_from_rows(self) -> bool:
+        return self.similarity is None
+
     def _learn(self, X: Matrix, labels: Matrix) -> None:
         self.similarity_ = self._find_similarity(X, labels)
         units = in_units(self.similarity_)
@@ -187,6 +194,10 @@ class CMLkNN(MLkNN):
     def _decide(self, neighbors: Neighbors) -> Matrix:
         labels = cut(self._score(neighbors), 0.5, strict=True)
         return sparse.csr_array(labels) if sparse.issparse(self._labels) else labels
+
+    @property
+    def _visits_votes_only(self) -> bool:
+        return False
 
     def _query_blocks(self, neighbors: Neighbors) -> Iterator[slice]:
         return self._memberships.blocks(self.n_neighbors_, len(neighbors.indices))

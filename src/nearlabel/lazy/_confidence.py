@@ -8,15 +8,16 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense, check_choice
-from nearlabel.lazy._base import LeaveOneOut, Neighbors
+from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
+from nearlabel._validation import check_choice
+from nearlabel.lazy._base import Neighbors
+from nearlabel.lazy._by_votes import ByVotes
 from nearlabel.neighbors import label_votes
 
 Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
 
 
-class ByConfidence(LeaveOneOut):
+class ByConfidence(ByVotes):
     """A method that decides on confidences."""
 
     weights: Weights
@@ -25,15 +26,15 @@ class ByConfidence(LeaveOneOut):
         if not callable(self.weights):
             check_choice("weights", self.weights, {"uniform", "distance"})
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
-        self._labels = labels
-
     def _confidence(self, neighbors: Neighbors) -> Matrix:
         """c_l = (1/k) Σ_j [l ∈ Y_j], or the weighted share; stored as Y is."""
         return mean_of_neighbors(neighbors, self._labels, self.weights)
 
     def _score(self, neighbors: Neighbors) -> FloatArray:
-        return as_dense(self._confidence(neighbors))
+        return np.asarray(self._confidence(neighbors))
+
+    def _voted_scores(self, neighbors: Neighbors) -> CSR:
+        return sparse.csr_array(self._confidence(neighbors))
 
 
 def mean_of_neighbors(neighbors: Neighbors, values: Matrix, weights: Weights = "uniform") -> Matrix:

@@ -80,6 +80,8 @@ class IBLR(LazyClassifier):
     The paper weighs neighbours equally too, and writes sums where shares stand here; that only scales the α. There is
     no `loo_predict_proba`: every row left out would need regressions of its own.
 
+    The shares are dense, also of a sparse Y, and the α are n_labels times n_labels: made for some hundred labels.
+
     References
     ----------
     W. Cheng, E. Hüllermeier: Combining instance-based learning and logistic regression for multilabel classification.
@@ -120,6 +122,10 @@ class IBLR(LazyClassifier):
         check_flag("plus", self.plus)
         check_positive("ridge", self.ridge)
         check_random_state(self.random_state)
+
+    @property
+    def _learns_from_rows(self) -> bool:
+        return bool(self.plus)
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
         self._labels, self._plus = labels, bool(self.plus)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import RandomState
+from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel._typing import FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel._validation import as_dense, check_choice
+from nearlabel._typing import CSR, FloatArray, IntArray, Matrix, NeighborSearch
+from nearlabel._validation import check_choice
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy._base import LeaveOneOut, Neighbors
+from nearlabel.lazy._base import Neighbors
+from nearlabel.lazy._by_votes import ByVotes
 from nearlabel.lazy._confidence import mean_of_neighbors
 
 
-class LPkNN(LeaveOneOut):
+class LPkNN(ByVotes):
     """Predict the label set that most of the nearest neighbours have.
 
     Label powerset treats each distinct label set as one class, and kNN takes the most frequent class among the k
@@ -82,11 +84,14 @@ class LPkNN(LeaveOneOut):
         check_random_state(self.random_state)
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
+        super()._learn(X, labels)
         self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
-        self._labels = labels
 
     def _score(self, neighbors: Neighbors) -> FloatArray:
-        return as_dense(mean_of_neighbors(neighbors, self._labels))
+        return np.asarray(mean_of_neighbors(neighbors, self._labels))
+
+    def _voted_scores(self, neighbors: Neighbors) -> CSR:
+        return sparse.csr_array(mean_of_neighbors(neighbors, self._labels))
 
     def _decide(self, neighbors: Neighbors) -> Matrix:
         labelset = self._labelset_of[neighbors.indices]

@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks
+from nearlabel._blocks import BLOCK_BYTES, row_blocks
 from nearlabel._typing import CSR, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel._validation import as_dense, check_positive
-from nearlabel.decision import cut
-from nearlabel.lazy._base import LeaveOneOut, Neighbors
+from nearlabel.lazy._base import Neighbors
+from nearlabel.lazy._best import rows_of
+from nearlabel.lazy._by_votes import ByVotes
 from nearlabel.lazy._left_out import counts_left_out
 from nearlabel.neighbors import label_votes
 
 
-class MLkNN(LeaveOneOut):
+class MLkNN(ByVotes):
     """Decide each label by Bayes' rule from how many of the nearest neighbours carry it.
 
     For each label, with n training rows, n1 of them carrying it, s the smoothing, and c[j] (c'[j]) the number of
@@ -65,6 +66,10 @@ class MLkNN(LeaveOneOut):
     the features to [0, 1] and breaks that tie at random; scikit-multilearn counts each training row among its own
     neighbours.
 
+    A sparse Y may have a hundred thousand labels and more: fit and `predict` take memory for the votes and for tables
+    of n_labels times n_neighbors + 1 numbers. `predict_topk` and `predict_proba_sparse` replace `predict_proba` there,
+    whose array is dense, as is that of `loo_predict_proba`.
+
     References
     ----------
     M.-L. Zhang, Z.-H. Zhou: ML-KNN: A lazy learning approach to multi-label learning. Pattern Recognition 40(7), 2007.
@@ -90,7 +95,8 @@ class MLkNN(LeaveOneOut):
         check_positive("smoothing", self.smoothing)
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
-        self._labels, self._smoothing = labels, float(self.smoothing)
+        super()._learn(X, labels)
+        self._smoothing = float(self.smoothing)
         self._training_indices = self._find_training_neighbors()
         self._counts = self._count(self._training_indices[:, : self.n_neighbors_])  # c' and c
         priors, self.likelihood_, self.posterior_ = self._estimate(
@@ -132,22 +138,73 @@ class MLkNN(LeaveOneOut):
         return scores
 
     def _score(self, neighbors: Neighbors) -> FloatArray:
-        votes = as_dense(self._votes(neighbors))
-        return np.asarray(self.posterior_[np.arange(votes.shape[1]), votes])
+        return np.asarray(_look_up(self.posterior_, self._votes(neighbors)))
+
+    def _voted_scores(self, neighbors: Neighbors) -> CSR:
+        votes = sparse.csr_array(self._votes(neighbors))
+        scores = self.posterior_[votes.indices, votes.data]
+        return sparse.csr_array((scores, votes.indices, votes.indptr), shape=votes.shape)
+
+    def _unvoted_scores(self) -> FloatArray:
+        return self.posterior_[:, 0]
 
     def _decide(self, neighbors: Neighbors) -> Matrix:
-        if not sparse.issparse(self._labels):
-            return cut(self._score(neighbors), 0.5)
-        return _look_up(self.posterior_ >= 0.5, self._votes(neighbors))
+        positive, votes = self.posterior_ >= 0.5, self._votes(neighbors)
+        return _positive_of_sparse(positive, votes) if sparse.issparse(votes) else _look_up(positive.astype(int), votes)
+
+
+def _look_up(table: Any, votes: IntArray) -> Any:
+    """Return table[label, votes] for dense votes (n_queries, n_labels)."""
+    n_labels, n_bins = table.shape
+    return table.ravel().take(votes + np.arange(n_labels) * n_bins)
 
 
 def neighbor_counts(indices: IntArray, labels: Matrix) -> IntArray:
     """Count training rows by label and by how many of their neighbours carry it.
 
-    Returns counts (2, n_labels, n_neighbors + 1): [0] of the rows without the label, [1] of those with it. Only
-    non-zero votes are visited, the rows with none follow by subtraction.
+    Returns counts (2, n_labels, n_neighbors + 1): [0] of the rows without the label, [1] of those with it. Labels may
+    be counted in another storage than theirs, where that is less work.
     """
-    labels = sparse.csr_array(labels)
+    if _many_ones(labels):
+        return _counts_of_dense(indices, as_dense(labels))
+    return _counts_of_sparse(indices, labels if sparse.issparse(labels) else _as_csr(labels))
+
+
+def _many_ones(labels: Matrix) -> bool:
+    """Tell whether visiting every cell of labels in bytes beats visiting its ones, which take some forty times longer.
+
+    Sparse labels are never made dense where that would take more than the budget of a block.
+    """
+    n_cells = labels.shape[0] * labels.shape[1]
+    if sparse.issparse(labels):
+        return bool(n_cells < min(40 * labels.nnz, BLOCK_BYTES))
+    return bool(n_cells < 40 * np.count_nonzero(labels))
+
+
+def _as_csr(labels: Matrix) -> CSR:
+    """Return dense labels in bytes as a CSR array, several times faster than scipy's constructor."""
+    n, n_labels = labels.shape
+    ones = np.flatnonzero(labels.view(np.bool_))
+    entries = np.ones(len(ones), dtype=np.int8), ones % n_labels, np.searchsorted(ones, np.arange(n + 1) * n_labels)
+    return sparse.csr_array(entries, shape=labels.shape)
+
+
+def _counts_of_dense(indices: IntArray, labels: Matrix) -> IntArray:
+    """Visit every cell once: its label, its own class and its votes make the number of its bin."""
+    n, n_labels = labels.shape
+    n_bins = indices.shape[1] + 1
+    first_bins = np.arange(n_labels) * 2 * n_bins
+    counts = np.zeros(n_labels * 2 * n_bins, dtype=np.int64)
+    for block in row_blocks(n, 64 * max(n_labels, n_bins)):
+        bins = np.multiply(labels[block], n_bins, dtype=np.intp)
+        bins += label_votes(indices[block], labels)
+        bins += first_bins
+        counts += np.bincount(bins.ravel(), minlength=len(counts))
+    return np.ascontiguousarray(counts.reshape(n_labels, 2, n_bins).swapaxes(0, 1))
+
+
+def _counts_of_sparse(indices: IntArray, labels: CSR) -> IntArray:
+    """Visit non-zero votes only; the rows without follow by subtraction."""
     n, n_labels = labels.shape
     n_bins = indices.shape[1] + 1
     everyone, carriers = np.zeros((2, n_labels * n_bins), dtype=np.int64)
@@ -156,7 +213,7 @@ def neighbor_counts(indices: IntArray, labels: Matrix) -> IntArray:
         everyone += _histogram(votes, n_bins)
         carriers += _histogram(votes.multiply(labels[block]).tocsr(), n_bins)
     counts = np.stack([everyone - carriers, carriers]).reshape(2, n_labels, n_bins)
-    n_carriers = np.asarray(labels.sum(axis=0)).ravel()
+    n_carriers = np.bincount(labels.indices, minlength=n_labels)
     counts[1, :, 0] = n_carriers - counts[1].sum(axis=1)
     counts[0, :, 0] = n - n_carriers - counts[0].sum(axis=1)
     return counts
@@ -203,12 +260,12 @@ def _settle_halves(posterior: FloatArray, counts: IntArray, totals: IntArray, k:
     posterior[beside] = np.where(excess == 0, 0.5, near)
 
 
-def _look_up(positive: Any, votes: CSR) -> CSR:
+def _positive_of_sparse(positive: Any, votes: CSR) -> CSR:
     """Return the sparse indicator matrix of positive[label, votes], visiting non-zero votes only.
 
     Labels that are positive even without a vote are common to most rows; only their columns are filled.
     """
-    rows = np.repeat(np.arange(votes.shape[0]), np.diff(votes.indptr))
+    rows = rows_of(votes)
     chosen = positive[votes.indices, votes.data]
     without = np.flatnonzero(positive[:, 0])
     empty_row, empty_column = np.nonzero(votes[:, without].toarray() == 0)

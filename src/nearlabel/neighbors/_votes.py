@@ -23,7 +23,8 @@ def label_votes(indices: IntArray, Y: Matrix, weights: FloatArray | None = None)
     Returns
     -------
     votes : ndarray or CSR array of shape (n_queries, n_labels)
-        int64 counts, float64 with weights; stored as Y is. Weighted votes are added nearest first.
+        Counts, float64 with weights; stored as Y is. Counts are int64 or, of a Y in bytes, of the smallest signed type
+        that holds n_neighbors. Weighted votes are added nearest first.
 
     Raises
     ------
@@ -39,7 +40,8 @@ def label_votes(indices: IntArray, Y: Matrix, weights: FloatArray | None = None)
     """
     check_neighbor_indices(indices, Y.shape[0])
     n_queries, n_neighbors = indices.shape
-    votes_of = np.ones(indices.size, dtype=np.int64) if weights is None else weights.ravel()
+    count = np.min_scalar_type(-n_neighbors - 1) if Y.dtype.itemsize == 1 else np.int64
+    votes_of = np.ones(indices.size, dtype=count) if weights is None else weights.ravel()
     row_ends = np.arange(0, indices.size + 1, n_neighbors)
     neighbor_graph = sparse.csr_array((votes_of, indices.ravel(), row_ends), shape=(n_queries, Y.shape[0]))
     return neighbor_graph @ Y
@@ -52,6 +54,6 @@ def check_neighbor_indices(indices: IntArray, n_samples: int) -> None:
     """
     if getattr(indices, "ndim", 0) != 2 or indices.shape[1] == 0 or indices.dtype.kind not in "iu":
         raise ValueError(f"indices must be whole numbers of shape (n_queries, n_neighbors), got {indices!r}.")
-    wrong = indices[(indices < 0) | (indices >= n_samples)]
-    if wrong.size:
+    if indices.size and (indices.min() < 0 or indices.max() >= n_samples):
+        wrong = indices[(indices < 0) | (indices >= n_samples)]
         raise ValueError(f"indices must name training rows 0 to {n_samples - 1}, got {wrong[0]}.")

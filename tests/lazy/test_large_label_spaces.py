@@ -1,0 +1,228 @@
+"""Many labels: the best of them, sparse scores, memory and time that go with the votes and not with the labels."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from _reference import brknn, mlknn, nearest
+from conftest import CONTAINERS
+from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy._mlknn import neighbor_counts
+from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
+
+BY_COUNTS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]
+BY_VOTES = [*BY_COUNTS, CMLkNN]
+METHODS = [*BY_VOTES, IBLR]
+MODELS = [*(method(4) for method in BY_VOTES), BRkNN(4, weights="distance"), BRkNNb(4, weights="distance")]
+N_ROWS, N_LABELS = 3_000, 100_000
+
+
+def name_of(thing):
+    """Return a readable test id."""
+    return getattr(thing, "__name__", repr(thing))
+
+
+def best_of_all(model, queries, n_labels):
+    """Return what `predict_topk` must: the dense scores sorted by falling score, then by label number."""
+    scores = model.predict_proba(queries)
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :n_labels]
+    return np.take_along_axis(scores, order, axis=1), order
+
+
+def pairs_of_strangers(Y, queries, k=10):
+    """Return a search by which each row's neighbours are rows of the other parity, and so are each query's."""
+    rng = np.random.default_rng(0)
+    n = Y.shape[0]
+    known = [
+        NeighborGraph(np.sort(rng.random((m, k + 1))), 2 * rng.integers(0, n // 2, (m, k + 1)) + odd[:, np.newaxis])
+        for m, odd in ((n, 1 - np.arange(n) % 2), (len(queries), np.arange(len(queries)) % 2))
+    ]
+    return PrecomputedNeighbors(known[0], (known[1],))
+
+
+@pytest.fixture(scope="module")
+def many_labels():
+    """X, sparse Y with 100,000 labels, the 300 that occur, queries and their neighbours.
+
+    Label `columns[7]` is carried by the even rows, whose neighbours are odd: it is likely where it has no vote.
+    """
+    rng = np.random.default_rng(0)
+    X, queries = rng.normal(size=(N_ROWS, 2)), rng.normal(size=(2_000, 2))
+    columns = np.sort(rng.choice(N_LABELS, 300, replace=False))
+    row, label = np.repeat(np.arange(N_ROWS), 5), (300 * rng.random(5 * N_ROWS) ** 2).astype(int)
+    few = np.zeros((N_ROWS, 300), dtype=np.int64)
+    few[row, label] = 1
+    few[:, 7] = 1 - np.arange(N_ROWS) % 2
+    row, label = np.nonzero(few)
+    Y = sparse.csr_array((np.ones(len(row), dtype=np.int8), (row, columns[label])), shape=(N_ROWS, N_LABELS))
+    return X, Y, few, columns, queries, pairs_of_strangers(Y, queries)
+
+
+@pytest.mark.parametrize("method", BY_COUNTS, ids=name_of)
+def test_answers_are_those_of_the_labels_that_occur(many_labels, method):
+    """With 100,000 labels, label sets and best labels are those of a dense fit on the 300 that occur."""
+    X, Y, few, columns, queries, search = many_labels
+    model, dense = method(10, search=search).fit(X, Y), method(10, search=search).fit(X, few)
+    labels, expected = model.predict(queries), dense.predict(queries)
+    assert sparse.issparse(labels)
+    np.testing.assert_array_equal(labels[:, columns].toarray(), expected)
+    assert labels.nnz == np.count_nonzero(expected)
+    scores, best = model.predict_topk(queries, 4)
+    expected_scores, expected_best = best_of_all(dense, queries, 4)
+    np.testing.assert_array_equal(scores, expected_scores)
+    voted = scores > 0
+    np.testing.assert_array_equal(best[voted], columns[expected_best][voted])
+
+
+@pytest.mark.parametrize("method", BY_COUNTS, ids=name_of)
+def test_memory_goes_with_the_votes(many_labels, method):
+    """Fit, label sets, best labels and sparse scores: 2,000 dense rows of scores would take 1,500 MiB."""
+    X, Y, _, _, queries, search = many_labels
+    tracemalloc.start()
+    try:
+        model = method(10, search=search).fit(X, Y)
+        model.predict(queries)
+        model.predict_topk(queries, 10)
+        model.predict_proba_sparse(queries)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 150 * 2**20
+
+
+@pytest.mark.parametrize("method", BY_COUNTS, ids=name_of)
+def test_blocks_are_as_large_as_their_votes_allow(many_labels, method):
+    """All queries fit one block, be there ever so many labels."""
+    X, Y, _, _, queries, search = many_labels
+    model = method(10, search=search).fit(X, Y)
+    assert len(list(model._in_blocks(model._find_neighbors(queries)))) == 1
+
+
+def test_labels_that_are_likely_without_a_vote(many_labels):
+    """A label that no neighbour carries, and is therefore likely, is chosen and the best."""
+    X, Y, _, columns, queries, search = many_labels
+    model = MLkNN(10, search=search).fit(X, Y)
+    even = np.arange(len(queries)) % 2 == 0  # their neighbours are even rows, which carry the label
+    labels = model.predict(queries)[:, [columns[7]]].toarray().ravel()
+    np.testing.assert_array_equal(labels, ~even)
+    _, best = model.predict_topk(queries, 1)
+    assert (best[~even, 0] == columns[7]).all()
+    stored = model.predict_proba_sparse(queries)[:, [columns[7]]].toarray().ravel()
+    np.testing.assert_array_equal(stored > 0, even)
+
+
+@pytest.mark.parametrize("container", ["dense", "csr_array", "csc_array"])
+@pytest.mark.parametrize("method", METHODS, ids=name_of)
+def test_topk_equals_sorted_scores(problem, method, container):
+    """Scores and labels are the first columns of the sorted dense scores, bit for bit, ties by label number."""
+    X, Y, queries = problem
+    model = method(4).fit(X, CONTAINERS[container](Y))
+    for n_labels in (1, 3, 5):
+        scores, labels = model.predict_topk(queries, n_labels)
+        expected_scores, expected_labels = best_of_all(model, queries, n_labels)
+        np.testing.assert_array_equal(scores, expected_scores)
+        np.testing.assert_array_equal(labels, expected_labels)
+        assert labels.dtype == np.intp
+
+
+@pytest.mark.parametrize("budget", [1, 5_000, 2**26])
+@pytest.mark.parametrize("container", ["dense", "csr_array"])
+@pytest.mark.parametrize("method", BY_COUNTS, ids=name_of)
+def test_topk_of_many_ties(method, container, budget, monkeypatch):
+    """With 80 labels of few distinct scores, in blocks of any size, sparse and dense agree with the sorted scores."""
+    for blocks in ("row_blocks", "uneven_blocks"):
+        monkeypatch.setattr(f"nearlabel._blocks.{blocks}.__defaults__", (budget,))
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 2)), (rng.random((60, 80)) < 0.05).astype(int)
+    Y[:, 70] = rng.random(60) < 0.7
+    model = method(5).fit(X, CONTAINERS[container](Y))
+    for n_labels in (1, 7, 79, 80):
+        scores, labels = model.predict_topk(X + 0.01, n_labels)
+        expected_scores, expected_labels = best_of_all(model, X + 0.01, n_labels)
+        np.testing.assert_array_equal(scores, expected_scores)
+        np.testing.assert_array_equal(labels, expected_labels)
+
+
+def test_topk_by_hand():
+    """Shares 1/3, 1 and 1/3: the middle label, then the lower of the other two; a label without a vote is last."""
+    X, Y = [[0.0], [1.0], [2.0]], [[1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 0, 0]]
+    for store in (np.asarray, sparse.csr_array):
+        scores, labels = BRkNN(3).fit(X, store(Y)).predict_topk([[1.0]], 4)
+        assert labels.tolist() == [[1, 0, 2, 3]]
+        assert scores.tolist() == [[1.0, 1 / 3, 1 / 3, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "error", "message"),
+    [
+        (0, ValueError, "n_labels must be at least 1, got 0"),
+        (4, ValueError, "n_labels must be at most the 3 labels of Y, got 4"),
+        (1.5, TypeError, "n_labels must be an integer, got 1.5 of type float"),
+    ],
+)
+def test_topk_of_a_wrong_number(n_labels, error, message):
+    """More labels than there are, or none, is an error."""
+    model = MLkNN(2).fit(np.eye(4), [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]])
+    with pytest.raises(error, match=message):
+        model.predict_topk(np.eye(4), n_labels)
+
+
+def test_unfitted():
+    """Without a fit there are no labels."""
+    with pytest.raises(NotFittedError):
+        MLkNN(3).predict_topk(np.eye(3), 1)
+    with pytest.raises(NotFittedError):
+        MLkNN(3).predict_proba_sparse(np.eye(3))
+
+
+@pytest.mark.parametrize("container", ["dense", "csr_array", "csc_array"])
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_sparse_scores_are_the_dense_ones(problem, model, container):
+    """Stored are the dense scores of the labels with votes, bit for bit; the others are those without a vote."""
+    X, Y, queries = problem
+    model = clone(model).fit(X, CONTAINERS[container](Y))
+    dense, stored = model.predict_proba(queries), model.predict_proba_sparse(queries)
+    assert isinstance(stored, sparse.csr_array)
+    assert stored.has_sorted_indices
+    unvoted = model.posterior_[:, 0] if isinstance(model, MLkNN) else np.zeros(5)
+    expected = np.tile(unvoted, (len(queries), 1))
+    expected[stored.nonzero()] = stored.data
+    np.testing.assert_array_equal(expected, dense)
+    if type(model) is not CMLkNN:
+        _, neighbors = model.search_.kneighbors(queries, 4)
+        voted = Y[neighbors].any(axis=1)
+        assert not stored.toarray()[~voted].any()
+        assert getattr(model, "weights", "uniform") == "distance" or stored.toarray()[voted].all()
+
+
+@pytest.mark.parametrize("container", ["dense", "csr_array"])
+@pytest.mark.parametrize("k", [126, 127, 128, 255, 256])
+def test_more_votes_than_a_byte_holds(k, container):
+    """Votes at and beyond the largest number of each small type are counted right."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(300, 2)), (rng.random((300, 3)) < [0.99, 0.5, 1.0]).astype(int)
+    queries, store = rng.normal(size=(5, 2)), CONTAINERS[container]
+    labels = BRkNN(k).fit(X, store(Y)).predict(store(queries))
+    expected = [brknn(Y, nearest(X, query, k)) for query in queries]
+    assert (labels.toarray() if sparse.issparse(labels) else labels).tolist() == expected
+    posteriors, _ = mlknn(X, Y, queries, k, 1)
+    np.testing.assert_allclose(MLkNN(k).fit(X, store(Y)).predict_proba(store(queries)), posteriors, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("budget", [1, 3_000, 2**26])
+@pytest.mark.parametrize("share", [0.0, 0.005, 0.3, 1.0])
+def test_counts_do_not_depend_on_storage(share, budget, monkeypatch):
+    """Tables from few ones or many, sparse or dense, and in blocks of any size, equal a plain count."""
+    monkeypatch.setattr("nearlabel._blocks.row_blocks.__defaults__", (budget,))
+    rng = np.random.default_rng(0)
+    Y, indices = (rng.random((50, 30)) < share).astype(np.int8), rng.integers(0, 50, (50, 3))
+    expected = np.zeros((2, 30, 4), dtype=int)
+    for row, neighbors in enumerate(indices):
+        for label in range(30):
+            expected[Y[row, label], label, Y[neighbors, label].sum()] += 1
+    for store in (np.asarray, sparse.csr_array):
+        np.testing.assert_array_equal(neighbor_counts(indices, store(Y)), expected)
