@@ -3,12 +3,13 @@ import io
 import json
 import math
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from nearlabel.cli._evaluate import numbers
-from nearlabel.experiments import NEIGHBOR_METHODS, THRESHOLDS, make_method
+from nearlabel.experiments import NEIGHBOR_METHODS, SEARCHES, THRESHOLDS, make_method, make_search
 from nearlabel.metrics import CATALOGUE
 
 QUICK = ("--k", "3", "--cv", "3", "--methods", "brknn,mlknn", "--metrics", "hamming_loss,one_error")
@@ -322,6 +323,94 @@ def test_an_undefined_measure_is_left_out(nearlabel, tmp_path):
     file.write_text("".join(f"0,1 0:{i}\n" for i in range(12)))
     cells = values(nearlabel("evaluate", file, *QUICK, "--format", "json"))
     assert {c["metric"] for c in cells} == {"hamming_loss"}
+
+
+SEARCHED = ("--search", "exact:metric=cosine, exact", "--methods", "brknn,mlknn@micro-f", "--k", "3", "--cv", "3")
+
+
+def test_searches(nearlabel, meka):
+    """A line for each method and search: the measure by both, the difference and the recall; micro-F unless told."""
+    table, json_, csv_ = (nearlabel("evaluate", meka, *SEARCHED, "--format", f) for f in ("table", "json", "csv"))
+    assert (table.code, table.err) == (0, "")
+    title, *lines = [line.strip() for line in table.out.splitlines() if line.strip()]
+    assert title == "fruit: k = 3, mean over folds; seconds of search a fold"
+    assert lines[0].split() == [
+        "method", "search", "measure", "exact", "searched", "difference", "recall@3", "s,", "exact", "s,", "searched",
+    ]  # fmt: skip
+    cells = {c["method"]: c for c in json.loads(json_.out) if c["n_neighbors"] == 3 and c["search"] == "exact"}
+    named = [(m, s) for m in ("brknn", "mlknn@micro-f") for s in ("exact:metric=cosine", "exact")]
+    for line, (method, search) in zip(lines[2:], named, strict=True):
+        cell = line.split()
+        assert (*cell[:2], *cell[2:4], *cell[6:8]) == (method, search, "micro", "F1", "+0.0000", "1.0000")
+        if search == "exact":
+            assert cell[4:6] == [f"{cells[method]['value']:.4f}"] * 2
+    rows = [row for row in csv.DictReader(io.StringIO(csv_.out)) if row["n_neighbors"] == "3"]
+    assert [(row["method"], row["search"], row["recall"]) for row in rows] == [(m, s, "1.0") for m, s in named]
+
+
+def test_searches_are_the_comparison_otherwise(nearlabel, meka):
+    """The values by the exact search are those of the command without --search, for several k and measures too."""
+    options = (*SEARCHED, "--k", "2-3", "--metrics", "hamming_loss,micro_f1", "--format", "json")
+    costs = values(nearlabel("evaluate", meka, *options))
+    cells = values(nearlabel("evaluate", meka, *options[2:]))
+    plain = {(c["method"], c["n_neighbors"], c["metric"]): c["mean"] for c in cells}
+    found = [c for c in costs if c["search"] == "exact"]
+    assert {(c["method"], c["n_neighbors"], c["metric"]): c["exact"] for c in found} == plain
+    out = nearlabel("evaluate", meka, *options[:-2], "--jobs", "2").out
+    assert out.startswith("fruit: k = 2..3, mean over folds and k; seconds of search a fold\n")
+    assert out.count("Hamming loss") == out.count("micro F1") == 4
+
+
+def test_searches_resume(nearlabel, meka, tmp_path):
+    """The second run reads what the first one wrote, the seconds included."""
+    command = ("evaluate", meka, *SEARCHED, "--out", tmp_path / "out")
+    assert nearlabel(*command) == nearlabel(*command)
+
+
+def test_an_approximate_search(nearlabel, meka):
+    """Thirty rows are found by any index."""
+    pytest.importorskip("faiss")
+    pytest.importorskip("usearch")
+    searches = ("--search", "faiss-ivf:n_probe=4,faiss-hnsw,usearch", "--format", "json")
+    for cell in values(nearlabel("evaluate", meka, *SEARCHED, *searches)):
+        assert cell["recall"] == 1
+
+
+def test_the_library_of_a_search_is_missing(nearlabel, meka, monkeypatch):
+    """One line says what to install, before anything runs."""
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    answer = nearlabel("evaluate", meka, *SEARCHED, "--search", "faiss-ivf:n_probe=4")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "nearlabel: FaissIVFNeighbors needs faiss: pip install 'nearlabel[ann]'.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--search", "faiss"), "search must be one of ['exact', 'faiss-hnsw', 'faiss-ivf', 'usearch'], got 'faiss'."),
+        (("--search", ","), "argument --search: must name at least one, got ','"),
+        (("--methods", "nldd"), "methods must have n_neighbors to be compared by searches, got 'nldd'."),
+        (("--metrics", ","), "metrics must name at least one, each once, got ()."),
+    ],
+)
+def test_wrong_searches(nearlabel, meka, options, message):
+    """One line on standard error."""
+    answer = nearlabel("evaluate", meka, *SEARCHED, *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert message in answer.err
+
+
+def test_searches_are_documented():
+    """The page names each search with the options that it takes."""
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
+    section = page.split("Searches are named", 1)[1].split("\n\n", 2)[1]
+    documented = dict(re.findall(r"^- `([^`]*)`[^:]*: (.*(?:\n  .*)*)$", section, re.M))
+    assert set(documented) == set(SEARCHES)
+    for name, text in documented.items():
+        with pytest.raises(ValueError, match="must be") as caught:
+            make_search(f"{name}:?")
+        options = re.findall(r"'(\w+)'", str(caught.value).partition(", of ")[2])
+        assert options == sorted(re.findall(r"`(\w+)`", text))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from nearlabel.cli import _console
-from nearlabel.experiments import Cell
+from nearlabel.experiments import Cell, SearchCost
 from nearlabel.metrics import CATALOGUE
 from nearlabel.report import Series
 
@@ -21,6 +21,17 @@ def show(cells: Sequence[Cell], format_: str) -> None:
     else:
         for dataset in dict.fromkeys(cell.dataset for cell in cells):
             _print_dataset(dataset, [cell for cell in cells if cell.dataset == dataset])
+
+
+def show_costs(costs: Sequence[SearchCost], format_: str) -> None:
+    """Print what searches cost as a table, JSON or CSV."""
+    if format_ == "json":
+        _console.print_json([asdict(cost) for cost in costs])
+    elif format_ == "csv":
+        _console.print_csv([asdict(cost) for cost in costs])
+    else:
+        for dataset in dict.fromkeys(cost.dataset for cost in costs):
+            _print_costs(dataset, [cost for cost in costs if cost.dataset == dataset])
 
 
 def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> dict[str, Series]:
@@ -44,12 +55,25 @@ def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
     if not numbers:
         over = "mean ± deviation over folds" if _deviation(cells[0]) else "one fold"
     elif len(numbers) > 1:
-        whole_range = numbers == list(range(numbers[0], numbers[-1] + 1))
-        shown = f"{numbers[0]}..{numbers[-1]}" if whole_range else ", ".join(map(str, numbers))
-        over = f"k = {shown}: mean over k, and each method's best k on these test folds"
+        over = f"k = {_shown(numbers)}: mean over k, and each method's best k on these test folds"
     else:
         over = f"k = {numbers[0]}" + (", mean ± deviation over folds" if _deviation(cells[0]) else "")
     _console.print_table(f"{dataset}: {over}", ("measure", "", *methods), rows, left=2)
+
+
+def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
+    """Print a line for each method, search and measure, the mean over the numbers of neighbours."""
+    numbers = sorted({cost.n_neighbors for cost in costs if isinstance(cost.n_neighbors, int)})
+    rows = [
+        (cost.method, cost.search, _title(cost.metric), f"{cost.exact:.4f}", f"{cost.value:.4f}",
+         f"{cost.difference + 0.0:+.4f}", f"{cost.recall:.4f}", f"{cost.exact_seconds:.3f}", f"{cost.seconds:.3f}")
+        for cost in costs
+        if not isinstance(cost.n_neighbors, int)
+    ]  # fmt: skip
+    at = f"@{numbers[0]}" if len(numbers) == 1 else ""
+    columns = ("method", "search", "measure", "exact", "searched", "difference", f"recall{at}")
+    title = f"{dataset}: k = {_shown(numbers)}, mean over folds{'' if at else ' and k'}; seconds of search a fold"
+    _console.print_table(title, (*columns, "s, exact", "s, searched"), rows, left=3)
 
 
 def _rows(metric: str, methods: Sequence[str], cells: Sequence[Cell], *, single: bool) -> list[tuple[str, ...]]:
@@ -65,6 +89,12 @@ def _rows(metric: str, methods: Sequence[str], cells: Sequence[Cell], *, single:
         _best_number([c for c in cells if c.method == m and isinstance(c.n_neighbors, int)], metric) for m in methods
     ]
     return [(name, "mean", *(f"{mean[m].mean:.4f}{marked[m]}" for m in methods)), ("", "best", *best)]
+
+
+def _shown(numbers: Sequence[int]) -> str:
+    """Return ``1..30`` for a whole range, else the numbers."""
+    whole_range = len(numbers) > 1 and list(numbers) == list(range(numbers[0], numbers[-1] + 1))
+    return f"{numbers[0]}..{numbers[-1]}" if whole_range else ", ".join(map(str, numbers))
 
 
 def _best_number(cells: list[Cell], metric: str) -> str:

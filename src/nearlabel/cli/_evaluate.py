@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data
 from nearlabel.experiments import (
@@ -12,15 +13,19 @@ from nearlabel.experiments import (
     METHODS,
     NEIGHBOR_METHODS,
     SCALES,
+    SEARCHES,
     SELECTIONS,
     THRESHOLDS,
     Plan,
     Problem,
+    SearchPlan,
     run,
+    search_costs,
     summarise,
 )
 
 _MOST_NUMBERS = 10_000
+_METRICS_OF_SEARCHES = ("micro_f1",)  # unless others are asked for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--thresholds",
-        type=_thresholds,
+        type=_some_names,
         default=(),
         help="comma-separated; each method is compared as it is and with each of these: a number for all labels (0.3),"
         f" or tuned on scores of rows left out {', '.join(THRESHOLDS)} (options behind a colon: micro-f:beta=2);"
@@ -51,7 +56,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scale", choices=SCALES, default="none", help="features, by the training part; default: none")
     parser.add_argument("--seed", type=int, default=0, help="of the shuffle; default: 0")
-    parser.add_argument("--metrics", type=_names, default=None, help="comma-separated; default: all")
+    parser.add_argument(
+        "--search",
+        type=_some_names,
+        default=(),
+        metavar="SEARCH",
+        help="comma-separated; each method is run with the exact search and with each of these, and what is lost by it"
+        f" printed: {', '.join(SEARCHES)} (options behind a colon: faiss-ivf:n_probe=4); default: exact, not compared",
+    )
+    parser.add_argument(
+        "--metrics", type=_names, default=None, help="comma-separated; default: all, with --search micro_f1"
+    )
     parser.add_argument("--out", type=Path, default=None, help="folder for the records; the same command resumes there")
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
     parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
@@ -59,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     """Run the comparison and print it."""
-    settings = {} if arguments.metrics is None else {"metrics": arguments.metrics}
+    metrics = _METRICS_OF_SEARCHES if arguments.search and arguments.metrics is None else arguments.metrics
+    settings = {} if metrics is None else {"metrics": metrics}
     plan = Plan(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
         n_neighbors=arguments.k,
@@ -68,13 +84,18 @@ def main(arguments: argparse.Namespace) -> None:
         seeds=(arguments.seed,),
         **settings,
     )
+    comparison = SearchPlan(plan, arguments.search) if arguments.search else plan
     name, problem = _problem(arguments.data, given=arguments.cv == "given")
     with _console.progress_bar(f"folds of {name}") as progress:
-        records = run(plan, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress)
-    cells = summarise(records)
-    if not cells:
+        records = run(comparison, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress)
+    if isinstance(comparison, SearchPlan):
+        shown: Sequence[Any] = search_costs(comparison, records)
+        show: Callable[..., None] = _comparison.show_costs
+    else:
+        shown, show = summarise(records), _comparison.show
+    if not shown:
         raise ValueError(f"metrics must be defined on some fold of {name}, got none of {', '.join(plan.metrics)}.")
-    _comparison.show(cells, arguments.format)
+    show(shown, arguments.format)
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -98,7 +119,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _thresholds(text: str) -> tuple[str, ...]:
+def _some_names(text: str) -> tuple[str, ...]:
     names = _names(text)
     if not names:
         raise argparse.ArgumentTypeError(f"must name at least one, got {text!r}")

@@ -8,6 +8,8 @@ from nearlabel.experiments._ranking import PairedTest, RankedMeasure, Ranking
 from nearlabel.experiments._records import read_records
 from nearlabel.experiments._run import Progress, run
 from nearlabel.experiments._scaling import SCALES
+from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
+from nearlabel.experiments._searches import SEARCHES, make_search
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import CLASSIFIERS, ThresholdPlan
 
@@ -18,6 +20,7 @@ __all__ = [
     "METHODS",
     "NEIGHBOR_METHODS",
     "SCALES",
+    "SEARCHES",
     "SELECTIONS",
     "THRESHOLDS",
     "Cell",
@@ -31,10 +34,14 @@ __all__ = [
     "RankedMeasure",
     "Ranking",
     "Reproduction",
+    "SearchCost",
+    "SearchPlan",
     "ThresholdPlan",
     "make_method",
+    "make_search",
     "paper_names",
     "read_records",
     "run",
+    "search_costs",
     "summarise",
 ]

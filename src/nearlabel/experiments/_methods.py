@@ -101,8 +101,8 @@ THRESHOLDS: Mapping[str, Callable[..., ThresholdStrategy]] = MappingProxyType(
 )
 
 # The plan gives the first two; the name says the third and fourth; the fifth is for sparse scores, which no method has;
-# the last is no word.
-_NO_OPTIONS = {"n_neighbors", "search", "per_label", "symmetric", "absent", "similarity"}
+# the last two are no words.
+_NO_OPTIONS = {"n_neighbors", "search", "per_label", "symmetric", "absent", "similarity", "metric_params"}
 
 
 def make_method(spec: str, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from nearlabel._typing import Matrix
+from nearlabel._typing import Matrix, NeighborSearch
 from nearlabel._validation import check_choice, check_integer
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
@@ -21,6 +21,7 @@ from nearlabel.experiments._folds import Fold, Problem, check_matrices, descript
 from nearlabel.experiments._methods import N_FOLDS, SELECTIONS, MethodSpec, Part, split_selection
 from nearlabel.experiments._records import Record
 from nearlabel.experiments._scaling import SCALES, scale_features
+from nearlabel.experiments._searches import Finder
 from nearlabel.metrics import CATALOGUE, get_metric, score_all
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
@@ -137,12 +138,19 @@ class Plan:
         One search serves every method and number of neighbours on the same features, one fit all thresholds of a
         method.
         """
+        yield from self.values_by(Finder(ExactNeighbors()), fold)
+
+    def values_by(self, finder: Finder, fold: Fold) -> Iterator[float | None]:
+        """Yield the values of a fold's records, with neighbours that are found by a search of choice."""
         X, X_test = scale_features(self.scale, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
         found: dict[tuple[str, int | None], list[float | None]] = {}
         for selection, methods in self._by_selection().items():
             selected = _selected(selection, X, Y, X_test)
-            for method, k, labels, fitted in self._label_sets(*selected, X, Y, methods):
+            neighbors = None
+            if any(self._specs[method].has_neighbors for method in methods):
+                neighbors = finder.find(selection, *selected, self._n_neighbors_to_find(X.shape[0]))
+            for method, k, labels, fitted in self._label_sets(*selected, X, Y, methods, finder.search, neighbors):
                 found[method, k] = list(self._measure(labels, fitted, Y_test))
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
@@ -155,23 +163,32 @@ class Plan:
             groups.setdefault(split_selection(method)[0], []).append(method)
         return groups
 
+    def _n_neighbors_to_find(self, n_rows: int) -> int:
+        """Return one neighbour more than is asked for, if there is one: leave-one-out scores need it."""
+        return min(max(self.n_neighbors) + 1, n_rows - 1)
+
     def _label_sets(
-        self, X: Matrix, X_test: Matrix, unselected: Matrix, Y: Matrix, methods: Sequence[str]
+        self,
+        X: Matrix,
+        X_test: Matrix,
+        unselected: Matrix,
+        Y: Matrix,
+        methods: Sequence[str],
+        search: NeighborSearch,
+        neighbors: PrecomputedNeighbors | None,
     ) -> Iterator[tuple[str, int | None, Matrix, _Fitted]]:
-        """Yield the predictions of methods that share selected features, each with every number of neighbours."""
+        """Yield the predictions of methods that share selected features, each with every number of neighbours.
+
+        `neighbors` are those of X and X_test by the search.
+        """
         rows_of: dict[str, dict[str, MethodSpec]] = {}  # a method with other thresholds shares its fit with the method
         for method in methods:
             rows_of.setdefault(method.partition("@")[0], {})[method] = self._specs[method]
-        search = None
-        if any(self._specs[method].has_neighbors for method in methods):
-            # One neighbour more than is asked for: leave-one-out scores need it.
-            most = min(max(self.n_neighbors) + 1, X.shape[0] - 1)
-            search = PrecomputedNeighbors.from_search(ExactNeighbors(), X, X_test, n_neighbors=most, check_rows=False)
         for rows in rows_of.values():
             spec = next(iter(rows.values()))
             for k in self._numbers(spec):
-                left_out = None if spec.has_left_out_scores else (spec.make_untuned(k), unselected)
-                fitted = _Fitted(spec.classifier(k, search), X, Y, X_test, left_out)
+                left_out = None if spec.has_left_out_scores else (spec.make_untuned(k, search), unselected)
+                fitted = _Fitted(spec.classifier(k, neighbors), X, Y, X_test, left_out)
                 for method, other in rows.items():
                     yield method, k, fitted.labels(other.thresholds), fitted
 

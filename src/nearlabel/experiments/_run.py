@@ -48,7 +48,7 @@ def run(
 
     Parameters
     ----------
-    plan : Plan or ThresholdPlan
+    plan : Plan, SearchPlan or ThresholdPlan
         What to run.
     problems : mapping of str to Dataset, or to a pair (training, test) of them
         A pair is run on its given split.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from sklearn.utils import check_array
 
 from nearlabel._typing import FloatArray, IntArray, MatrixLike, NeighborSearch
 from nearlabel._validation import check_integer
+from nearlabel.neighbors._graph import read_graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +134,61 @@ class PrecomputedNeighbors:
         training = NeighborGraph(*search.kneighbors(n_neighbors=n_neighbors), digest(X))
         return cls(training, tuple(NeighborGraph(*search.kneighbors(Q, n_neighbors), digest(Q)) for Q in queries))
 
+    @classmethod
+    def from_graph(
+        cls, training_graph: MatrixLike, *query_graphs: MatrixLike, rows: Sequence[MatrixLike] | None = None
+    ) -> PrecomputedNeighbors:
+        """Take neighbours from sparse graphs of distances, as scikit-learn's `KNeighborsTransformer` gives them.
+
+        Entry (i, j) is the distance of row i to training row j; what is stored counts, explicit zeros too. Entries may
+        stand in any order: they are sorted by (distance, index). Rows may hold different numbers of neighbours: the
+        smallest number counts for all.
+
+        Parameters
+        ----------
+        training_graph : sparse container of shape (n_samples, n_samples)
+            Neighbours of the training rows. A row may hold itself, in any place, as scikit-learn's graphs of
+            n_neighbors + 1 entries do, or not: entries (i, i) are left out.
+        *query_graphs : sparse container of shape (n_queries, n_samples)
+            Neighbours of sets of queries.
+        rows : sequence of array-like, default=None
+            The training rows and each set of queries, in the order of their graphs, to refuse other rows than these
+            later. None: sets of rows are taken on trust and told apart by their number of rows alone.
+
+        Returns
+        -------
+        PrecomputedNeighbors
+            The answers.
+
+        Raises
+        ------
+        ValueError
+            If a graph has another shape, an entry is negative, NaN or infinite, a row has no neighbour or one twice,
+            two sets of queries cannot be told apart, or `rows` do not fit the graphs.
+        TypeError
+            If a graph is not sparse.
+
+        Examples
+        --------
+        >>> from sklearn.neighbors import KNeighborsTransformer
+        >>> from nearlabel.neighbors import PrecomputedNeighbors
+        >>> X, queries = [[0.0], [1.0], [1.0], [3.0]], [[2.0]]
+        >>> transformer = KNeighborsTransformer(n_neighbors=2)
+        >>> graphs = transformer.fit_transform(X), transformer.transform(queries)
+        >>> known = PrecomputedNeighbors.from_graph(*graphs)
+        >>> known.kneighbors(return_distance=False).tolist()
+        [[1, 2], [2, 0], [1, 0], [1, 2]]
+        >>> known.kneighbors(queries, return_distance=False).tolist()
+        [[1, 2, 3]]
+        """
+        n_samples = np.shape(training_graph)[0] if np.ndim(training_graph) else 0
+        read = [read_graph(training_graph, n_samples, name="training_graph", without_self=True)]
+        for number, graph in enumerate(query_graphs, start=1):
+            read.append(read_graph(graph, n_samples, name=f"query graph {number}"))
+        digests = _digests(rows, [len(indices) for _, indices in read])
+        training, *queries = (NeighborGraph(*lists, digest) for lists, digest in zip(read, digests, strict=True))
+        return cls(training, tuple(queries))
+
     def fit(self, X: MatrixLike, y: None = None) -> Self:
         """Check that X are the training rows these neighbours were found for.
 
@@ -185,6 +242,21 @@ class PrecomputedNeighbors:
     def __sklearn_clone__(self) -> Self:
         """Return the same object: there is nothing to unlearn."""
         return self
+
+
+def _digests(rows: Sequence[MatrixLike] | None, n_rows: list[int]) -> list[str] | list[None]:
+    """Return what tells the sets of rows of graphs apart, if there are rows; n_rows are those of the graphs."""
+    if rows is None:
+        if len(set(n_rows[1:])) < len(n_rows[1:]):
+            raise ValueError(
+                f"query graphs must have different numbers of rows, got {n_rows[1:]}."
+                " Hint: rows=(X, queries, ...) tells sets of queries of one size apart."
+            )
+        return [None] * len(n_rows)
+    got = [X.shape[0] if hasattr(X, "shape") else len(X) for X in rows]
+    if got != n_rows:
+        raise ValueError(f"rows must be the rows of the graphs, {n_rows} of them, got {got}.")
+    return [digest_of(X) for X in rows]
 
 
 def digest_of(X: MatrixLike) -> str:

@@ -1,0 +1,218 @@
+"""What the searches by approximate indexes share: float32 nominates, float64 decides.
+
+The index of another library names candidates, which may lack some true neighbours; that is all that is approximate. The
+distance of each candidate is computed as `ExactNeighbors` does, in float64, and (distance, training index) orders them.
+So the distances are exact, and so is the order.
+
+The libraries store float32, and compute squared distances in it. Where the rows lie far from the origin, compared with
+the distances between them, that leaves no correct digit. A shift changes no distance: so the rows are centred in
+float64 before they are rounded, and scaled by a power of two so that squares neither overflow nor vanish. The cosine is
+searched for as a Euclidean distance, between rows divided by their lengths: for these |a - b|² = 2 (1 - cos), and the
+same shift helps.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nearlabel._blocks import row_blocks
+from nearlabel._typing import FloatArray, IntArray, MatrixLike
+from nearlabel._validation import check_choice, check_n_neighbors
+from nearlabel.neighbors._distances import difference, itself, product, sum_over_features
+from nearlabel.neighbors._exact import ExactNeighbors
+from nearlabel.neighbors._own_row import without_own
+
+_LARGEST = 1e150  # squares of larger numbers overflow
+_LARGEST_IN_FLOAT32 = 1e15  # of the scaled coordinates, which are about 1; its square leaves room for a sum
+
+
+class Points(NamedTuple):
+    """Rows made ready: `values` decide, and `directions`, the same rows or of length 1, go into the index."""
+
+    values: NDArray[Any]
+    squares: FloatArray  # squared lengths (n_rows,); not used by Euclidean distances
+    directions: NDArray[Any]
+
+
+class ApproximateNeighbors(BaseEstimator, ABC):
+    """A search whose candidates come from an index of another library.
+
+    A subclass defines `_library` (which imports it), `_build` and `_find`, and its own parameters beside these three.
+    """
+
+    metric: str
+    n_neighbors: int
+    n_jobs: int | None
+
+    def fit(self, X: MatrixLike, y: None = None) -> Self:
+        """Build the index of the training rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Finite numbers; kept as float32 or float64, and once more as float32 in the index.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            The fitted search.
+
+        Raises
+        ------
+        ImportError
+            If the library is not installed.
+        TypeError
+            If X is sparse.
+        ValueError
+            If X is malformed or a parameter is out of range.
+        """
+        self._check_parameters()
+        rows = self._rows_of(X, reset=True)
+        self._points = self._prepare(rows.copy())
+        self._centre, self._exponent = _centre_and_exponent(self._points.directions)
+        self.n_samples_fit_ = len(rows)
+        self._index = self._build(self._as_float32(self._points.directions))
+        return self
+
+    def kneighbors(
+        self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> Any:
+        """Return the nearest of the training rows that the index names, nearest first.
+
+        The index is asked for twice as many. A query for which it names fewer than `n_neighbors` (an index of a few
+        rows, lists or links does) is answered by `ExactNeighbors`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_queries, n_features), default=None
+            The queries. None: the training rows, each without itself (its duplicates stay).
+        n_neighbors : int, default=None
+            Number of neighbours; None: as given to the constructor.
+        return_distance : bool, default=True
+            Whether the distances come too.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_queries, n_neighbors), float64
+            Only if `return_distance`; exact.
+        indices : ndarray of shape (n_queries, n_neighbors)
+            Training row numbers, ordered by (distance, index).
+
+        Raises
+        ------
+        ValueError
+            If there are fewer training rows than neighbours asked for.
+        TypeError
+            If X is sparse.
+        """
+        check_is_fitted(self)
+        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
+        k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
+        queries = self._points.values if X is None else self._rows_of(X, reset=False)
+        answers = [
+            self._answer(queries[block], k, np.arange(block.start, block.stop) if X is None else None)
+            for block in _blocks(len(queries), queries.shape[1] + 8 * k)
+        ]
+        distances, indices = (np.vstack(parts) for parts in zip(*answers, strict=True))
+        return (distances, indices) if return_distance else indices
+
+    def _answer(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
+        """Answer a block of queries; `own` are their numbers, where they are training rows."""
+        queries = self._prepare(rows)
+        candidates = self._find(self._as_float32(queries.directions), min(2 * k + 1, self.n_samples_fit_))
+        ranks = self._ranks(queries, candidates)
+        ranks[candidates < 0] = np.inf
+        if own is not None:
+            ranks[candidates == own[:, np.newaxis]] = np.inf
+        order = np.lexsort((candidates, ranks))[:, :k]
+        ranks, indices = np.take_along_axis(ranks, order, axis=1), np.take_along_axis(candidates, order, axis=1)
+        distances: FloatArray = 1.0 + ranks if self.metric == "cosine" else np.sqrt(ranks)
+        short = np.flatnonzero(np.isinf(ranks[:, -1]))
+        if len(short):
+            distances[short], indices[short] = self._exactly(rows[short], k, None if own is None else own[short])
+        return distances, indices
+
+    def _ranks(self, queries: Points, candidates: IntArray) -> FloatArray:
+        """Return what decides the order, of each query and each of its candidates, as `ExactNeighbors` computes it."""
+        pairs = np.repeat(np.arange(len(candidates)), candidates.shape[1]), candidates.ravel()
+        left, right = queries.values, self._points.values
+        if self.metric == "euclidean":
+            return sum_over_features(left, right, pairs, difference, np.square).reshape(candidates.shape)
+        dot = sum_over_features(left, right, pairs, product, itself)
+        squares = queries.squares[pairs[0]] * self._points.squares[pairs[1]]
+        ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
+        return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot).reshape(candidates.shape)
+
+    def _exactly(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
+        search = ExactNeighbors(self.metric, n_jobs=self.n_jobs).fit(self._points.values)
+        distances, indices = search.kneighbors(rows, k + (own is not None))
+        return (distances, indices) if own is None else without_own(distances, indices, own)
+
+    def _rows_of(self, X: MatrixLike, *, reset: bool) -> NDArray[Any]:
+        if sparse.issparse(X):
+            raise TypeError(
+                f"X must be dense for {type(self).__name__}, got sparse rows. Hint: ExactNeighbors takes sparse rows;"
+                " sklearn.decomposition.TruncatedSVD makes dense rows of them."
+            )
+        rows: NDArray[Any] = validate_data(self, X, dtype=(np.float64, np.float32), order="C", reset=reset)
+        if not max(abs(float(rows.max())), abs(float(rows.min()))) < _LARGEST:
+            raise ValueError(f"X must hold values below {_LARGEST:.0e}, got a larger one. Hint: scale the features.")
+        return rows
+
+    def _prepare(self, rows: NDArray[Any]) -> Points:
+        if self.metric == "euclidean":
+            return Points(rows, np.zeros(len(rows)), rows)
+        rows = rows.astype(np.float64)
+        values = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=1))[1][:, np.newaxis])  # changes no digit
+        each = np.arange(len(rows))
+        squares = sum_over_features(values, values, (each, each), product, itself)
+        return Points(values, squares, values / np.sqrt(np.where(squares > 0, squares, 1.0))[:, np.newaxis])
+
+    def _as_float32(self, directions: NDArray[Any]) -> NDArray[np.float32]:
+        """Centre and scale rows in float64, block by block, and round them."""
+        rounded = np.empty(directions.shape, dtype=np.float32)
+        for block in _blocks(*directions.shape):
+            scaled = np.ldexp(directions[block] - self._centre, -self._exponent)
+            rounded[block] = np.clip(scaled, -_LARGEST_IN_FLOAT32, _LARGEST_IN_FLOAT32)
+        return rounded
+
+    def _check_parameters(self) -> None:
+        """Raise unless the parameters make sense and the library is installed."""
+        check_choice("metric", self.metric, ("euclidean", "cosine"))
+        self._library()
+
+    @abstractmethod
+    def _library(self) -> Any:
+        """Import the library."""
+
+    @abstractmethod
+    def _build(self, rows: NDArray[np.float32]) -> Any:
+        """Return the index of the rows, by Euclidean distance."""
+
+    @abstractmethod
+    def _find(self, queries: NDArray[np.float32], n: int) -> IntArray:
+        """Return up to n candidates for each query (n_queries, n), -1 where there are no more."""
+
+
+def _centre_and_exponent(rows: NDArray[Any]) -> tuple[FloatArray, int]:
+    """Return a point near most rows, and the power of two that is the usual size of their coordinates seen from there.
+
+    Medians of some thousand rows: a few far ones move neither.
+    """
+    some = rows[:: max(1, len(rows) // 1024)].astype(np.float64)
+    centre = np.median(some, axis=0)
+    sizes = np.abs(some - centre)
+    return centre, int(np.frexp(np.median(sizes[sizes > 0]))[1]) if sizes.any() else 0
+
+
+def _blocks(n_rows: int, n_columns: int) -> list[slice]:
+    return list(row_blocks(n_rows, 16 * n_columns))
