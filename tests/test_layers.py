@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "nearlabel"
 LEVELS = {
     "_typing": 0, "_validation": 0, "_blocks": 0, "_optional": 0, "_responses": 0,
     "_feature_values": 0, "_coupled_similarity": 0, "_binomial": 0,
-    "_label_probabilities": 0,
+    "_label_probabilities": 0, "_store": 0, "_row_files": 0,
     "labels": 1, "decision": 1, "datasets": 1,
     "neighbors": 2, "metrics": 2, "feature_selection": 2, "model_selection": 2,
     "lazy": 3, "transformation": 3, "adaptation": 3, "thresholds": 3,
@@ -23,10 +23,14 @@ NOT_EACH_OTHER = {3}  # siblings of this level do not know each other
 NOT_DATASETS = {2, 3}  # estimators and measures never read files
 ONLY_LEVEL_0 = {"report"}  # sees records, plain dicts
 OPTIONAL_HOME = {
+    "dask": "neighbors/_dask.py",
+    "distributed": "neighbors/_dask.py",
     "matplotlib": "report/_figures.py",
     "pooch": "datasets/_download.py",
     "rich": "cli/_console.py",
     "pandas": "testing.py",
+    "faiss": "neighbors/_faiss.py",
+    "usearch": "neighbors/_usearch.py",
 }
 
 

@@ -218,13 +218,38 @@ class LabelContainer:
         return self.kind(labels, dtype=self.dtype)
 
 
-def check_problem(estimator: Any, X: MatrixLike, Y: MatrixLike) -> tuple[Matrix, Matrix]:
+def is_dask_array(X: object) -> bool:
+    """Tell whether X is a dask array, whose blocks are somewhere else."""
+    return hasattr(X, "__dask_graph__")
+
+
+def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask: bool = False) -> Matrix:
+    """Return rows as dense array or CSR; a dask array stays one if `takes_dask`, else it is refused, not gathered."""
+    if not is_dask_array(X):
+        return validate_data(estimator, X, accept_sparse="csr", reset=reset)
+    if not takes_dask:
+        raise TypeError(
+            f"X must be an array for this {type(estimator).__name__}, got a dask array. Hint: search=DaskNeighbors()"
+            " leaves rows where they are (for methods that take nothing but neighbours from them),"
+            " nearlabel.datasets.write_store puts them on disk, X.compute() gathers them."
+        )
+    if not hasattr(X, "chunks") or X.ndim != 2 or any(n != n for n in X.shape):
+        raise ValueError(
+            "X must be a dask array (n_rows, n_features) that knows its shape,"
+            f" got {type(X).__name__} of shape {getattr(X, 'shape', None)}. Hint: X.compute_chunk_sizes(), or"
+            " to_dask_array(lengths=True) of a data frame."
+        )
+    return validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def check_problem(estimator: Any, X: MatrixLike, Y: MatrixLike, *, takes_dask: bool = False) -> tuple[Matrix, Matrix]:
     """Return the training rows (dense or CSR) and label sets that a classifier is fitted to, and set what it knows of.
 
-    Raises ValueError if X or Y is malformed or their lengths differ.
+    A dask array Y is gathered; X is kept as `check_rows` says. Raises ValueError if X or Y is malformed or their
+    lengths differ.
     """
     require_labels(estimator, Y)
-    X = validate_data(estimator, X, accept_sparse="csr")
+    X, Y = check_rows(estimator, X, takes_dask=takes_dask), Y.compute() if is_dask_array(Y) else Y
     labels = as_label_matrix(Y)
     check_consistent_length(X, labels)
     remember_labels(estimator, Y, labels.shape[1])

@@ -2,9 +2,10 @@
 
 `read_mulan`, `read_meka` and `read_svmlight` take a path; `load_dataset` finds out which of them a file wants.
 `fetch_dataset` takes a name of the `catalogue`. `load_multidigits` makes a small data set out of scikit-learn's digits.
-Each gives a `Dataset`.
+Each gives a `Dataset`. `write_store` and `open_store` keep a matrix on disk and map it into memory.
 """
 
+from nearlabel._store import open_store, write_store
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile, catalogue
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._fetch import fetch_dataset
@@ -22,7 +23,9 @@ __all__ = [
     "fetch_dataset",
     "load_dataset",
     "load_multidigits",
+    "open_store",
     "read_meka",
     "read_mulan",
     "read_svmlight",
+    "write_store",
 ]

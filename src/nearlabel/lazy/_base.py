@@ -9,14 +9,23 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel._validation import check_n_neighbors, check_problem, with_multilabel_target
+from nearlabel._validation import (
+    check_integer,
+    check_n_neighbors,
+    check_problem,
+    check_rows,
+    is_dask_array,
+    with_multilabel_target,
+)
+from nearlabel.lazy._best import best_of_dense
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors._transformer import as_search
 from nearlabel.neighbors._votes import check_neighbor_indices
 
 
@@ -67,7 +76,7 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
             If `search` lacks `fit` or `kneighbors`.
         """
         self._check_parameters()
-        X, labels = check_problem(self, X, Y)
+        X, labels = check_problem(self, X, Y, takes_dask=self._takes_dask)
         self.n_neighbors_ = check_n_neighbors(
             self.n_neighbors, labels.shape[0], leave_one_out=self._needs_training_neighbors
         )
@@ -89,6 +98,10 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
         -------
         scores : ndarray of shape (n_queries, n_labels)
             One array, never a list; column l is the score that label l applies.
+
+        See Also
+        --------
+        predict_topk : The best labels only, where there are too many for one array.
         """
         return self._score_in_blocks(self._find_neighbors(X))
 
@@ -107,9 +120,43 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
             an array.
         """
         neighbors = self._find_neighbors(X)
-        blocks = [self._decide(_some(neighbors, block)) for block in self._query_blocks(neighbors)]
+        blocks = [self._decide(some) for _, some in self._in_blocks(neighbors)]
         stack = sparse.vstack if sparse.issparse(blocks[0]) else np.vstack
         return self._container.wrap(stack(blocks))
+
+    def predict_topk(self, X: MatrixLike, n_labels: int) -> tuple[FloatArray, IntArray]:
+        """Return the labels of highest score of every query: what is shown to a user, or ranked anew.
+
+        The first columns of ``predict_proba`` sorted by falling score, equal scores by label number, found in blocks of
+        queries; with a sparse Y the methods that count votes visit no more labels than have votes, and make no dense
+        matrix.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+        n_labels : int
+            How many labels, whether or not `predict` would choose them.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            Best first.
+        labels : ndarray of int of shape (n_queries, n_labels)
+            Column numbers of Y; ``label_names_[labels]`` are the names.
+
+        Raises
+        ------
+        TypeError
+            If `n_labels` is no integer.
+        ValueError
+            If there are fewer labels, or less than one is asked for.
+        """
+        check_is_fitted(self)
+        wanted = check_integer("n_labels", n_labels, low=1)
+        if wanted > len(self.classes_):
+            raise ValueError(f"n_labels must be at most the {len(self.classes_)} labels of Y, got {wanted}.")
+        return self._best_in_blocks(self._find_neighbors(X), wanted)
 
     @abstractmethod
     def _learn(self, X: Matrix, labels: Matrix) -> None:
@@ -125,20 +172,37 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _score_in_blocks(self, neighbors: Neighbors) -> FloatArray:
         scores = np.empty((len(neighbors.indices), len(self.classes_)))
-        for block in self._query_blocks(neighbors):
-            scores[block] = self._score(_some(neighbors, block))
+        for block, some in self._in_blocks(neighbors):
+            scores[block] = self._score(some)
         return scores
+
+    def _best_in_blocks(self, neighbors: Neighbors, n_labels: int) -> tuple[FloatArray, IntArray]:
+        """Return scores and labels of the best labels, two arrays (n_queries, n_labels)."""
+        scores, labels = zip(
+            *(best_of_dense(self._score(some), n_labels) for _, some in self._in_blocks(neighbors)), strict=True
+        )
+        return np.vstack(scores), np.vstack(labels)
 
     def _check_parameters(self) -> None:
         """Raise unless the method's own parameters make sense."""
+
+    @property
+    def _learns_from_rows(self) -> bool:
+        """Whether the method takes more from X than neighbours, so that X must be at hand."""
+        return False
+
+    @property
+    def _takes_dask(self) -> bool:
+        return not self._learns_from_rows and getattr(self.search, "takes_dask_arrays", False)
 
     def _find_neighbors(self, X: MatrixLike) -> Neighbors:
         """Search once for all queries."""
         check_is_fitted(self)
         self._check_parameters()
-        rows = validate_data(self, X, accept_sparse="csr", reset=False)
+        rows = check_rows(self, X, reset=False, takes_dask=self._takes_dask)
         random = check_random_state(getattr(self, "random_state", None))
-        return Neighbors(*self._ask_search(rows, self.n_neighbors_), random, rows)
+        answer = self._ask_search(rows, self.n_neighbors_)
+        return Neighbors(*answer, random, None if is_dask_array(rows) else rows)
 
     def _ask_search(self, X: Matrix | None, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         """Ask the search for the neighbours of X, or of the training rows, and check what it answers."""
@@ -151,6 +215,11 @@ class LazyClassifier(ClassifierMixin, BaseEstimator, ABC):
             )
         check_neighbor_indices(indices, self._n_samples)
         return distances, indices
+
+    def _in_blocks(self, neighbors: Neighbors) -> Iterator[tuple[slice, Neighbors]]:
+        """Yield blocks of queries, and their neighbours."""
+        for block in self._query_blocks(neighbors):
+            yield block, some_of(neighbors, block)
 
     def _query_blocks(self, neighbors: Neighbors) -> Iterator[slice]:
         """Yield blocks of queries whose votes and scores fit the memory budget."""
@@ -203,18 +272,12 @@ class LeaveOneOut(LazyClassifier):
         return self._score_in_blocks(Neighbors(*self._ask_search(None, self.n_neighbors_), random))
 
 
-def _some(neighbors: Neighbors, block: slice) -> Neighbors:
+def some_of(neighbors: Neighbors, block: slice) -> Neighbors:
+    """Return the neighbours of a block of queries."""
     distances, indices, random, rows = neighbors
     return Neighbors(distances[block], indices[block], random, None if rows is None else rows[block])
 
 
 def fresh_search(search: Any) -> Any:
     """Return an unfitted copy of the user's search, or the default one."""
-    if search is None:
-        return ExactNeighbors()
-    if isinstance(search, type) or not (hasattr(search, "fit") and hasattr(search, "kneighbors")):
-        raise TypeError(
-            f"search must be an object with the methods fit and kneighbors, got {search!r}."
-            " Hint: ExactNeighbors(metric=...) or scikit-learn's NearestNeighbors()."
-        )
-    return clone(search, safe=False)
+    return ExactNeighbors() if search is None else as_search(search)

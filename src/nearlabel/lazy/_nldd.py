@@ -12,12 +12,12 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from nearlabel._binomial import fit_binomial
 from nearlabel._label_probabilities import LabelProbabilities, default_estimator
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel._validation import check_choice, check_flag, check_problem, with_multilabel_target
+from nearlabel._validation import check_choice, check_flag, check_problem, check_rows, with_multilabel_target
 from nearlabel.lazy._base import fresh_search
 from nearlabel.lazy._double_distances import DoubleDistances, Pairs, double_distances
 from nearlabel.neighbors._exact import as_float_rows
@@ -87,6 +87,9 @@ class NLDD(ClassifierMixin, BaseEstimator):
     does not say). If the regression has no finite solution (no loss at all, a constant distance), it is solved with a
     ridge of 1e-6 on β1 and β2 of standardised distances, else β = (0, 1, 1) is taken, with a `ConvergenceWarning`. A
     negative β1 or β2 is kept.
+
+    Every label needs a classifier of its own, and the probabilities are dense, also of a sparse Y: the method is made
+    for some hundred labels.
 
     Prediction is exact, by distances that no rounding of a matrix product can change, in memory that is bounded by
     blocks.
@@ -223,7 +226,7 @@ class NLDD(ClassifierMixin, BaseEstimator):
     def _queries(self, X: MatrixLike) -> Matrix:
         check_is_fitted(self)
         self._check_parameters()
-        return validate_data(self, X, accept_sparse="csr", reset=False)
+        return check_rows(self, X, reset=False)
 
     def _nearest(self, X: MatrixLike) -> Pairs:
         queries = self._queries(X)

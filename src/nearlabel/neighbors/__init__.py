@@ -1,7 +1,23 @@
 """Who is near: searches that answer `kneighbors`, and the votes of the neighbours found."""
 
+from nearlabel.neighbors._dask import DaskNeighbors
 from nearlabel.neighbors._exact import ExactNeighbors
+from nearlabel.neighbors._faiss import FaissHNSWNeighbors, FaissIVFNeighbors
 from nearlabel.neighbors._precomputed import NeighborGraph, PrecomputedNeighbors
+from nearlabel.neighbors._recall import recall
+from nearlabel.neighbors._transformer import TransformerNeighbors
+from nearlabel.neighbors._usearch import UsearchNeighbors
 from nearlabel.neighbors._votes import label_votes
 
-__all__ = ["ExactNeighbors", "NeighborGraph", "PrecomputedNeighbors", "label_votes"]
+__all__ = [
+    "DaskNeighbors",
+    "ExactNeighbors",
+    "FaissHNSWNeighbors",
+    "FaissIVFNeighbors",
+    "NeighborGraph",
+    "PrecomputedNeighbors",
+    "TransformerNeighbors",
+    "UsearchNeighbors",
+    "label_votes",
+    "recall",
+]

@@ -9,12 +9,12 @@ from numpy.random import RandomState
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from nearlabel._blocks import row_blocks
 from nearlabel._label_probabilities import LabelProbabilities, default_estimator
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import as_dense, check_problem, with_multilabel_target
+from nearlabel._validation import as_dense, check_problem, check_rows, with_multilabel_target
 from nearlabel.labels import distinct_labelsets
 
 
@@ -141,7 +141,7 @@ class BinaryRelevance(ClassifierMixin, BaseEstimator):
 
     def _queries(self, X: MatrixLike) -> Matrix:
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", reset=False)
+        return check_rows(self, X, reset=False)
 
     def _learn(self, labels: Matrix) -> None:
         """Take what is needed from the training label sets."""

@@ -1,0 +1,125 @@
+"""Rows that lie in files, for other processes to open: what travels is where the rows are, not the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nearlabel._typing import Matrix
+
+
+class ArrayFile(NamedTuple):
+    """Where an array lies in a file, and what tells whether the file is still the same."""
+
+    path: str
+    offset: int
+    dtype: str
+    shape: tuple[int, ...]
+    stamp: tuple[int, int]  # bytes and time of the last change
+
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> Self | None:
+        """Return where a view of a read-only memory map lies; None: in memory, or not in one piece."""
+        mapped = _map_under(array)
+        if mapped is None or mapped.mode != "r" or mapped.filename is None or not array.flags.c_contiguous:
+            return None
+        path = str(Path(mapped.filename).resolve())
+        offset = mapped.offset + array.ctypes.data - mapped.ctypes.data
+        return cls(path, offset, array.dtype.str, array.shape, _stamp_of(path))
+
+    def open(self) -> NDArray[Any]:
+        """Map the array into memory."""
+        try:
+            stamp = _stamp_of(self.path)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"{self.path} must be there for every worker, got no such file."
+                " Hint: workers on other machines need a store, or a folder=, that they see under the same name."
+            ) from error
+        if stamp != self.stamp:
+            raise ValueError(f"{self.path} must not change while rows are read from it, got another size or date.")
+        if 0 in self.shape:
+            return np.empty(self.shape, dtype=self.dtype)
+        return np.memmap(self.path, dtype=self.dtype, mode="r", offset=self.offset, shape=self.shape)
+
+
+def _map_under(array: Any) -> Any:
+    """Return the memory map that an array is a view of, the one that maps the file itself."""
+    found = None
+    while isinstance(array, np.ndarray):
+        found = array if isinstance(array, np.memmap) else found
+        array = array.base
+    return found
+
+
+def _stamp_of(path: str) -> tuple[int, int]:
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
+
+
+class _Piece(NamedTuple):
+    """Some rows of one matrix: the file of its values, or those of its `data`, `indices` and `indptr`."""
+
+    arrays: tuple[ArrayFile, ...]
+    n_columns: int
+    start: int
+    stop: int
+
+    def load(self) -> Matrix:
+        """Open the rows; values stay on disk."""
+        if len(self.arrays) == 1:
+            return self.arrays[0].open()[self.start : self.stop]
+        data, indices, indptr = (array.open() for array in self.arrays)
+        ends = indptr[self.start : self.stop + 1]
+        some = slice(ends[0], ends[-1])
+        shape = (self.stop - self.start, self.n_columns)
+        rows = sparse.csr_array((data[some], indices[some], ends - ends[0]), shape=shape)
+        rows.sum_duplicates()
+        return rows
+
+
+@dataclass(frozen=True)
+class RowFiles:
+    """Rows of one matrix after the other, each matrix in its own files."""
+
+    pieces: tuple[_Piece, ...]
+
+    @classmethod
+    def of(cls, X: Matrix) -> Self | None:
+        """Return where the rows of X lie; None: in memory."""
+        arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        files = [ArrayFile.of(array) for array in arrays]
+        known = tuple(file for file in files if file is not None)
+        return cls((_Piece(known, X.shape[1], 0, X.shape[0]),)) if len(known) == len(files) else None
+
+    @classmethod
+    def joined(cls, parts: Iterable[RowFiles]) -> Self:
+        """Return the rows of all parts, one after the other."""
+        return cls(tuple(piece for part in parts for piece in part.pieces))
+
+    def __len__(self) -> int:
+        return sum(piece.stop - piece.start for piece in self.pieces)
+
+    def __getitem__(self, rows: slice) -> RowFiles:
+        """Return the rows of ``slice(start, stop)``."""
+        chosen, first = [], 0
+        for piece in self.pieces:
+            n = piece.stop - piece.start
+            start, stop = max(rows.start - first, 0), min(rows.stop - first, n)
+            if start < stop:
+                chosen.append(piece._replace(start=piece.start + start, stop=piece.start + stop))
+            first += n
+        return RowFiles(tuple(chosen))
+
+    def load(self) -> Matrix:
+        """Open the rows: a view of the file where they lie in one, else a copy."""
+        parts = [piece.load() for piece in self.pieces]
+        if len(parts) == 1:
+            return parts[0]
+        return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
