@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+TEST_EXTRAS ?= test,ann,dask
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
 .PHONY: help demo test test-oldest bench lint types check clean
@@ -17,11 +18,11 @@ demo: $(BIN)/python  ## install, compare the five lazy methods on the embedded d
 	$(BIN)/nearlabel demo --out demo-output
 
 test: $(BIN)/python  ## install and run all tests (those on real data need NEARLABEL_DATA)
-	$(INSTALL) '.[test]'
+	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 test-oldest:  ## the same with the oldest libraries that are supported
-	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt
+	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
 
 bench: $(BIN)/python  ## install with the competitors and run the benchmarks (minutes)
 	$(INSTALL) '.[bench]'

@@ -98,7 +98,7 @@ def stored(X, rng, folder):
     return X
 
 
-@pytest.mark.parametrize("block", [(512, 4096, 32), (64, 64, 2), (3, 32, 1)], ids=["large", "middle", "small"])
+@pytest.mark.parametrize("block", [(1024, 4096, 32), (64, 64, 2), (20, 32, 1)], ids=["large", "middle", "small"])
 @pytest.mark.parametrize("part", range(4))
 def test_bits(part, block, monkeypatch, tmp_path):
     """300 cases, three block sizes, one and two threads: distances and indices are those of the loops."""
