@@ -25,7 +25,7 @@ from nearlabel.neighbors._nominees import (
     filled_rows,
 )
 from nearlabel.neighbors._shortlist import Candidates, Runs, Shortlist, first_of_each, where
-from nearlabel.neighbors._threads import in_threads
+from nearlabel.neighbors._threads import in_threads, scratch
 
 _QUERIES_PER_TILE = 1024
 _TILES_PER_BLOCK = 8  # of queries that are sorted, so that those near each other share a tile
@@ -236,7 +236,7 @@ class ProductSearch:
         return Shortlist(n_queries, k, max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k), decided=decided)
 
     def _memory(self, n_queries: int) -> Float32Array:
-        return np.empty(filled_rows(min(PANEL_ROWS, len(self._pointed))) * n_queries, dtype=np.float32)
+        return scratch(filled_rows(min(PANEL_ROWS, len(self._pointed))) * n_queries)
 
     def _offer(
         self,

@@ -178,7 +178,8 @@ def as_float64(rows: Matrix) -> Matrix:
     return rows.astype(np.float64, copy=False)
 
 
-def _rounding(n_features: int) -> float:
+def rounding64(n_features: int) -> float:
+    """Return the bound on the relative error of an expanded square in float64 that is argued above."""
     return (6 * n_features + 48) * 2.0**-53
 
 
@@ -208,11 +209,11 @@ class SquaredEuclidean:
             centred = as_float64(X) if sparse.issparse(X) else as_float64(X) - self._centre
             norms = _squared_norms(centred)
         _check_norms(norms, "squared norm")
-        return Rows(X, _with_column(centred, norms * (1 - _rounding(X.shape[1]))), norms)
+        return Rows(X, _with_column(centred, norms * (1 - rounding64(X.shape[1]))), norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound the squared distance of all pairs, less the query's own norm: one product, [-2q, 1]·[r, rn]."""
-        rounding = _rounding(rows.values.shape[1])
+        rounding = rounding64(rows.values.shape[1])
         left = _with_column(-2.0 * queries.nominees[:, :-1], np.ones(len(queries)))
         lower = inner_products(left, rows.nominees)
 
@@ -281,7 +282,7 @@ class Manhattan:
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Compute the distance of all pairs, in an order of summation not ours."""
-        rounding = _rounding(rows.values.shape[1])
+        rounding = rounding64(rows.values.shape[1])
         sums = manhattan_distances if sparse.issparse(rows.values) else partial(cdist, metric="cityblock")
         lower = sums(queries.nominees, rows.nominees)
 
@@ -324,7 +325,7 @@ class Cosine:
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound minus the cosine of all pairs."""
         lower = inner_products(-queries.nominees, rows.nominees)
-        margin = np.full(len(queries), _rounding(rows.values.shape[1]))
+        margin = np.full(len(queries), rounding64(rows.values.shape[1]))
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
             dot = sum_over_features(queries.values, rows.values, (query, row), product, itself)

@@ -34,7 +34,7 @@ from scipy import sparse
 
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.neighbors._distances import PointDistance, as_float64
+from nearlabel.neighbors._distances import PointDistance, as_float64, rounding64
 from nearlabel.neighbors._threads import in_threads
 
 PANEL_ROWS = 4096
@@ -218,16 +218,17 @@ class DenseNominees(_Bounded):
         return np.matmul(panel.block, operand.block, out=_shaped(memory, shape))
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
-        """A row in a ball is no nearer than the ball."""
+        """A row in a ball is no nearer than the ball. Expanded squares of distances are off as `rounding64` says."""
         if self._panels is None or self.whole:
             return np.broadcast_to(0.0, (X.shape[0], len(numbers)))
         middles, radii = self._middles[list(numbers)], self._radii[list(numbers)]
         centred = self._distance.points(as_float64(X)) - self._centre
-        lengths, away = (np.einsum("ij,ij->i", rows, rows) for rows in (centred, middles))
-        squares = lengths[:, np.newaxis] + away - 2 * (centred @ middles.T)
-        blur = 1e-6 * (np.sqrt(lengths)[:, np.newaxis] + np.sqrt(away))  # far more than float64 rounds
-        gaps = self._scaled(np.sqrt(np.maximum(squares, 0.0)) * (1 - 1e-6) - blur - radii)
-        return gaps * np.abs(gaps)
+        with np.errstate(over="ignore", invalid="ignore"):  # what comes of queries out of bounds is not used
+            lengths, away = (np.einsum("ij,ij->i", rows, rows) for rows in (centred, middles))
+            squares = lengths[:, np.newaxis] + away - 2 * (centred @ middles.T)
+        blur = math.sqrt(rounding64(X.shape[1])) * (np.sqrt(lengths)[:, np.newaxis] + np.sqrt(away))
+        gaps = self._scaled((np.sqrt(np.maximum(squares, 0.0)) - blur - radii) * (1 - 1e-6))
+        return gaps * np.abs(gaps) - self._absolute
 
     def is_whole(self, X: Matrix) -> bool:
         """Tell whether these are small whole numbers, like the training rows."""

@@ -64,14 +64,13 @@ class Shortlist:
         limit = self.limit[queries]
         if takes is not None:
             limit[~takes] = -np.inf
-        wide = np.flatnonzero(limit == NONE_YET)
-        if len(wide) < len(queries):  # where many runs are open, the panel itself has better to offer
-            wide = np.flatnonzero(np.count_nonzero(runs.least <= limit + runs.slack, axis=0) > 2 * self.n_neighbors)
-        if len(wide):
-            limit[wide] = np.minimum(limit[wide], self._limit_within(runs, wide))
-            self.limit[queries[wide]] = limit[wide]
+        self._lower(limit, runs, np.flatnonzero(limit == NONE_YET), queries)
         run, column = where(runs.least <= limit + runs.slack)
-        if not self.decided:
+        opened = np.bincount(column, minlength=len(queries))
+        wide = np.flatnonzero(opened > 2 * self.n_neighbors)
+        if len(wide):  # the panel itself has better to offer
+            self._lower(limit, runs, wide, queries)
+            run, column = where(runs.least <= limit + runs.slack)
             run, column = self._without_hopeless(run, column, queries, runs.rows.shape[1])
         squares, slack = runs.opened(run, column)
         pair, place = where(squares <= limit[column, np.newaxis] + slack)
@@ -82,18 +81,23 @@ class Shortlist:
         """Take candidates that are within the limits."""
         self._parts.append(found)
 
-    def _limit_within(self, runs: Runs, some: IntArray) -> Float32Array:
-        """The least rows of k runs are k rows, so the k-th least of their upper bounds bounds the k-th neighbour."""
+    def _lower(self, limit: Float32Array, runs: Runs, some: IntArray, queries: IntArray) -> None:
+        """Lower the limits of some queries to what the panel tells.
+
+        The least rows of k runs are k rows, so the k-th least of their upper bounds bounds the k-th neighbour.
+        """
         k = self.n_neighbors
-        if len(runs.least) < k:
-            return np.full(len(some), NONE_YET)
-        upper = np.ascontiguousarray((runs.least + runs.slack)[:, some].T)
-        return np.asarray(np.minimum(np.partition(upper, k - 1, axis=1)[:, k - 1], NONE_YET))
+        if len(runs.least) >= k and len(some):
+            upper = np.ascontiguousarray((runs.least[:, some] + runs.slack[:, some]).T)
+            limit[some] = np.minimum(limit[some], np.partition(upper, k - 1, axis=1)[:, k - 1])
+            self.limit[queries[some]] = limit[some]
 
     def _without_hopeless(
         self, run: IntArray, column: IntArray, queries: IntArray, length: int
     ) -> tuple[IntArray, IntArray]:
         """Give up queries to which far more rows of one panel are open than they may have candidates."""
+        if self.decided:
+            return run, column
         opened = np.bincount(column, minlength=len(queries)) * length
         hopeless = opened > _OPENED_AT_MOST * self._most
         if not hopeless.any():
@@ -204,5 +208,9 @@ def first_of_each(
     counts = np.bincount(query, minlength=len(which))
     rank_table = as_table(query, counts, ranks, np.inf)[which]
     row_table = as_table(query, counts, row, np.iinfo(np.intp).max)[which]
-    order = np.lexsort((row_table, rank_table))[:, :k]
+    order = np.argsort(rank_table, axis=1)
+    in_order = np.take_along_axis(rank_table, order, axis=1)
+    tied = (in_order[:, 1 : k + 1] == in_order[:, : min(k, in_order.shape[1] - 1)]).any(axis=1)
+    order[tied] = np.lexsort((row_table[tied], rank_table[tied]))
+    order = order[:, :k]
     return np.take_along_axis(rank_table, order, axis=1), np.take_along_axis(row_table, order, axis=1)

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 
@@ -58,3 +60,17 @@ def in_threads(n_jobs: int | None, work: Callable[..., Any], arguments: Iterable
             return [work(*task) for task in tasks]
         with ThreadPoolExecutor(n_threads) as pool:  # starts a hundred times faster than joblib's
             return list(pool.map(lambda task: work(*task), tasks))
+
+
+class _Scratch(threading.local):
+    memory = np.empty(0, dtype=np.float32)
+
+
+_scratch = _Scratch()
+
+
+def scratch(size: int) -> NDArray[np.float32]:
+    """Return memory that this thread uses again and again: new memory costs as much as filling it."""
+    if len(_scratch.memory) < size:
+        _scratch.memory = np.empty(size, dtype=np.float32)
+    return _scratch.memory[:size]

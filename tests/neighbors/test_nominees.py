@@ -1,0 +1,172 @@
+"""The bound on single precision holds, and on rows made to defeat it little is recomputed."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from threadpoolctl import threadpool_info
+
+from nearlabel.neighbors import ExactNeighbors, _by_product, _nominees
+from nearlabel.neighbors._distances import distance_named
+from nearlabel.neighbors._exact import as_rows
+from nearlabel.neighbors._nominees import DenseNominees, SparseNominees
+
+N = 12_000  # three panels
+
+
+def rows_of(kind, rng):
+    """Rows for which plain single precision, or a single bound for all rows, fails."""
+    X = rng.normal(size=(N, 24))
+    return {
+        "normal": lambda: X,
+        "offset": lambda: 1e4 + 1e-3 * X,
+        "outlier": lambda: X * np.where(np.arange(N) == 7, 1e6, 1.0)[:, np.newaxis],
+        "outliers": lambda: X * np.where(np.arange(N) % 100 == 7, 1e3, 1.0)[:, np.newaxis],
+        "one column of huge scale": lambda: X * np.where(np.arange(24) == 3, 1e4, 1.0),
+        "two clusters far apart": lambda: 1e-2 * X + np.where(np.arange(N) % 2, 1e3, -1e3)[:, np.newaxis],
+        "duplicates": lambda: X[rng.integers(0, N // 20, N)],
+        "half equal": lambda: np.where(np.arange(N)[:, np.newaxis] % 2, X[:1], X),
+        "whole numbers": lambda: rng.integers(0, 3, (N, 24)).astype(float),
+    }[kind]()
+
+
+KINDS = ["normal", "offset", "outlier", "outliers", "one column of huge scale", "two clusters far apart", "duplicates"]
+KINDS += ["half equal", "whole numbers"]
+
+
+@pytest.fixture
+def refined(monkeypatch):
+    """Numbers of pairs whose rank was computed in float64, and of queries that single precision could not answer."""
+    counts = {"pairs": 0, "hard": 0}
+    ranks, bounds = _by_product.ProductSearch._ranks, _by_product.BoundsSearch.nearest
+
+    def counting_ranks(self, rows, found):
+        counts["pairs"] += len(found.query)
+        return ranks(self, rows, found)
+
+    def counting_bounds(self, queries, *others):
+        counts["hard"] += len(queries)
+        return bounds(self, queries, *others)
+
+    monkeypatch.setattr(_by_product.ProductSearch, "_ranks", counting_ranks)
+    monkeypatch.setattr(_by_product.BoundsSearch, "nearest", counting_bounds)
+    return counts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_little_is_recomputed(kind, refined):
+    """Of 12,000 rows at most some forty a query are recomputed; float64 bounds answer the outlier at most."""
+    X = rows_of(kind, np.random.default_rng(0))
+    search = ExactNeighbors(algorithm="brute", n_jobs=1).fit(X)
+    search.kneighbors(X[:500], 10)
+    search.kneighbors(n_neighbors=10)
+    assert refined["pairs"] <= 40 * (500 + N)
+    assert refined["hard"] <= 2
+
+
+def test_queries_far_outside_are_given_up_early(refined):
+    """Single precision cannot rank rows seen from so far away: float64 bounds do, after one panel."""
+    rng = np.random.default_rng(0)
+    X, queries = 1e-3 * rng.normal(size=(N, 24)), 1e4 * rng.normal(size=(50, 24))
+    found = ExactNeighbors(n_jobs=1).fit(X).kneighbors(queries, 5)[1]
+    assert refined == {"pairs": 0, "hard": 50}
+    squares = np.zeros((50, N))
+    for a, b in zip(queries.T, X.T, strict=True):
+        squares += (a[:, np.newaxis] - b) ** 2
+    np.testing.assert_array_equal(found, np.argsort(squares, axis=1, kind="stable")[:, :5])
+
+
+def test_leave_one_out_takes_half_of_the_products(monkeypatch):
+    """A product of two panels serves both: N²/2 squared distances and the panels' own, not N²."""
+    made = []
+    squares = DenseNominees.squares
+
+    def counting(self, panel, operand, memory):
+        made.append(squares(self, panel, operand, memory).size)
+        return squares(self, panel, operand, memory)
+
+    monkeypatch.setattr(DenseNominees, "squares", counting)
+    monkeypatch.setattr(_nominees, "PANEL_ROWS", 512)
+    n = 16 * 512
+    ExactNeighbors(algorithm="brute", n_jobs=1).fit(np.random.default_rng(0).normal(size=(n, 24))).kneighbors()
+    assert sum(made) < 0.56 * n**2
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_holds(metric, seed, monkeypatch):
+    """Every computed squared distance is within its bound of the rank that float64 sums give, dense and sparse."""
+    monkeypatch.setattr(_nominees, "PANEL_ROWS", 64)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, int(rng.choice([1, 3, 30, 200])))) * 10.0 ** rng.uniform(-3, 3)
+    X = X * 10.0 ** rng.uniform(-4, 4, (300, 1)) if rng.random() < 0.5 else X + 10.0 ** rng.uniform(0, 5)
+    X = X * (rng.random(X.shape) < rng.choice([0.2, 1.0]))
+    X = X[np.abs(X).sum(axis=1) > 0]
+    queries = X[::7] * 1.01
+    distance = distance_named(metric, None)
+    for stored in (np.asarray, sparse.csr_array):
+        rows, asked = as_rows(stored(X)), as_rows(stored(queries))
+        distance.fit(rows)
+        kind = SparseNominees if sparse.issparse(rows) else DenseNominees
+        nominees = kind(rows, distance, np.arange(len(X)), resident=True, n_jobs=1)
+        for number in range(nominees.n_panels):
+            panel = nominees.panel(number)
+            operand = nominees.operand(asked, panel.centre)
+            memory = np.empty(len(panel.rows) * len(queries), dtype=np.float32)
+            squares = nominees.squares(panel, operand, memory)[: panel.n_rows].astype(float)
+            error = nominees.error(panel.norms[: panel.n_rows, np.newaxis], operand.norms).astype(float)
+            row, query = (index.ravel() for index in np.indices(squares.shape))
+            ranks = distance.ranks(asked, rows, (query, panel.rows[row])).reshape(squares.shape)
+            ranks = 2 * (1 + ranks) if metric == "cosine" else ranks
+            assert (np.abs(squares - np.ldexp(ranks, 2 * nominees._exponent)) <= error).all()
+
+
+def test_balls_are_no_nearer_than_their_rows(monkeypatch):
+    """The lower bound of a panel exceeds the rank of none of its rows, scaled alike."""
+    monkeypatch.setattr(_nominees, "PANEL_ROWS", 64)
+    rng = np.random.default_rng(0)
+    for scale in (1e-12, 1.0, 1e12):
+        X = scale * (rng.normal(size=(500, 5)) + 20 * rng.integers(0, 5, (500, 1)))
+        distance = distance_named("euclidean", None)
+        distance.fit(X)
+        nominees = DenseNominees(X, distance, np.arange(500), resident=True, n_jobs=1)
+        lower = nominees.lower_bounds(X, range(nominees.n_panels))
+        assert (lower > 0).mean() > 0.3
+        for number in range(nominees.n_panels):
+            rows = nominees.panel(number).rows[: nominees.panel(number).n_rows]
+            squares = ((X[:, np.newaxis] - X[rows]) ** 2).sum(axis=2).min(axis=1)
+            assert (lower[:, number] <= np.ldexp(squares, 2 * nominees._exponent)).all()
+
+
+def test_linear_algebra_has_its_threads_back():
+    """While a search runs each thread's products use one thread; afterwards, and after an error, all as before."""
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    ExactNeighbors(n_jobs=2).fit(X).kneighbors(X, 3)
+    with pytest.raises(ValueError, match="finite numbers"):
+        ExactNeighbors(lambda a, b: np.nan).fit(X).kneighbors(X, 3)
+    assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])
+def test_rows_are_neither_copied_nor_changed(store):
+    """The search refers to the rows it was given."""
+    X = store(np.random.default_rng(0).normal(size=(40, 3)))
+    before = X.copy()
+    search = ExactNeighbors("cosine").fit(X)
+    search.kneighbors(X, 3)
+    values = (X.data, search._rows.data) if sparse.issparse(X) else (X, search._rows)
+    assert np.shares_memory(*values)
+    assert abs(X - before).max() == 0
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        (ExactNeighbors(algorithm="ball_tree"), r"algorithm must be one of \['auto', 'brute', 'kd_tree'\]"),
+        (ExactNeighbors("cosine", algorithm="kd_tree"), "algorithm must be 'auto' or 'brute' for sparse rows"),
+    ],
+)
+def test_errors(search, message):
+    """An algorithm that is unknown, or that the metric has not, is refused."""
+    with pytest.raises(ValueError, match=message):
+        search.fit(np.eye(4))
