@@ -24,13 +24,19 @@ test: $(BIN)/python  ## install and run all tests (those on real data need NEARL
 test-oldest:  ## the same with the oldest libraries that are supported
 	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
 
-bench: $(BIN)/python  ## install with the competitors and run the benchmarks (minutes)
+bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write docs/benchmarks.md (QUICK=--quick: a look)
 	$(INSTALL) '.[bench]'
-	$(BIN)/python benchmarks/peers.py
-	$(BIN)/python benchmarks/sweep.py --full
-	$(BIN)/python benchmarks/reading.py
-	$(BIN)/python benchmarks/thresholds.py
-	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/search.py $(QUICK)
+	$(BIN)/python benchmarks/adversarial.py $(QUICK)
+	$(BIN)/python benchmarks/real.py $(QUICK)
+	$(BIN)/python benchmarks/peers.py $(QUICK)
+	$(BIN)/python benchmarks/shares.py $(QUICK)
+	$(BIN)/python benchmarks/growth.py $(QUICK)
+	$(BIN)/python benchmarks/scale.py $(QUICK)
+	$(BIN)/python benchmarks/thresholds.py $(QUICK)
+	$(BIN)/python benchmarks/sweep.py --full $(QUICK)
+	$(BIN)/python benchmarks/reading.py $(QUICK)
+	$(BIN)/python benchmarks/tables.py $(QUICK)
 
 lint: $(BIN)/python  ## ruff: rules and formatting
 	$(INSTALL) '.[test,lint]'

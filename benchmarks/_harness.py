@@ -32,9 +32,42 @@ from threadpoolctl import threadpool_info
 import nearlabel
 
 RESULTS = Path(__file__).parent / "results"
-_LIBRARIES = ("numpy", "scipy", "scikit-learn", "scikit-multilearn-ng")
+QUICK_RESULTS = RESULTS.parents[1] / "build" / "benchmarks"
+_LIBRARIES = ("numpy", "scipy", "scikit-learn")
+_PEERS = ("scikit-multilearn-ng", "faiss-cpu", "scikit-learn-intelex", "torch", "dask", "distributed")
 _SECONDS_OF_PASSES, _MOST_PASSES = 0.5, 10
 _MIB = 2.0**20
+
+
+class Table(NamedTuple):
+    """A table as it is printed, and as `tables.py` writes it into the documentation.
+
+    A row of one cell is a heading.
+    """
+
+    title: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    notes: Sequence[str] = ()
+
+
+class Goal(NamedTuple):
+    """What a figure should be: at most, or at least, a limit; `found` is None where it was not measured."""
+
+    what: str
+    bound: str
+    limit: float
+    found: float | None
+
+    def verdict(self) -> str:
+        """Return whether the goal is reached."""
+        if self.found is None:
+            return "not measured"
+        reached = self.found <= self.limit if self.bound == "at most" else self.found >= self.limit
+        return "yes" if reached else "no"
+
+
+GOAL_HEADERS = ("goal", "bound", "limit", "found", "reached")
 
 
 @dataclass(frozen=True)
@@ -181,9 +214,20 @@ def _peak() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / _MIB
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def show(tables: Iterable[Table], goals: Sequence[Goal] = ()) -> None:
+    """Print tables, with their titles and notes, and the goals."""
+    for one in tables:
+        print(f"\n{one.title}\n\n{text_of(one.headers, one.rows)}")
+        for note in one.notes:
+            print(note)
+    if goals:
+        print(f"\n{text_of(GOAL_HEADERS, [(*goal, goal.verdict()) for goal in goals])}")
+
+
+def text_of(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a plain-text table: the first column to the left, numbers to the right; None is shown as a dash."""
-    cells = [list(headers), *([_as_text(value) for value in row] for row in rows)]
+    filled = ([*row, *[""] * (len(headers) - len(row))] for row in rows)
+    cells = [list(headers), *([as_text(value) for value in row] for row in filled)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
     cells.insert(1, ["-" * width for width in widths])
     return "\n".join(_aligned(row, widths) for row in cells)
@@ -197,7 +241,8 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([first, *others]).rstrip()
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return a cell as text: three digits, and a dash for None."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -210,10 +255,18 @@ def machine_facts() -> dict[str, Any]:
     return {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "architecture": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
         "python": platform.python_version(),
-        "versions": {"nearlabel": nearlabel.__version__} | {name: version_of(name) for name in _LIBRARIES},
+        "versions": {"nearlabel": nearlabel.__version__} | {name: version_of(name) for name in _LIBRARIES + _PEERS},
         "threads": sorted(f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()),
     }
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return platform.processor()
 
 
 def version_of(distribution: str) -> str | None:
@@ -226,23 +279,73 @@ def version_of(distribution: str) -> str | None:
 
 def print_facts() -> None:
     """Print the machine facts in one line."""
-    facts = machine_facts()
+    print(facts_as_text(machine_facts()))
+
+
+def facts_as_text(facts: Mapping[str, Any]) -> str:
+    """Return the machine facts in one line."""
     versions = ", ".join(f"{name} {version or 'not installed'}" for name, version in facts["versions"].items())
-    print(f"{facts['cores']} cores, {facts['architecture']}, Python {facts['python']}, {versions}")
+    return (
+        f"{facts['cores']} cores, {facts['architecture']} ({facts['processor']}), Python {facts['python']}, {versions}"
+    )
 
 
-def save(path: Path, question: str, results: Any) -> None:
-    """Write results and machine facts as JSON."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"question": question, "machine": machine_facts(), "results": results}, indent=1)
-    path.write_text(text + "\n")
+def save(
+    options: argparse.Namespace,
+    description: str,
+    results: Any,
+    tables: Sequence[Table] = (),
+    goals: Sequence[Goal] = (),
+) -> None:
+    """Write results, tables, goals and machine facts as JSON.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        Of a parser by `parser_for`.
+    description : str
+        The script's docstring: its first line is the question, the last paragraph says how to run it.
+    results : JSON-able
+        Every figure.
+    tables, goals : sequences
+        What was printed.
+    """
+    question, *text, _ = description.strip().split("\n\n")
+    content = {
+        "question": question,
+        "text": text,
+        "command": f"python benchmarks/{Path(sys.argv[0]).name}",
+        "rounds": options.repeats,
+        "machine": machine_facts(),
+        "tables": [one._asdict() for one in tables],
+        "goals": [(*goal, goal.verdict()) for goal in goals],
+        "results": results,
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def parser_for(description: str, name: str, repeats: int) -> argparse.ArgumentParser:
     """Return an argument parser with the options that all benchmarks share."""
-    parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=repeats, help="rounds; medians are reported (%(default)s)")
+    parser = _Parser(name, repeats, description=description.splitlines()[0])
+    parser.add_argument("--repeats", type=int, help=f"rounds ({repeats}; 1 with --quick)")
+    parser.add_argument("--quick", action="store_true", help="small sizes: seconds, for a look")
     parser.add_argument(
-        "--out", type=Path, default=RESULTS / f"{name}.json", help=f"JSON file (results/{name}.json beside this script)"
+        "--out", type=Path, help=f"JSON file (results/{name}.json beside this script; with --quick below build/)"
     )
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Fills in what depends on ``--quick``."""
+
+    def __init__(self, name: str, repeats: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._name, self._repeats = name, repeats
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
+        options = super().parse_args(args, namespace)
+        folder = QUICK_RESULTS if options.quick else RESULTS
+        options.out = options.out or folder / f"{self._name}.json"
+        options.repeats = options.repeats or (1 if options.quick else self._repeats)
+        return options

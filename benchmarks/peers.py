@@ -1,17 +1,21 @@
 """How fast, how small and how right are ML-kNN and BRkNN beside other libraries and plain Python loops?
 
-Problems: "yeast", the published split (1500 training rows, 917 queries, 103 features, 14 labels), and "large", seeded
-(20,000 training rows, 2,000 queries, 100 features, 100 labels). All libraries run with their default search and
-default number of threads. Where an answer differs from nearlabel's, variants of nearlabel are run and compared, so that
-the reason given is computed.
+Problems: "yeast", the published split (1500 training rows, 917 queries, 103 features, 14 labels); "large", seeded
+(20,000 training rows, 2,000 queries, 100 features, 100 labels); "labels", seeded as well (5,000 training rows, 500
+queries, 64 features, 1,000 labels). All libraries run with their default search and default number of threads. Where an
+answer differs from nearlabel's, variants of nearlabel are run and compared, so that the reason given is computed.
 
-Run: ``python benchmarks/peers.py``; a quick one: ``--problems yeast --repeats 1``. Needs ``NEARLABEL_DATA`` or the net.
+"fit s" and "predict s" are wall seconds, medians; "least s" is the least of fit and predict together. "ratio" is fit
+and predict over nearlabel's, medians: above 1 is slower than nearlabel; "of least" that of the least of each, "fit
+ratio" that of the fit alone. "peak MiB" is above imports and data.
+
+Run: ``python benchmarks/peers.py``; ``--quick`` for a look. Needs ``NEARLABEL_DATA`` or the net.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
-from _harness import Job, Measurement, measure, parser_for, print_facts, save, table
+from _harness import Goal, Job, Measurement, Table, measure, parser_for, print_facts, save, show
 from _loops import LoopBRkNN, LoopMLkNN
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, MLkNN
@@ -69,7 +73,12 @@ def large(n_rows: int = 20_000, n_queries: int = 2_000, n_features: int = 100, n
     return Data(X[:n_rows], Y[:n_rows], X[n_rows:])
 
 
-PROBLEMS: Mapping[str, Callable[[], Data]] = {"yeast": yeast, "large": large}
+def labels() -> Data:
+    """Return fewer rows of the same kind, with 1,000 labels."""
+    return large(5_000, 500, 64, 1_000)
+
+
+PROBLEMS: Mapping[str, Callable[[], Data]] = {"yeast": yeast, "large": large, "labels": labels}
 
 
 def _skmultilearn(name: str, k: int) -> Any:
@@ -98,6 +107,7 @@ PEERS: Mapping[str, tuple[Peer, ...]] = {
     ),
 }
 CASES = (("MLkNN", 10), ("BRkNN", 10), ("BRkNN", 11))
+PATIENCE = 10.0  # seconds after which a library is not run again
 
 
 def prepare(method: str, peer_name: str, k: int, problem: str) -> Mapping[str, Callable[[], Any]]:
@@ -154,7 +164,8 @@ def _share_equal(left: NDArray, right: NDArray) -> float:
 def run_case(method: str, k: int, problem: str, repeats: int) -> dict[str, Any]:
     """Measure one method on one problem with all competitors that are installed."""
     peers = [peer for peer in PEERS[method] if importlib.util.find_spec(peer.module)]
-    measured = measure([Job(peer.name, prepare, (method, peer.name, k, problem)) for peer in peers], repeats)
+    jobs = [Job(peer.name, prepare, (method, peer.name, k, problem)) for peer in peers]
+    measured = measure(jobs, repeats, PATIENCE)
     ours, data = measured[OURS], PROBLEMS[problem]()
     rows = [_row(peer, measured.get(peer.name), ours) for peer in PEERS[method]]
     for row in rows:
@@ -173,6 +184,7 @@ def _row(peer: Peer, measurement: Measurement | None, ours: Measurement) -> dict
         "peer": peer.name,
         **measurement.describe(),
         "ratio": round(measurement.median() / ours.median(), 3),
+        "fit_ratio": round(measurement.median("fit") / ours.median("fit"), 3),
         "ratio_of_minima": round(measurement.minimum() / ours.minimum(), 3),
         "equal": _share_equal(measurement.answer, ours.answer),
     }
@@ -183,21 +195,25 @@ def _cells_at_half(k: int, data: Data, answer: NDArray) -> int:
     return int(np.sum(half != answer))
 
 
-def show(case: Mapping[str, Any]) -> None:
-    """Print one case: the table, and below it why answers differ."""
-    print(f"\n{case['method']}, k = {case['n_neighbors']}, {case['problem']}")
-    headers = ("", "fit s", "predict s", "least s", "ratio", "ratio of least", "peak MiB", "equal cells", "runs")
-    print(table(headers, [_cells(row) for row in case["peers"]]))
+def table_of(case: Mapping[str, Any]) -> Table:
+    """Return one case as a table, and below it why answers differ."""
+    headers = ("", "fit s", "predict s", "least s", "ratio", "of least", "fit ratio", "peak MiB", "equal cells",
+               "processes/passes")  # fmt: skip
+    notes = []
     if "cells_at_half" in case:
-        print(f"{case['cells_at_half']} of {case['cells']} cells: exactly half of the neighbours carry the label.")
+        notes.append(
+            f"{case['cells_at_half']:,} of {case['cells']:,} cells: exactly half of the neighbours carry the label."
+        )
     for row in case["peers"]:
         for reason, equal in row.get("reasons", {}).items():
-            print(f"{row['peer']}: {_percent(equal)} equal to nearlabel with: {reason}.")
+            notes.append(f"{row['peer']}: {_percent(equal)} equal to nearlabel with: {reason}.")
+        if "not_installed" in row:
+            notes.append(f"{row['peer']}: not installed, {row['not_installed']}")
+    title = f"{case['method']}, k = {case['n_neighbors']}, {case['problem']}"
+    return Table(title, headers, [_cells(row) for row in case["peers"] if "not_installed" not in row], notes)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    if "not_installed" in row:
-        return (f"{row['peer']}: not installed, {row['not_installed']}", *[None] * 8)
     seconds = row["seconds"]
     return (
         row["peer"],
@@ -206,6 +222,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[Any, ...]:
         seconds["total"]["wall_minimum"],
         row["ratio"],
         row["ratio_of_minima"],
+        row["fit_ratio"],
         row["peak_mib"],
         _percent(row["equal"]),
         row["processes/passes"],
@@ -217,20 +234,35 @@ def _percent(share: float) -> str:
     return "100 %" if share == 1 else f"{min(100 * share, 99.9999):.4f} %"
 
 
+def goals_of(cases: Sequence[Mapping[str, Any]]) -> list[Goal]:
+    """Return how many times faster than scikit-multilearn-ng ML-kNN should be, and is."""
+    ratios = {
+        case["problem"]: row
+        for case in cases
+        for row in case["peers"]
+        if case["method"] == "MLkNN" and row["peer"].startswith("scikit-multilearn-ng")
+    }
+    fit, both = ratios.get("labels", {}).get("fit_ratio"), ratios.get("yeast", {}).get("ratio")
+    return [
+        Goal("ML-kNN, 5,000 x 64, 1,000 labels: times faster than scikit-multilearn-ng, fit", "at least", 300, fit),
+        Goal("ML-kNN, yeast: times faster than scikit-multilearn-ng, fit and predict", "at least", 20, both),
+    ]
+
+
 def main() -> None:
     """Run the cases, print their tables and save them."""
     parser = parser_for(__doc__, "peers", repeats=3)
-    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
-    arguments = parser.parse_args()
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS)
+    options = parser.parse_args()
     print_facts()
     cases = []
-    for problem, (method, k) in ((problem, case) for problem in arguments.problems for case in CASES):
-        cases.append(run_case(method, k, problem, arguments.repeats))
-        show(cases[-1])
-    print("\nfit s, predict s: medians. least s: the least of fit and predict together. ratio: fit and predict over")
-    print("nearlabel's, medians; above 1 is slower than nearlabel. peak: above what imports and data take. runs:")
-    print("processes/passes.")
-    save(arguments.out, __doc__.splitlines()[0], cases)
+    for problem in options.problems or (["yeast"] if options.quick else PROBLEMS):
+        for method, k in CASES[:2] if problem == "labels" else CASES:
+            cases.append(run_case(method, k, problem, options.repeats))
+            show([table_of(cases[-1])])
+    tables, goals = [table_of(case) for case in cases], goals_of(cases)
+    show([], goals)
+    save(options, __doc__, cases, tables, goals)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ A seeded sparse ARFF file of some 100 MB (47,100 attributes, as wide as rcv1) an
 are written to a temporary folder and read. Compared are the seconds with reading the bytes of the file alone, and the
 peak memory with the size of the matrices that come out.
 
-Run: ``python benchmarks/reading.py``; ``--rows 2000`` for a look.
+Run: ``python benchmarks/reading.py``; ``--quick`` for a look.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from _harness import Job, measure, parser_for, print_facts, save, table
+from _harness import Job, Table, measure, parser_for, print_facts, save, show
 from nearlabel.datasets import read_meka, read_svmlight
 
 FEATURES, LABELS, PER_ROW = 47_000, 100, 75
@@ -59,20 +59,21 @@ def size_of(matrix: Any) -> float:
 def main() -> None:
     """Write the files, read them, print and save the figures."""
     parser = parser_for(__doc__, "reading", repeats=3)
-    parser.add_argument("--rows", type=int, default=100_000)
-    arguments = parser.parse_args()
+    options = parser.parse_args()
+    n_rows = 2_000 if options.quick else 100_000
     print_facts()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_files(folder, arguments.rows)
+        write_files(folder, n_rows)
         readers = {"rows.arff": read_meka, "rows.svm": read_svmlight}
         jobs = [Job(file, prepare, (read, folder / file)) for file, read in readers.items()]
         jobs += [Job(f"{file}, bytes", prepare, (Path.read_bytes, folder / file)) for file in readers]
-        measured = measure(jobs, arguments.repeats)
+        measured = measure(jobs, options.repeats)
         rows = [_row(folder / file, read, measured) for file, read in readers.items()]
     headers = ("file", "MB", "seconds", "MB/s", "seconds over reading bytes", "peak MiB", "matrices MiB")
-    print(table(headers, rows))
-    save(arguments.out, __doc__.splitlines()[0], [dict(zip(headers, row, strict=True)) for row in rows])
+    tables = [Table(f"{n_rows:,} rows", headers, rows)]
+    show(tables)
+    save(options, __doc__, [dict(zip(headers, row, strict=True)) for row in rows], tables)
 
 
 def _row(path: Path, read: Callable[[Path], Any], measured: Mapping[str, Any]) -> tuple[Any, ...]:

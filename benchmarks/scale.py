@@ -30,7 +30,7 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from _harness import Job, Measurement, measure, parser_for, print_facts, save, table
+from _harness import Job, Measurement, Table, measure, parser_for, print_facts, save, show
 from nearlabel.datasets import open_store, write_store
 from nearlabel.lazy import MLkNN
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, FaissIVFNeighbors, NeighborGraph, PrecomputedNeighbors
@@ -223,7 +223,6 @@ def search_rows(measured: Mapping[str, Measurement], sizes: Mapping[str, tuple[i
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
     parser = parser_for(__doc__ or "", "scale", repeats=3)
-    parser.add_argument("--quick", action="store_true", help="a tenth of all rows")
     options = parser.parse_args(arguments)
     shrink = 10 if options.quick else 1
     jobs, sizes = jobs_of(shrink)
@@ -232,18 +231,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     print_facts()
     headers = ["CPU", "fit, us a row", "ps a query x row x feature", "ratio", "peak MiB", "recall"]
-    print(table(headers, search_rows(measured, sizes)))
-    print()
+    tables = [Table("The search", headers, search_rows(measured, sizes))]
     others = [[name, stage, measured[name].median(stage), measured[name].peak_mib()]
               for name in measured if name.startswith(("tasks", "merge", "votes"))
               for stage in measured[name].samples[0].passes[0].wall]  # fmt: skip
-    print(table(["", "stage", "s", "peak MiB"], others))
-    print(
-        f"\n{2_000_000 // shrink:,} x 128 float32 from a store in 1.5 GiB of address space: fit {limited['fit']:.1f} s,"
-        f" {limited['queries']} queries {limited['predict']:.1f} s, peak of the address space {limited['peak']:.0f} MiB"
+    note = (
+        f"{2_000_000 // shrink:,} x 128 float32 from a store in 1.5 GiB of address space: fit {limited['fit']:.1f} s,"
+        f" {limited['queries']} queries {limited['predict']:.1f} s, peak of the addresses {limited['peak']:.0f} MiB."
     )
+    tables.append(Table("Tasks, merges, votes", ["", "stage", "s", "peak MiB"], others, [note]))
+    show(tables)
     results = {name: one.describe() for name, one in measured.items()} | {"limited": limited}
-    save(options.out, (__doc__ or "").splitlines()[0], results)
+    save(options, __doc__ or "", results, tables)
 
 
 if __name__ == "__main__":

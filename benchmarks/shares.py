@@ -5,7 +5,7 @@ queries, 64 features, 100 labels of which a row has four), and "yeast", the publ
 has it. Figures are milliseconds of processor time, all threads together, of the fastest of several runs. What one part
 calls of another counts for the other alone.
 
-Run: ``python benchmarks/shares.py``; ``--rows 2000`` for a look.
+Run: ``python benchmarks/shares.py``; ``--quick`` for a look.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from _harness import Job, measure, parser_for, print_facts, save, table
+from _harness import Goal, Job, Table, measure, parser_for, print_facts, save, show
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, MLkNN, _base, _confidence, _mlknn
 from nearlabel.neighbors import ExactNeighbors
@@ -124,20 +124,27 @@ def rows_of(names: tuple[str, ...], seconds: Mapping[str, Mapping[str, float]]) 
         yield " ".join((*names, stage)), *milliseconds, round(outside, 1)
 
 
+def goals_of(rows: list[tuple[Any, ...]]) -> list[Goal]:
+    """Return the largest share of a fit and predict on the large problem that is not the search."""
+    shares = [row[-1] for row in rows if row[0].startswith("large") and row[0].endswith("both")]
+    return [Goal("large, fit and predict: per cent outside the search", "at most", 10, max(shares))]
+
+
 def main() -> None:
     """Profile every method on every problem, print and save the figures."""
     parser = parser_for(__doc__, "shares", repeats=1)
-    parser.add_argument("--rows", type=int, default=20_000)
-    arguments = parser.parse_args()
+    options = parser.parse_args()
+    n_rows = 2_000 if options.quick else 20_000
     print_facts()
     problems = ["large", "yeast"] if os.environ.get("NEARLABEL_DATA") else ["large"]
     settings = [(p, s, m) for p in problems for s in ("dense", "sparse") for m in METHODS]
-    jobs = [Job(" ".join(setting), prepare, (*setting, arguments.rows)) for setting in settings]
-    measured = measure(jobs, arguments.repeats)
+    jobs = [Job(" ".join(setting), prepare, (*setting, n_rows)) for setting in settings]
+    measured = measure(jobs, options.repeats)
     rows = [row for setting in settings for row in rows_of(setting, measured[" ".join(setting)].answer)]
     headers = ("milliseconds of", *PARTS, "rest", "all", "outside the search %")
-    print(table(headers, rows))
-    save(arguments.out, __doc__.splitlines()[0], [dict(zip(headers, row, strict=True)) for row in rows])
+    tables, goals = [Table("Milliseconds of each part", headers, rows)], [] if options.quick else goals_of(rows)
+    show(tables, goals)
+    save(options, __doc__, [dict(zip(headers, row, strict=True)) for row in rows], tables, goals)
 
 
 if __name__ == "__main__":

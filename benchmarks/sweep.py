@@ -6,6 +6,9 @@ equal: "shared" is `nearlabel.experiments.run`, "single" fits, predicts and scor
 search. Predicting labels and scores are two calls, so a single classifier searches its queries twice. "single, one
 call" subtracts the second: what remains if each classifier answered both from one search.
 
+"ratio" is single over shared; "one call" the same if labels and scores came from one search; "of least" that of the
+least of each. The measures are the same work on both sides and are in all figures.
+
 Run: ``python benchmarks/sweep.py``; ``--full`` also times all ten folds, with two workers and with one. Needs
 ``NEARLABEL_DATA`` or the net.
 """
@@ -20,7 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import MinMaxScaler
 
-from _harness import Job, measure, parser_for, print_facts, save, table
+from _harness import Job, Table, measure, parser_for, print_facts, save, show
 from nearlabel.datasets import Dataset, fetch_dataset
 from nearlabel.experiments import EMPTY_PREDICTIONS, Plan, make_method, run
 from nearlabel.metrics import score_all
@@ -128,14 +131,11 @@ def compare(name: str, largest_k: int, repeats: int) -> dict[str, Any]:
     }
 
 
-def show(results: Sequence[Mapping[str, Any]], largest_k: int) -> None:
-    """Print the comparison."""
-    print(f"\nOne fold of ten, {len(METHODS)} methods, k = 1 .. {largest_k}; the records are equal.")
+def table_of(results: Sequence[Mapping[str, Any]], largest_k: int) -> Table:
+    """Return the comparison."""
     headers = ("", "records", "shared s", "single s", "of it: fit", "labels", "scores", "measures")
-    ratios = ("ratio", "one call", "ratio of least")
-    print(table(headers + ratios, [_cells(result) for result in results]))
-    print("\nseconds: medians. ratio: single over shared. one call: if labels and scores came from one search.")
-    print("The measures are the same work on both sides and are in all figures. ratio of least: the least of each.")
+    title = f"One fold of ten, {len(METHODS)} methods, k = 1 .. {largest_k}; the records are equal"
+    return Table(title, (*headers, "ratio", "one call", "of least"), [_cells(result) for result in results])
 
 
 def _cells(result: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -158,20 +158,23 @@ def run_full(names: Sequence[str], largest_k: int, n_workers: int) -> dict[str, 
 def main() -> None:
     """Run the comparison, print it and save it."""
     parser = parser_for(__doc__, "sweep", repeats=3)
-    parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
-    parser.add_argument("--largest-k", type=int, default=30)
+    parser.add_argument("--datasets", nargs="+")
+    parser.add_argument("--largest-k", type=int)
     parser.add_argument("--full", action="store_true", help="time all ten folds, with two workers and one")
-    arguments = parser.parse_args()
+    options = parser.parse_args()
     print_facts()
-    results: dict[str, Any] = {"largest_k": arguments.largest_k}
-    results["one_fold"] = [compare(name, arguments.largest_k, arguments.repeats) for name in arguments.datasets]
-    show(results["one_fold"], arguments.largest_k)
-    if arguments.full:
-        results["full"] = [run_full(arguments.datasets, arguments.largest_k, n_workers) for n_workers in (2, 1)]
-        print("\nAll ten folds of all data sets, one run each, the start of the workers included")
-        rows = [(full["workers"], full["records"], full["seconds"]) for full in results["full"]]
-        print(table(("workers", "records", "seconds"), rows))
-    save(arguments.out, __doc__.splitlines()[0], results)
+    names = options.datasets or DATASETS[: 1 if options.quick else None]
+    largest_k = options.largest_k or (5 if options.quick else 30)
+    results: dict[str, Any] = {"largest_k": largest_k}
+    results["one_fold"] = [compare(name, largest_k, options.repeats) for name in names]
+    tables = [table_of(results["one_fold"], largest_k)]
+    if options.full:
+        results["full"] = [run_full(names, largest_k, n_workers) for n_workers in (2, 1)]
+        rows = [(str(full["workers"]), full["records"], full["seconds"]) for full in results["full"]]
+        title = "All ten folds of all data sets, one run each, the start of the workers included"
+        tables.append(Table(title, ("workers", "records", "seconds"), rows))
+    show(tables)
+    save(options, __doc__, results, tables)
 
 
 if __name__ == "__main__":

@@ -70,6 +70,8 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
 def as_label_matrix(Y: MatrixLike, *, name: str = "Y") -> Matrix:
     """Return label sets as an indicator matrix: a dense int64 array or, for sparse input, a canonical int64 CSR array.
 
+    A dense int64 array is returned as it is: who keeps it must copy it.
+
     Parameters
     ----------
     Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
@@ -109,7 +111,7 @@ def _as_dense_labels(Y: Any, name: str) -> Matrix:
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError(f"{name} must hold 0 and 1 only, got NaN or other values; unknown labels cannot be used.")
     _check_zero_one(labels, name)
-    return labels.astype(np.int64)
+    return labels.astype(np.int64, copy=False)
 
 
 def _as_number(value: object) -> float:

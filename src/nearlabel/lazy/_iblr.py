@@ -128,7 +128,7 @@ class IBLR(LazyClassifier):
         return bool(self.plus)
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
-        self._labels, self._plus = labels, bool(self.plus)
+        self._labels, self._plus = labels.astype(np.int8), bool(self.plus)
         _, indices = self._ask_search(None, self.n_neighbors_)
         design, random = self._design(indices, X), check_random_state(self.random_state)
         if self.estimator is None:
