@@ -211,7 +211,7 @@ def _slope(name: str, stage: str, quantity: str, measured: Mapping[str, Measurem
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
-    parser = parser_for(__doc__ or "", "growth", repeats=2)
+    parser = parser_for(__doc__ or "", "growth", repeats=1)
     options = parser.parse_args(arguments)
     shrink = 10 if options.quick else 1
     bases = {

@@ -251,7 +251,7 @@ def goals_of(cases: Sequence[Mapping[str, Any]]) -> list[Goal]:
 
 def main() -> None:
     """Run the cases, print their tables and save them."""
-    parser = parser_for(__doc__, "peers", repeats=3)
+    parser = parser_for(__doc__, "peers", repeats=2)
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS)
     options = parser.parse_args()
     print_facts()

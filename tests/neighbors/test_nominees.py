@@ -111,7 +111,7 @@ def test_the_bound_holds(metric, seed, monkeypatch):
         for number in range(nominees.n_panels):
             panel = nominees.panel(number)
             operand = nominees.operand(asked, panel.centre)
-            memory = np.empty(len(panel.rows) * len(queries), dtype=np.float32)
+            memory = np.empty(2 * len(panel.rows) * len(queries), dtype=np.float32)
             squares = nominees.squares(panel, operand, memory)[: panel.n_rows].astype(float)
             error = nominees.error(panel.norms[: panel.n_rows, np.newaxis], operand.norms).astype(float)
             row, query = (index.ravel() for index in np.indices(squares.shape))

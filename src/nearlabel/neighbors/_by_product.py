@@ -236,7 +236,7 @@ class ProductSearch:
         return Shortlist(n_queries, k, max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k), decided=decided)
 
     def _memory(self, n_queries: int) -> Float32Array:
-        return scratch(filled_rows(min(PANEL_ROWS, len(self._pointed))) * n_queries)
+        return scratch(2 * filled_rows(min(PANEL_ROWS, len(self._pointed))) * n_queries)
 
     def _offer(
         self,

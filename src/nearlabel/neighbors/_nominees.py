@@ -113,7 +113,7 @@ class Nominees(Protocol):
         ...
 
     def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
-        """Return squared distances (rows of the panel, n_queries), in the memory given where they fit."""
+        """Return squared distances (rows of the panel, n_queries), in memory for twice as many."""
         ...
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
@@ -365,9 +365,11 @@ class SparseNominees(_Bounded):
     def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
         """Multiply the heads, then add the product of the tails."""
         (head, tail), (head_queries, tail_queries) = panel.block, operand.block
-        squares = np.matmul(head, head_queries, out=_shaped(memory, (len(head), head_queries.shape[1])))
+        n_queries = head_queries.shape[1]
+        squares = np.matmul(head, head_queries, out=_shaped(memory, (len(head), n_queries)))
         if tail.nnz and tail_queries.nnz:
-            squares[: tail.shape[0]] += (tail @ tail_queries).toarray()
+            rest = _shaped(memory[squares.size :], (tail.shape[0], n_queries))
+            squares[: tail.shape[0]] += (tail @ tail_queries).toarray(out=rest)
         return squares
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
