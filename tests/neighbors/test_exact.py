@@ -277,3 +277,68 @@ def test_errors(call, message):
     """Bad input says what is wrong, what was expected and what was got."""
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "brute"])
+@pytest.mark.parametrize("far", [1e154, 1e200, 1e308])
+def test_queries_beyond_float64_are_refused(algorithm, far):
+    """A query whose squared norm overflows is refused in our words, by every algorithm, without a warning."""
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    for rows in (X, np.rint(9 * X)):
+        search = ExactNeighbors(algorithm=algorithm).fit(rows)
+        with pytest.raises(ValueError, match="squared norm fits float64"):
+            search.kneighbors(np.full((3, 3), far))
+
+
+def test_large_rows_in_different_columns():
+    """Rows whose norms fit float64 are taken, although those of their extent do not."""
+    X = np.zeros((300, 100))
+    X[np.arange(300), np.arange(300) % 100] = 3e153 * (1 + np.arange(300) / 3000)
+    expected = [nearest(X, row, 4, leave_out=i) for i, row in enumerate(X[:20])]
+    assert ExactNeighbors().fit(X).kneighbors(n_neighbors=4)[1][:20].tolist() == expected
+
+
+def test_largest_float32_rows():
+    """Rows near the end of float32 have a centre."""
+    steps = np.random.default_rng(0).integers(0, 9, (400, 12))
+    X = (np.where(np.arange(400)[:, np.newaxis] < 250, 3.2e38, 1e38) * (1 - 1.2e-7 * steps)).astype(np.float32)
+    expected = [nearest(X.astype(float), row, 5) for row in X[:20].astype(float)]
+    assert ExactNeighbors().fit(X).kneighbors(X[:20], 5)[1].tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ">f4", np.int8, bool])
+def test_queries_of_any_type_on_sparse_rows(dtype):
+    """Dense queries that scipy's sparse matrices do not hold are converted."""
+    X = CONTAINERS["csr_array"](np.eye(9))
+    assert ExactNeighbors().fit(X).kneighbors(np.eye(9).astype(dtype), 1)[1].ravel().tolist() == list(range(9))
+
+
+@pytest.mark.parametrize("algorithm", ["kd_tree", "brute"])
+def test_many_rows_at_the_same_distance_stay_in_bounds(algorithm):
+    """Ten thousand rows as far as the nearest are not held in memory for each query."""
+    r, a = 2500, np.arange(2500.0)
+    X = np.vstack([np.c_[a, r - a], np.c_[r - a, -a], np.c_[-a, a - r], np.c_[a - r, a]])
+    search = ExactNeighbors("manhattan", algorithm=algorithm, n_jobs=1).fit(X)
+    tracemalloc.start()
+    indices = search.kneighbors(np.zeros((300, 2)), 3, return_distance=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (indices == [0, 1, 2]).all()
+    assert peak < 300 * 2**20
+
+
+def test_ties_of_whole_numbers_stay_in_bounds():
+    """Unit vectors are all as far from each other: the first are the neighbours, and not all are held."""
+    X = CONTAINERS["csr_array"](np.eye(6000))
+    tracemalloc.start()
+    indices = ExactNeighbors(n_jobs=1).fit(X).kneighbors(n_neighbors=3, return_distance=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert indices[10:].tolist() == [[0, 1, 2]] * 5990
+    assert peak < 700 * 2**20
+
+
+def test_threads_are_a_number():
+    """`n_jobs` that is no number is refused when the search is fitted."""
+    with pytest.raises(TypeError, match="n_jobs must be an integer, got 'a'"):
+        ExactNeighbors(n_jobs="a").fit(np.eye(3))

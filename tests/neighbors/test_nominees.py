@@ -37,18 +37,18 @@ KINDS += ["half equal", "whole numbers"]
 def refined(monkeypatch):
     """Numbers of pairs whose rank was computed in float64, and of queries that single precision could not answer."""
     counts = {"pairs": 0, "hard": 0}
-    ranks, bounds = _by_product.ProductSearch._ranks, _by_product.BoundsSearch.nearest
+    ranks, bounds = _by_product.ProductSearch._ranks, _by_product.BoundsSearch.answer
 
     def counting_ranks(self, rows, found):
         counts["pairs"] += len(found.query)
         return ranks(self, rows, found)
 
-    def counting_bounds(self, queries, *others):
-        counts["hard"] += len(queries)
-        return bounds(self, queries, *others)
+    def counting_bounds(self, X, numbers, *others, **named):
+        counts["hard"] += len(numbers)
+        return bounds(self, X, numbers, *others, **named)
 
     monkeypatch.setattr(_by_product.ProductSearch, "_ranks", counting_ranks)
-    monkeypatch.setattr(_by_product.BoundsSearch, "nearest", counting_bounds)
+    monkeypatch.setattr(_by_product.BoundsSearch, "answer", counting_bounds)
     return counts
 
 

@@ -181,7 +181,8 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         """Centre and scale rows in float64, block by block, and round them."""
         rounded = np.empty(directions.shape, dtype=np.float32)
         for block in _blocks(*directions.shape):
-            scaled = np.ldexp(directions[block] - self._centre, -self._exponent)
+            with np.errstate(over="ignore"):  # clipped below
+                scaled = np.ldexp(directions[block] - self._centre, -self._exponent)
             rounded[block] = np.clip(scaled, -_LARGEST_IN_FLOAT32, _LARGEST_IN_FLOAT32)
         return rounded
 

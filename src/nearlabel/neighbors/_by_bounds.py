@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 
 from nearlabel._blocks import BLOCK_BYTES, row_blocks
 from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel.neighbors._answer import Answer
 from nearlabel.neighbors._distances import Distance, Rows, Tile
+from nearlabel.neighbors._threads import in_threads
 
 _QUERIES_PER_TILE = 256
 _LARGEST_TILE = BLOCK_BYTES
@@ -24,21 +25,27 @@ class BoundsSearch:
     def __init__(self, X: Matrix, distance: Distance) -> None:
         self._X, self._distance = X, distance
 
-    def nearest(
-        self, queries: Matrix | None, k: int, n_jobs: int | None, own: IntArray | None = None
-    ) -> tuple[FloatArray, IntArray]:
-        """Return ranks and indices (n_queries, k) of the nearest rows.
+    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Answer:
+        """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
+        X = self._X if queries is None else queries
+        answer = Answer.empty(X.shape[0], k)
+        self.answer(X, np.arange(X.shape[0]), answer, n_jobs, leave_out=queries is None)
+        return answer
 
-        Queries None are the rows themselves; `own` (n_queries,) names a row for each query that is no neighbour of it.
+    def answer(self, X: Matrix, numbers: IntArray, answer: Answer, n_jobs: int | None, *, leave_out: bool) -> None:
+        """Write the answers to those queries among the rows of X that have these numbers.
+
+        With `leave_out` X are the rows themselves, and none is its own neighbour.
         """
-        if queries is None:
-            queries, own = self._X, np.arange(self._X.shape[0])
+
+        def work(tile: slice) -> None:
+            some = numbers[tile]
+            own = some if leave_out else None
+            answer.ranks[some], answer.indices[some] = self._nearest(X[some], answer.ranks.shape[1], own)
+
         most = _LARGEST_TILE // self._filled_bytes_per_row()
-        tiles = list(row_blocks(queries.shape[0], 1, budget=max(1, min(_QUERIES_PER_TILE, most))))
-        answers = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(self._nearest)(queries[tile], k, None if own is None else own[tile]) for tile in tiles
-        )
-        return np.vstack([ranks for ranks, _ in answers]), np.vstack([indices for _, indices in answers])
+        tiles = row_blocks(len(numbers), 1, budget=max(1, min(_QUERIES_PER_TILE, most)))
+        in_threads(n_jobs, work, ((tile,) for tile in tiles))
 
     def _nearest(self, queries: Matrix, k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
         ready = self._distance.prepare(queries)

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.neighbors._answer import Answer
 from nearlabel.neighbors._by_bounds import BoundsSearch
 from nearlabel.neighbors._distances import PointDistance
 from nearlabel.neighbors._nominees import (
@@ -28,7 +29,7 @@ from nearlabel.neighbors._shortlist import Candidates, Runs, Shortlist, first_of
 from nearlabel.neighbors._threads import in_threads, scratch
 
 _QUERIES_PER_TILE = 1024
-_TILES_PER_BLOCK = 8  # of queries that are sorted, so that those near each other share a tile
+_TILES_PER_BLOCK = 32  # of queries that are sorted, so that those near each other share a tile
 _WHOLE_TILE_FROM = 0.75  # a share of queries
 _PANELS_PER_GROUP = 32  # whose shortlists are held at a time, and whose products serve both ways
 _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # candidates of a query, before float64 bounds take over
@@ -63,13 +64,6 @@ class _Tile:
     centre: FloatArray | None = None
 
 
-class Answer(NamedTuple):
-    """Where the answers of some queries are written: rank and index (n_queries, n_neighbors)."""
-
-    ranks: FloatArray
-    indices: IntArray
-
-
 class ProductSearch:
     """Nominate rows by products, and decide among the nominated by their ranks in float64.
 
@@ -85,33 +79,33 @@ class ProductSearch:
         if len(self._pointed) > 1:
             self._nominees: Nominees = kind(X, distance, self._pointed, resident=resident, n_jobs=n_jobs)
 
-    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> tuple[FloatArray, IntArray]:
+    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Answer:
         """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
         if len(self._pointed) < 2:
             return self._by_bounds.nearest(queries, k, n_jobs)
         X = self._X if queries is None else queries
-        answer = Answer(np.empty((X.shape[0], k)), np.empty((X.shape[0], k), dtype=np.intp))
+        answer = Answer.empty(X.shape[0], k)
         hard = self._answer_rows(answer, n_jobs) if queries is None else self._answer_queries(X, answer, n_jobs)
         if len(hard):
-            own = hard if queries is None else None
-            answer.ranks[hard], answer.indices[hard] = self._by_bounds.nearest(X[hard], k, n_jobs, own)
-        return answer.ranks, answer.indices
+            self._by_bounds.answer(X, hard, answer, n_jobs, leave_out=queries is None)
+        return answer
 
     def _answer_queries(self, X: Matrix, answer: Answer, n_jobs: int | None) -> IntArray:
         """Answer queries tile by tile; return those that single precision cannot answer."""
         blank = self._distance.blank(X)
         self._answer_blank(np.flatnonzero(blank), answer)
-        tiles = self._tiles(X, np.flatnonzero(~blank))
-        return _joined(in_threads(n_jobs, self._answer_tile, ((X, *tile, answer) for tile in tiles)))
+        numbers, hard = np.flatnonzero(~blank), []
+        for block in row_blocks(len(numbers), 1, _TILES_PER_BLOCK * _QUERIES_PER_TILE):
+            tiles = self._tiles(X, numbers[block])
+            hard += in_threads(n_jobs, self._answer_tile, ((X, *tile, answer) for tile in tiles))
+        return _joined(hard)
 
     def _tiles(self, X: Matrix, numbers: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield tiles of queries and lower bounds on their squared distances to the panels."""
-        for block in row_blocks(len(numbers), 1, _TILES_PER_BLOCK * _QUERIES_PER_TILE):
-            some = numbers[block]
-            lower = self._nominees.lower_bounds(X[some], range(self._nominees.n_panels))
-            order = np.argsort(lower.argmin(axis=1), kind="stable")
-            for tile in row_blocks(len(some), 1, _QUERIES_PER_TILE):
-                yield some[order[tile]], lower[order[tile]]
+        lower = self._nominees.lower_bounds(X[numbers], range(self._nominees.n_panels))
+        order = np.argsort(lower.argmin(axis=1), kind="stable")
+        for tile in row_blocks(len(numbers), 1, _QUERIES_PER_TILE):
+            yield numbers[order[tile]], lower[order[tile]]
 
     def _answer_tile(self, X: Matrix, numbers: IntArray, lower: FloatArray, answer: Answer) -> IntArray:
         """Answer a tile of queries: each by the panel that promises most, then all by the others."""
@@ -236,7 +230,8 @@ class ProductSearch:
         return Shortlist(n_queries, k, max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k), decided=decided)
 
     def _memory(self, n_queries: int) -> Float32Array:
-        return scratch(2 * filled_rows(min(PANEL_ROWS, len(self._pointed))) * n_queries)
+        n_squares = filled_rows(min(PANEL_ROWS, len(self._pointed))) * n_queries
+        return scratch(2 * n_squares if sparse.issparse(self._X) else n_squares)
 
     def _offer(
         self,
@@ -261,8 +256,6 @@ class ProductSearch:
         """Write the answers of the queries `rows`, known by their `numbers`; return the numbers of those without."""
         found = shortlist.candidates()
         hard = shortlist.hard | (np.bincount(found.query, minlength=len(numbers)) < shortlist.n_neighbors)
-        if hard.all():
-            return numbers
         found = found.some(~hard[found.query])
         ranks = self._nominees.as_ranks(found.square) if shortlist.decided else self._ranks(rows, found)
         query, row, ranks = self._with_blank(found, ranks, np.flatnonzero(~hard), answer)

@@ -6,14 +6,16 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nearlabel._blocks import row_blocks
-from nearlabel._typing import FloatArray, IntArray, Matrix
-from nearlabel.neighbors._distances import Pairs, TreeDistance, as_float64
+from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.neighbors._answer import Answer
+from nearlabel.neighbors._by_bounds import BoundsSearch
+from nearlabel.neighbors._distances import TreeDistance, as_float64, rounding64
 from nearlabel.neighbors._shortlist import first_of_each
 from nearlabel.neighbors._threads import in_threads
 
 _QUERIES_PER_TILE = 2048
-_SLACK = 1 + 2.0**-40  # far more than the distances of the tree, summed in another order, are off
 _UNDERFLOW = 2.0**-500
+_MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # rows within reach of a query, before bounds on all rows take over
 
 
 class TreeSearch:
@@ -22,37 +24,50 @@ class TreeSearch:
     def __init__(self, X: Matrix, distance: TreeDistance) -> None:
         self._X, self._distance = X, distance
         self._tree = cKDTree(as_float64(X), balanced_tree=False)
+        self._slack = 1 + 2.0**-40 + rounding64(X.shape[1])  # the tree sums in another order
+        self._by_bounds = BoundsSearch(X, distance)
 
-    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> tuple[FloatArray, IntArray]:
+    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Answer:
         """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
         X = self._X if queries is None else queries
-        answer = np.empty((X.shape[0], k)), np.empty((X.shape[0], k), dtype=np.intp)
+        self._distance.check(X)
+        answer = Answer.empty(X.shape[0], k)
 
-        def work(tile: slice) -> None:
+        def work(tile: slice) -> IntArray:
             own = np.arange(tile.start, tile.stop) if queries is None else None
-            answer[0][tile], answer[1][tile] = self._nearest(X[tile], k, own)
+            return self._answer(X[tile], tile, own, answer)
 
-        in_threads(n_jobs, work, ((tile,) for tile in row_blocks(X.shape[0], 1, _QUERIES_PER_TILE)))
+        hard = in_threads(n_jobs, work, ((tile,) for tile in row_blocks(X.shape[0], 1, _QUERIES_PER_TILE)))
+        if hard:
+            self._by_bounds.answer(X, np.concatenate(hard), answer, n_jobs, leave_out=queries is None)
         return answer
 
-    def _nearest(self, queries: Matrix, k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
-        query, row = self._candidates(as_float64(queries), k if own is None else k + 1)
+    def _answer(self, queries: Matrix, tile: slice, own: IntArray | None, answer: Answer) -> IntArray:
+        """Write the answers of a tile; return the numbers of the queries that have too many rows within reach."""
+        k = answer.ranks.shape[1]
+        query, row, answered = self._candidates(as_float64(queries), k if own is None else k + 1)
         if own is not None:
             others = row != own[query]
             query, row = query[others], row[others]
         ranks = self._distance.ranks(queries, self._X, (query, row))
-        return first_of_each(query, row, ranks, np.ones(len(queries), dtype=bool), k)
+        numbers = np.arange(tile.start, tile.stop)
+        some = numbers[answered]
+        answer.ranks[some], answer.indices[some] = first_of_each(query, row, ranks, answered, k)
+        return numbers[~answered]
 
-    def _candidates(self, queries: FloatArray, k: int) -> Pairs:
-        """Return pairs of a query and a row, query by query: all rows that may be among the k nearest."""
-        wanted = min(k + 1, self._X.shape[0])
-        distances, rows = self._tree.query(queries, range(1, wanted + 1), p=self._distance.power)
-        reach = distances[:, k - 1] * _SLACK + _UNDERFLOW
+    def _candidates(self, queries: FloatArray, k: int) -> tuple[IntArray, IntArray, BoolArray]:
+        """Return pairs of query and row, query by query: all rows that may be among the k nearest of some queries."""
+        wanted, power = min(k + 1, self._X.shape[0]), self._distance.power
+        distances, rows = self._tree.query(queries, range(1, wanted + 1), p=power)
+        reach = distances[:, k - 1] * self._slack + _UNDERFLOW
         tied = np.flatnonzero((distances[:, -1] <= reach) & (wanted > k))
-        within = self._tree.query_ball_point(queries[tied], reach[tied], p=self._distance.power)
-        counts = np.full(len(queries), wanted)
-        counts[tied] = [len(some) for some in within]
-        found = list(rows)
-        for number, some in zip(tied, within, strict=True):
-            found[number] = some
-        return np.repeat(np.arange(len(queries)), counts), np.concatenate(found).astype(np.intp)
+        counts, found, answered = np.full(len(queries), wanted), list(rows), np.ones(len(queries), dtype=bool)
+        counts[tied] = self._tree.query_ball_point(queries[tied], reach[tied], p=power, return_length=True)
+        too_many = counts[tied] > max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k, wanted)
+        answered[tied[too_many]], counts[tied[too_many]] = False, 0
+        tied = tied[~too_many]
+        for number, within in zip(tied, self._tree.query_ball_point(queries[tied], reach[tied], p=power), strict=True):
+            found[number] = within
+        kept = [some for some, count in zip(found, counts, strict=True) if count]
+        query = np.repeat(np.arange(len(queries)), counts)
+        return query, np.concatenate([np.empty(0, dtype=np.intp), *kept]).astype(np.intp), answered

@@ -315,7 +315,7 @@ def _write_block(block: Matrix, path: str) -> RowFiles:
     """Write one block of a dask array, unless it is there: a task may be repeated."""
     if not Path(path).exists():
         try:
-            write_store(path, check_array(block, accept_sparse="csr"))
+            write_store(path, check_array(block, accept_sparse="csr", ensure_min_samples=0))
         except OSError:
             if not Path(path).exists():  # else another worker was faster
                 raise

@@ -33,6 +33,7 @@ from nearlabel._validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
+_ROWS_MET_AT_A_TIME = 8192
 _PAIRS_AT_A_TIME, _FEATURES_AT_A_TIME = 1024, 128  # in float64 they stay in the cache
 _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 
@@ -195,13 +196,17 @@ class SquaredEuclidean:
     power = 2
 
     def fit(self, X: Matrix) -> None:
-        """Learn the centre; sparse rows are not centred, which would fill them."""
+        """Learn the centre; sparse rows are not centred, which would fill them. Refuse rows that are too long."""
         some = X[:: max(1, X.shape[0] // 1024)]
-        with np.errstate(over="ignore", invalid="ignore"):  # `prepare` refuses what overflows
-            self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else as_float64(np.median(some, axis=0))
-            largest = 2 * _largest_value(X)
-            if not X.shape[1] * largest * largest < _LARGEST_NORM:
-                _check_all(X, self)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else np.median(as_float64(some), axis=0)
+        self.check(X)
+
+    def check(self, X: Matrix) -> None:
+        """Raise ValueError if the squared norm of a row overflows."""
+        largest = 2 * _largest_value(X)
+        if not X.shape[1] * largest * largest < _LARGEST_NORM:
+            _check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
         """Centre the rows, take their squared norms rn, and append (1 - rounding) rn as a column."""
@@ -268,9 +273,12 @@ class Manhattan:
 
     def fit(self, X: Matrix) -> None:
         """Nothing to learn, but rows that are too long are refused."""
-        with np.errstate(over="ignore"):
-            if not X.shape[1] * _largest_value(X) < _LARGEST_NORM:
-                _check_all(X, self)
+        self.check(X)
+
+    def check(self, X: Matrix) -> None:
+        """Raise ValueError if the sum of a row's absolute values overflows."""
+        if not X.shape[1] * _largest_value(X) < _LARGEST_NORM:
+            _check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
         """Take the rows as they are, and their sums of absolute values."""
@@ -339,10 +347,13 @@ class Cosine:
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Return minus the cosines, from the rows that are met."""
-        met, place = np.unique(pairs[1], return_inverse=True)
-        left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries, rows[met]))
-        dot = sum_over_features(left, right, (pairs[0], place), product, itself)
-        return _minus_cosine(dot, _squared_sums(left)[pairs[0]] * _squared_sums(right)[place])
+        ranks: FloatArray = np.empty(len(pairs[0]))
+        for block in row_blocks(len(ranks), 1, _ROWS_MET_AT_A_TIME):
+            (asked, query), (met, row) = (np.unique(which[block], return_inverse=True) for which in pairs)
+            left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries[asked], rows[met]))
+            dot = sum_over_features(left, right, (query, row), product, itself)
+            ranks[block] = _minus_cosine(dot, _squared_sums(left)[query] * _squared_sums(right)[row])
+        return ranks
 
     def points(self, X: Matrix) -> Matrix:
         """Return rows of length one; an empty row stays."""
@@ -351,7 +362,8 @@ class Cosine:
 
     def coordinate(self, X: Matrix, rows: IntArray, feature: int) -> FloatArray:
         """Return a column, each value divided by the largest of its row."""
-        largest = np.abs(X[rows]).max(axis=1)
+        blocks = row_blocks(len(rows), 8 * X.shape[1], 2**20)
+        largest = np.concatenate([np.abs(X[rows[block]]).max(axis=1) for block in blocks])
         return np.asarray(np.divide(X[rows, feature], largest, out=np.zeros(len(rows)), where=largest > 0))
 
     def extent(self, X: Matrix) -> tuple[FloatArray, FloatArray]:

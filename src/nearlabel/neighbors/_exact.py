@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import check_choice, check_n_neighbors
+from nearlabel._validation import check_choice, check_integer, check_n_neighbors
 from nearlabel.neighbors._by_bounds import BoundsSearch
 from nearlabel.neighbors._by_product import ProductSearch
 from nearlabel.neighbors._by_tree import TreeSearch
@@ -31,10 +31,12 @@ class ExactNeighbors(BaseEstimator):
     bounds, and a float64 sum over the features in their order *decides*. For ``"euclidean"`` the squared distance
     decides, so two neighbours may show the same root.
 
-    The training rows are not copied: do not change them while the search is in use. Beside them a float32 copy is kept
-    (for "euclidean", "sqeuclidean" and "cosine"), none of rows mapped from a file (`numpy.memmap`,
-    `nearlabel.datasets.open_store`). All else is bounded by blocks, whatever the number of rows and queries, but for
-    the answer; without queries, lists of candidates about as large as the answer are kept as well.
+    Training rows of float32 or float64, CSR ones with sorted indices, are referred to, not copied, unless many are
+    equal: do not change them while the search is in use. Beside them a float32 copy is kept (for "euclidean",
+    "sqeuclidean" and "cosine"; the frequent columns of sparse rows, those with 4 % of non-zeros, are dense in it), none
+    of rows mapped from a file (`numpy.memmap`, `nearlabel.datasets.open_store`). All else is bounded by blocks,
+    whatever the number of rows and queries, but for the answer; without queries, lists of candidates several times as
+    large are kept as well, of at most 131,072 rows at a time.
 
     Parameters
     ----------
@@ -113,7 +115,8 @@ class ExactNeighbors(BaseEstimator):
         Raises
         ------
         ValueError
-            If X is not two-dimensional, has NaN or infinite values, or if the metric is unknown.
+            If X is not two-dimensional, has NaN or infinite values or rows whose squared norm overflows, or if the
+            metric or the algorithm is unknown or they do not go together.
         """
         rows = as_rows(validate_data(self, X, accept_sparse="csr"))
         distance = distance_named(self.metric, self.metric_params)
@@ -128,6 +131,8 @@ class ExactNeighbors(BaseEstimator):
     def _engine_of(self, rows: Matrix) -> TreeSearch | ProductSearch | BoundsSearch:
         distance = self._distance
         check_choice("algorithm", self.algorithm, ("auto", "brute", "kd_tree"))
+        if self.n_jobs is not None:
+            check_integer("n_jobs", self.n_jobs, low=-(2**31))
         if isinstance(distance, TreeDistance) and self._takes_tree(rows):
             return TreeSearch(rows, distance)
         if self.algorithm == "kd_tree":
@@ -168,7 +173,7 @@ class ExactNeighbors(BaseEstimator):
         Raises
         ------
         ValueError
-            If there are fewer training rows than neighbours asked for.
+            If there are fewer training rows than neighbours asked for, or the squared norm of a query overflows.
         """
         check_is_fitted(self)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -180,11 +185,10 @@ class ExactNeighbors(BaseEstimator):
     def _search(self, queries: Matrix | None, k: int) -> tuple[FloatArray, IntArray]:
         """Return ranks and indices (n_queries, k); queries None are the training rows, each without itself."""
         if queries is not None:
-            queries = as_rows(stored_alike(queries, as_sparse=self._as_sparse))
+            queries = stored_alike(as_rows(queries), as_sparse=self._as_sparse)
         distinct = self._distinct
         if distinct is None:
-            ranks, indices = self._engine.nearest(queries, k, self.n_jobs)
-            return ranks, indices
+            return self._engine.nearest(queries, k, self.n_jobs)
         n_distinct, own = len(distinct.first), queries is None
         queries = self._rows if own else queries
         ranks, groups = self._engine.nearest(queries, min(k + own, n_distinct), self.n_jobs)

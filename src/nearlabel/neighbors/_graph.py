@@ -59,13 +59,18 @@ def _entries(graph: Any, n_samples: int, name: str) -> tuple[IntArray, IntArray,
         raise ValueError(f"{name} must be of shape (n_rows, n_samples={n_samples}), got shape {graph.shape}.")
     if graph.dtype.kind not in "iuf":
         raise ValueError(f"{name} must hold distances, got values of type {graph.dtype}.")
-    stored = sparse.csr_array(graph)
-    distances = stored.data.astype(np.float64)
+    if graph.format == "coo":  # made into CSR, entries given twice would be added
+        order = np.argsort(graph.coords[0], kind="stable")
+        rows, columns, values = graph.coords[0][order], graph.coords[1][order], graph.data[order]
+    else:
+        stored = sparse.csr_array(graph)
+        rows = np.repeat(np.arange(graph.shape[0]), np.diff(stored.indptr))
+        columns, values = stored.indices, stored.data
+    distances = values.astype(np.float64)
     wrong = distances[~((distances >= 0) & (distances < np.inf))]
     if len(wrong):
         raise ValueError(f"{name} must hold finite distances of at least 0, got {wrong[0]}.")
-    rows = np.repeat(np.arange(graph.shape[0]), np.diff(stored.indptr))
-    return rows, stored.indices.astype(np.intp), distances
+    return rows, columns.astype(np.intp), distances
 
 
 def _in_order(rows: IntArray, distances: FloatArray, indices: IntArray) -> bool:

@@ -10,12 +10,13 @@ what is stored differs from |r - q|² by at most 2|q||r|(2u + u²) + u(|q|² + |
 A sum of d + 2 products in any order, fused or not, errs by at most γ w, γ = (d + 2)u / (1 - (d + 2)u) (Higham, Accuracy
 and Stability of Numerical Algorithms, 2002, section 3.1). The rank, summed in float64, is within (d + 3) 2^-53 of the
 exact number, relatively. Adding a bound to a float32 number and comparing rounds twice more, by u w each. Together all
-of this stays below ``rounding(d) w`` with rounding(d) = (d + 16)u / (1 - (d + 16)u). Underflow, even where the machine
+of this, and the rounding of norms and of the bound itself, stays below ``rounding(d) w`` with
+rounding(d) = (d + 16)u / (1 - (d + 16)u). Underflow, even where the machine
 flushes denormal numbers to zero, adds at most (d + 16) 2^-125 (1 + |q| + |r|), below 2^-60 for the norms admitted here.
 What the rank itself rounds in an absolute sense (the cosine) is its `noise`.
 
 Assumed, and checked: the points are finite; d < 2^20; a power of two scales the training points to norms below 2^31,
-and queries with norms above 2^60 are not nominated for (`Operand.trusted`), so that nothing overflows.
+and queries with norms above 2^60 are put beyond all rows and end as hard ones, so that nothing overflows.
 
 **Whole numbers.** Where all features are whole numbers and w < 2^24, every sum above is exact in float32 and the
 squared distance *is* the rank: nothing needs to be recomputed.
@@ -176,7 +177,7 @@ class DenseNominees(_Bounded):
         self.whole = distance.exact and _are_whole(X)
         if self.whole:
             self._centre = np.floor(self._centre)
-        reach = float(np.linalg.norm(np.maximum(high - self._centre, self._centre - low)))
+        reach = _length(np.maximum(high - self._centre, self._centre - low))
         self.whole = self.whole and 4 * reach * reach < _EXACT_BELOW
         super().__init__(distance, n_features, reach)
         compact = resident and not self.whole and len(rows) > PANEL_ROWS
@@ -226,15 +227,16 @@ class DenseNominees(_Bounded):
         with np.errstate(over="ignore", invalid="ignore"):  # what comes of queries out of bounds is not used
             lengths, away = (np.einsum("ij,ij->i", rows, rows) for rows in (centred, middles))
             squares = lengths[:, np.newaxis] + away - 2 * (centred @ middles.T)
-        blur = math.sqrt(rounding64(X.shape[1])) * (np.sqrt(lengths)[:, np.newaxis] + np.sqrt(away))
-        gaps = self._scaled((np.sqrt(np.maximum(squares, 0.0)) - blur - radii) * (1 - 1e-6))
-        return gaps * np.abs(gaps) - self._absolute
+            blur = math.sqrt(rounding64(X.shape[1])) * (np.sqrt(lengths)[:, np.newaxis] + np.sqrt(away))
+            gaps = self._scaled((np.sqrt(np.maximum(squares, 0.0)) - blur - radii) * (1 - 1e-6))
+            return np.asarray(gaps * np.abs(gaps) - self._absolute)
 
     def is_whole(self, X: Matrix) -> bool:
         """Tell whether these are small whole numbers, like the training rows."""
         if not (self.whole and _are_whole(X)):
             return False
-        return 4 * float(((as_float64(X) - self._centre) ** 2).sum(axis=1).max()) < _EXACT_BELOW
+        farthest = _length(np.abs(as_float64(X) - self._centre).max(axis=0))
+        return 4 * farthest * farthest < _EXACT_BELOW
 
     def _points(self, rows: IntArray | slice) -> FloatArray:
         return np.asarray(self._distance.points(as_float64(self._X[rows])))
@@ -295,6 +297,12 @@ def _slices(rows: IntArray) -> Iterator[IntArray]:
 def filled_rows(n_rows: int) -> int:
     """Return the next multiple of `RUN`."""
     return -(-n_rows // RUN) * RUN
+
+
+def _length(sides: FloatArray) -> float:
+    """Return the root of the sum of squares; the squares may be out of bounds, the root is not."""
+    longest = float(sides.max(initial=0.0))
+    return longest * float(np.linalg.norm(sides / longest)) if longest > 0 else 0.0
 
 
 def _shaped(memory: Float32Array, shape: tuple[int, int]) -> Float32Array:

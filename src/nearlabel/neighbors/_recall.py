@@ -111,6 +111,7 @@ def found_shares(true: tuple[FloatArray, IntArray], found: tuple[FloatArray, Int
 
 def _answers(search: Any, rows: Matrix, own: IntArray, k: int) -> IntArray:
     """Return the neighbours (n_drawn, k) that a fitted search finds of the rows drawn, without themselves."""
+    search = search.estimator if isinstance(search, FrozenEstimator) else search
     if isinstance(search, PrecomputedNeighbors):  # knows its training rows only
         return np.asarray(search.kneighbors(None, k)[1])[own]
     indices = np.asarray(search.kneighbors(rows[own], k + 1)[1])

@@ -10,6 +10,7 @@ import numpy as np
 from nearlabel._typing import BoolArray, FloatArray, IntArray
 from nearlabel.neighbors._nominees import Float32Array
 
+_TIES_AT_MOST = 4  # times as many candidates of one panel as neighbours are kept before the ties are cut
 _OPENED_AT_MOST = 4  # times as many rows of a panel as a query may have candidates
 NONE_YET = np.float32(1e38)  # above every squared distance but those of what is `FAR`
 
@@ -75,7 +76,9 @@ class Shortlist:
         squares, slack = runs.opened(run, column)
         pair, place = where(squares <= limit[column, np.newaxis] + slack)
         found = squares[pair, place], np.broadcast_to(slack, squares.shape)[pair, place]
-        self.add(Candidates(queries[column[pair]], runs.rows[run[pair], place], *found))
+        candidates = Candidates(queries[column[pair]], runs.rows[run[pair], place], *found)
+        ties = self.decided and len(pair) > _TIES_AT_MOST * self.n_neighbors * len(queries)
+        self.add(self._first(candidates) if ties else candidates)
 
     def add(self, found: Candidates) -> None:
         """Take candidates that are within the limits."""
@@ -161,7 +164,8 @@ class Shortlist:
         order = np.lexsort((found.row, found.square, found.query))
         rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
         last = order[rank == k - 1]
-        self.limit[found.query[last]] = np.nextafter(found.square[last], np.float32(-1))
+        too_late = np.nextafter(found.square[last], np.float32(-1))
+        self.limit[found.query[last]] = np.minimum(self.limit[found.query[last]], too_late)
         return found.some(order[rank < k])
 
     def candidates(self) -> Candidates:
@@ -205,6 +209,8 @@ def first_of_each(
 
     The pairs of a query lie side by side, at least k of each that is meant.
     """
+    if not which.any():
+        return np.empty((0, k)), np.empty((0, k), dtype=np.intp)
     counts = np.bincount(query, minlength=len(which))
     rank_table = as_table(query, counts, ranks, np.inf)[which]
     row_table = as_table(query, counts, row, np.iinfo(np.intp).max)[which]
