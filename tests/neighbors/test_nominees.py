@@ -23,6 +23,7 @@ def rows_of(kind, rng):
         "outliers": lambda: X * np.where(np.arange(N) % 100 == 7, 1e3, 1.0)[:, np.newaxis],
         "one column of huge scale": lambda: X * np.where(np.arange(24) == 3, 1e4, 1.0),
         "two clusters far apart": lambda: 1e-2 * X + np.where(np.arange(N) % 2, 1e3, -1e3)[:, np.newaxis],
+        "a panel of two clusters": lambda: 1e-3 * X + np.where(np.arange(N) < N // 2 + 100, 1e4, -1e4)[:, np.newaxis],
         "duplicates": lambda: X[rng.integers(0, N // 20, N)],
         "half equal": lambda: np.where(np.arange(N)[:, np.newaxis] % 2, X[:1], X),
         "whole numbers": lambda: rng.integers(0, 3, (N, 24)).astype(float),
@@ -30,7 +31,7 @@ def rows_of(kind, rng):
 
 
 KINDS = ["normal", "offset", "outlier", "outliers", "one column of huge scale", "two clusters far apart", "duplicates"]
-KINDS += ["half equal", "whole numbers"]
+KINDS += ["a panel of two clusters", "half equal", "whole numbers"]
 
 
 @pytest.fixture

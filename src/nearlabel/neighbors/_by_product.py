@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,22 +31,25 @@ from nearlabel.neighbors._threads import in_threads, scratch
 
 _QUERIES_PER_TILE = 1024
 _TILES_PER_BLOCK = 32  # of queries that are sorted, so that those near each other share a tile
-_WHOLE_TILE_FROM = 0.75  # a share of queries
+_WHOLE_TILE_FROM = 0.75  # share of a tile's queries from which a product of all costs less than choosing
 _PANELS_PER_GROUP = 32  # whose shortlists are held at a time, and whose products serve both ways
 _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # candidates of a query, before float64 bounds take over
-
 
 Error: TypeAlias = Callable[[Float32Array, Float32Array], Float32Array]
 
 
 class _Member(NamedTuple):
-    """A panel whose rows are queries, their shortlist, and lower bounds on how near the panels of its group are."""
+    """A panel whose rows are queries, their shortlist, and lower bounds on how near the panels of its group are.
+
+    Who writes to the shortlist while others may holds the lock.
+    """
 
     number: int
     panel: Panel
     shortlist: Shortlist
     group: range
     lower: FloatArray
+    lock: Lock
 
     @property
     def numbers(self) -> IntArray:
@@ -113,12 +117,13 @@ class ProductSearch:
         whole = self._nominees.is_whole(rows)
         shortlist = self._shortlist(len(numbers), answer, len(self._pointed), decided=whole)
         tile = _Tile(rows, shortlist, self._memory(len(numbers)))
-        first = None if whole or lower.shape[1] == 1 else lower.argmin(axis=1)
-        if first is not None:
-            for number in np.unique(first):
-                self._visit(tile, number, first == number)
-            shortlist.panel_seen()
-        for number in range(lower.shape[1]) if whole else np.argsort(lower.mean(axis=0), kind="stable"):
+        n_panels = lower.shape[1]
+        in_order = whole or n_panels == 1
+        first = np.full(len(numbers), -1) if in_order else lower.argmin(axis=1)
+        for number in np.unique(first[first >= 0]):
+            self._visit(tile, number, first == number)
+        shortlist.panel_seen()
+        for number in range(n_panels) if in_order else np.argsort(lower.mean(axis=0), kind="stable"):
             self._visit(tile, number, (shortlist.limit >= lower[:, number]) & (first != number))
             shortlist.panel_seen()
         return self._decide(rows, numbers, shortlist, answer)
@@ -128,7 +133,7 @@ class ProductSearch:
         some = np.flatnonzero(takes)
         if len(some) == 0:
             return
-        if len(some) > _WHOLE_TILE_FROM * len(takes):  # a product of all costs less than choosing
+        if len(some) > _WHOLE_TILE_FROM * len(takes):
             some = np.arange(len(takes))
         panel = self._nominees.panel(number)
         if tile.operand is None or panel.centre is not tile.centre:
@@ -148,8 +153,7 @@ class ProductSearch:
                 in_threads(n_jobs, self._meet_panels, ((member, range(n_panels)) for member in members))
             else:
                 in_threads(n_jobs, self._meet_panels, ((member, [member.number]) for member in members))
-                for pairs in rounds_of_pairs(members):
-                    in_threads(n_jobs, self._meet, pairs)
+                in_threads(n_jobs, self._meet, rounds_of_pairs(members))
                 others = [number for number in range(n_panels) if number not in numbers]
                 in_threads(n_jobs, self._meet_panels, ((member, others) for member in members))
             hard += in_threads(n_jobs, self._decide_member, ((member, answer) for member in members))
@@ -160,7 +164,7 @@ class ProductSearch:
         n_others = len(self._pointed) - 1
         shortlist = self._shortlist(panel.n_rows, answer, n_others, decided=self._nominees.whole)
         lower = self._nominees.lower_bounds(self._X[panel.rows[: panel.n_rows]], group)
-        return _Member(number, panel, shortlist, group, lower)
+        return _Member(number, panel, shortlist, group, lower, Lock())
 
     def _meet_panels(self, member: _Member, numbers: Sequence[int]) -> None:
         """Offer the rows of panels to the rows of one, each of which does not count for itself."""
@@ -182,18 +186,22 @@ class ProductSearch:
     def _meet(self, one: _Member, other: _Member) -> None:
         """Offer the rows of two panels to each other: a product serves both ways, unless few rows need it."""
         if self._share_alive(one, other) + self._share_alive(other, one) < 1:
-            self._meet_panels(one, [other.number])
-            self._meet_panels(other, [one.number])
+            for mine, its in ((one, other), (other, one)):
+                with mine.lock:
+                    self._meet_panels(mine, [its.number])
             return
         memory = self._memory(_QUERIES_PER_TILE)
         for tile in row_blocks(other.panel.n_rows, 1, _QUERIES_PER_TILE):
             some = np.arange(tile.start, tile.stop)
             operand = self._nominees.operand_of(other.panel, some, one.panel.centre)
             squares = self._nominees.squares(one.panel, operand, memory)
-            self._offer(other.shortlist, squares, one.panel, operand.norms, some)
-            self._offer_back(one, squares, operand.norms, other.panel.rows[some])
-        one.shortlist.panel_seen()
-        other.shortlist.panel_seen()
+            with other.lock:
+                self._offer(other.shortlist, squares, one.panel, operand.norms, some)
+            with one.lock:
+                self._offer_back(one, squares, operand.norms, other.panel.rows[some])
+        for member in (one, other):
+            with member.lock:
+                member.shortlist.panel_seen()
 
     def _offer_back(self, member: _Member, squares: Float32Array, norms: Float32Array, rows: IntArray) -> None:
         """Offer the rows of a tile, along the other side of the product, to the rows of a panel."""
@@ -287,10 +295,10 @@ def runs_down(squares: Float32Array, panel: Panel, norms: Float32Array, k: int, 
 
     Long runs cost least, but their least values bound the k-th neighbour well only if there are several times k.
     """
-    run = next(length for length in (RUN, 16, 8, 4, 2, 1) if length == 1 or panel.n_rows // length >= 3 * k)
+    halves = (RUN >> times for times in range(RUN.bit_length()))
+    run = next(length for length in halves if length == 1 or panel.n_rows // length >= 3 * k)
     cube = squares.reshape(-1, run, squares.shape[1])
     row_norms = panel.norms.reshape(-1, run)
-
     slack = error(_largest_norms(row_norms), norms)
 
     def opened(which: IntArray, query: IntArray) -> tuple[Float32Array, Float32Array]:
@@ -307,12 +315,13 @@ def _largest_norms(norms: Float32Array) -> Float32Array:
     return largest.max(keepdims=True) if largest.max() <= 4 * largest.min() else largest
 
 
-def rounds_of_pairs(members: Sequence[Any]) -> Iterator[list[tuple[Any, Any]]]:
-    """Yield all pairs in rounds in which nobody is met twice (the circle method)."""
+def rounds_of_pairs(members: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield all pairs, in an order in which pairs that follow each other seldom share a member (the circle method)."""
     ring: list[Any] = [*members, None] if len(members) % 2 else list(members)
     for _ in range(len(ring) - 1):
-        pairs = zip(ring[: len(ring) // 2], reversed(ring[len(ring) // 2 :]), strict=True)
-        yield [(one, other) for one, other in pairs if one is not None and other is not None]
+        for one, other in zip(ring[: len(ring) // 2], reversed(ring[len(ring) // 2 :]), strict=True):
+            if one is not None and other is not None:
+                yield one, other
         ring = [ring[0], ring[-1], *ring[1:-1]]
 
 

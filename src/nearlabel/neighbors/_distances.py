@@ -242,7 +242,7 @@ class SquaredEuclidean:
 
     def coordinate(self, X: Matrix, rows: IntArray, feature: int) -> FloatArray:
         """Return a column."""
-        return np.asarray(X[rows, feature])
+        return np.asarray(X[rows, feature], dtype=np.float64)
 
     def extent(self, X: Matrix) -> tuple[FloatArray, FloatArray]:
         """Return the least and the largest value of each column."""
@@ -364,7 +364,8 @@ class Cosine:
         """Return a column, each value divided by the largest of its row."""
         blocks = row_blocks(len(rows), 8 * X.shape[1], 2**20)
         largest = np.concatenate([np.abs(X[rows[block]]).max(axis=1) for block in blocks])
-        return np.asarray(np.divide(X[rows, feature], largest, out=np.zeros(len(rows)), where=largest > 0))
+        column = np.asarray(X[rows, feature], dtype=np.float64)
+        return np.asarray(np.divide(column, largest, out=np.zeros(len(rows)), where=largest > 0))
 
     def extent(self, X: Matrix) -> tuple[FloatArray, FloatArray]:
         """Return -1 and 1."""

@@ -160,8 +160,8 @@ class _Bounded:
 class DenseNominees(_Bounded):
     """Dense points in compact panels.
 
-    Panels are found by halving the rows at the median of their widest coordinate, so that rows near each other share a
-    panel. A panel far from the centre of all rows, for its own size, has a centre of its own: there norms are small,
+    Panels are found by halving the rows at the median of their widest coordinate, or at a clear gap, so that rows near
+    each other share a panel. A panel far from the centre of all rows, for its own size, has a centre of its own: there norms are small,
     and so is the bound. Within a panel rows are sorted by norm: a far row loosens the bound of its run only.
 
     Rows that are not `resident` (memory-mapped ones) are taken in their order, and panels are made when asked for.
@@ -173,16 +173,16 @@ class DenseNominees(_Bounded):
         self._X, self._distance = X, distance
         n_features = X.shape[1]
         low, high = distance.extent(X)
-        self._centre = np.median(self._points(rows[:: 1 + len(rows) // _SAMPLE]), axis=0)
+        self._centre = self._middle(rows)
         self.whole = distance.exact and _are_whole(X)
         if self.whole:
             self._centre = np.floor(self._centre)
         reach = _length(np.maximum(high - self._centre, self._centre - low))
         self.whole = self.whole and 4 * reach * reach < _EXACT_BELOW
         super().__init__(distance, n_features, reach)
-        compact = resident and not self.whole and len(rows) > PANEL_ROWS
-        self._leaves = list(self._compact(rows) if compact else _slices(rows))
+        self._leaves = list(self._compact(rows) if resident and not self.whole else _slices(rows))
         self.n_panels = len(self._leaves)
+        compact = resident and not self.whole and self.n_panels > 1
         self._panels = in_threads(n_jobs, self._make, ((leaf, compact) for leaf in self._leaves)) if resident else None
         self._middles = np.array([panel.middle - self._centre for panel in self._panels or ()])
         self._radii = np.array([panel.radius for panel in self._panels or ()])
@@ -245,24 +245,30 @@ class DenseNominees(_Bounded):
         return np.ldexp(values, self._exponent) if self._exponent else values
 
     def _compact(self, rows: IntArray) -> Iterator[IntArray]:
-        """Halve the rows at the median of their widest coordinate until they fit a panel."""
-        if len(rows) <= PANEL_ROWS:
+        """Halve the rows along their widest coordinate until they fit a panel and have no gap in the middle."""
+        some = rows[:: 1 + len(rows) // _SAMPLE]
+        widest = int(np.argmax(self._points(some).var(axis=0)))
+        gap = _clear_gap(self._distance.coordinate(self._X, some, widest)) if len(rows) > PANEL_ROWS // 4 else None
+        if len(rows) <= PANEL_ROWS and gap is None:
             yield rows
             return
-        widest = int(np.argmax(self._points(rows[:: 1 + len(rows) // 256]).var(axis=0)))
-        middle = filled_rows(len(rows) // 2)
-        order = np.argpartition(self._distance.coordinate(self._X, rows, widest), middle)
-        for half in np.split(order, [middle]):
-            yield from self._compact(rows[np.sort(half)])
+        values = self._distance.coordinate(self._X, rows, widest)
+        if gap is None:
+            near = np.zeros(len(rows), dtype=bool)
+            near[np.argpartition(values, len(rows) // 2)[: len(rows) // 2]] = True
+        else:
+            near = values <= gap
+        yield from self._compact(rows[near])
+        yield from self._compact(rows[~near])
 
     def _make(self, rows: IntArray, compact: bool) -> Panel:
         centre, middle, radius = self._centre, self._centre, np.inf
         squares = self._squared_distances(rows, centre)
         if compact:
-            middle = np.sum([points.sum(axis=0) for _, points in self._in_blocks(rows)], axis=0) / len(rows)
+            middle = self._middle(rows)
             around = self._squared_distances(rows, middle)
             radius = float(np.sqrt(around.max())) * (1 + 1e-6)
-            if 4 * around.mean() < squares.mean():
+            if 4 * np.median(around) < np.median(squares):
                 squares, centre = around, middle
         if not self.whole:
             order = np.argsort(squares, kind="stable")
@@ -276,6 +282,10 @@ class DenseNominees(_Bounded):
         norms = _filled(np.sqrt(squares), filled)
         return Panel(len(rows), _filled(rows, filled), block, norms, centre, middle, radius)
 
+    def _middle(self, rows: IntArray) -> FloatArray:
+        """Return the median of some rows: any centre is right, and this one is near most rows, far ones or not."""
+        return np.asarray(np.median(self._points(rows[:: 1 + len(rows) // _SAMPLE]), axis=0))
+
     def _in_blocks(self, rows: IntArray) -> Iterator[tuple[slice, FloatArray]]:
         """Yield the points of rows, so many at a time as stay in the cache."""
         for block in row_blocks(len(rows), 8 * self._X.shape[1], _CACHED_BYTES):
@@ -287,6 +297,16 @@ class DenseNominees(_Bounded):
             centred = points - centre
             np.einsum("ij,ij->i", centred, centred, out=squares[block])
         return squares
+
+
+def _clear_gap(values: FloatArray) -> float | None:
+    """Return the middle of a gap that takes more than half of the range of the values, but for 2 % at each end."""
+    values = np.sort(values)[len(values) // 50 : len(values) - len(values) // 50]
+    gaps = np.diff(values)
+    widest = int(np.argmax(gaps))
+    if not gaps[widest] > (values[-1] - values[0]) / 2:
+        return None
+    return float(min(values[widest] + gaps[widest] / 2, np.nextafter(values[widest + 1], -np.inf)))
 
 
 def _slices(rows: IntArray) -> Iterator[IntArray]:
