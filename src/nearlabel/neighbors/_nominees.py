@@ -161,8 +161,9 @@ class DenseNominees(_Bounded):
     """Dense points in compact panels.
 
     Panels are found by halving the rows at the median of their widest coordinate, or at a clear gap, so that rows near
-    each other share a panel. A panel far from the centre of all rows, for its own size, has a centre of its own: there norms are small,
-    and so is the bound. Within a panel rows are sorted by norm: a far row loosens the bound of its run only.
+    each other share a panel. A panel far from the centre of all rows, for its own size, has a centre of its own: there
+    norms are small, and so is the bound. Within a panel rows are sorted by norm: a far row loosens the bound of its run
+    only.
 
     Rows that are not `resident` (memory-mapped ones) are taken in their order, and panels are made when asked for.
     """
