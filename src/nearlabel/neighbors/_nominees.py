@@ -11,8 +11,8 @@ A sum of d + 2 products in any order, fused or not, errs by at most γ w, γ = (
 and Stability of Numerical Algorithms, 2002, section 3.1). The rank, summed in float64, is within (d + 3) 2^-53 of the
 exact number, relatively. Adding a bound to a float32 number and comparing rounds twice more, by u w each. Together all
 of this, and the rounding of norms and of the bound itself, stays below ``rounding(d) w`` with
-rounding(d) = (d + 16)u / (1 - (d + 16)u). Underflow, even where the machine
-flushes denormal numbers to zero, adds at most (d + 16) 2^-125 (1 + |q| + |r|), below 2^-60 for the norms admitted here.
+rounding(d) = (d + 16)u / (1 - (d + 16)u). Underflow, even where the machine flushes denormal numbers to zero, adds at
+most (d + 16) 2^-125 (1 + |q| + |r|): below 2^-60 where norms are below 2^44, far below what rounding(d) w spares above.
 What the rank itself rounds in an absolute sense (the cosine) is its `noise`.
 
 Assumed, and checked: the points are finite; d < 2^20; a power of two scales the training points to norms below 2^31,
