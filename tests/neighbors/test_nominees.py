@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from threadpoolctl import threadpool_info
 
 from nearlabel.neighbors import ExactNeighbors, _by_product, _nominees
 from nearlabel.neighbors._distances import distance_named
@@ -136,16 +135,6 @@ def test_balls_are_no_nearer_than_their_rows(monkeypatch):
             rows = nominees.panel(number).rows[: nominees.panel(number).n_rows]
             squares = ((X[:, np.newaxis] - X[rows]) ** 2).sum(axis=2).min(axis=1)
             assert (lower[:, number] <= np.ldexp(squares, 2 * nominees._exponent)).all()
-
-
-def test_linear_algebra_has_its_threads_back():
-    """While a search runs each thread's products use one thread; afterwards, and after an error, all as before."""
-    before = [pool["num_threads"] for pool in threadpool_info()]
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    ExactNeighbors(n_jobs=2).fit(X).kneighbors(X, 3)
-    with pytest.raises(ValueError, match="finite numbers"):
-        ExactNeighbors(lambda a, b: np.nan).fit(X).kneighbors(X, 3)
-    assert [pool["num_threads"] for pool in threadpool_info()] == before
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])

@@ -16,33 +16,55 @@ from threadpoolctl import ThreadpoolController
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries() -> list[Any]:
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
+
+
+def _hold(libraries: Iterable[Any]) -> list[tuple[Any, int]]:
+    """Hold libraries to one thread; return those that would have used more, and how many."""
+    held = [(library, library.num_threads) for library in libraries]
+    held = [(library, n_threads) for library, n_threads in held if (n_threads or 1) > 1]
+    _set([(library, 1) for library, _ in held])
+    return held
+
+
+def _set(numbers: Iterable[tuple[Any, int]]) -> None:
+    """Set numbers of threads. From 3.8 on, threadpoolctl obeys one thread only, until that gives the right away."""
+    for library, n_threads in numbers:
+        library.set_num_threads(n_threads)
+        getattr(library, "clear_controlling_thread", bool)()
+
+
+def _each_its_own(library: Any) -> bool:
+    """Tell whether each thread has a limit of its own, rather than all of them one."""
+    return getattr(library, "threading_layer", None) == "openmp"
 
 
 class _OneBlasThread:
-    """Hold the linear algebra library to one thread while anyone is inside; the last one out restores what was."""
+    """Hold linear algebra libraries to one thread while anyone is inside; the last one out restores what was."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self._held: Any = None
+        self._held: list[tuple[Any, int]] = []
 
     @contextmanager
     def __call__(self) -> Iterator[int]:
-        """Yield the number of threads that the library would use outside."""
+        """Yield the number of threads that the libraries would use outside."""
         with self._lock:
             if self._inside == 0:
-                self._held = _controller().limit(limits=1, user_api="blas")
+                self._held = _hold(library for library in _libraries() if not _each_its_own(library))
             self._inside += 1
-            outside = self._held.get_original_num_threads()["blas"] or 1
+            held = self._held
+        own = _hold(library for library in _libraries() if _each_its_own(library))
         try:
-            yield outside
+            yield max((n_threads for _, n_threads in held + own), default=1)
         finally:
+            _set(own)
             with self._lock:
                 self._inside -= 1
                 if self._inside == 0:
-                    self._held.restore_original_limits()
+                    _set(self._held)
 
 
 _one_blas_thread = _OneBlasThread()
@@ -58,7 +80,8 @@ def in_threads(n_jobs: int | None, work: Callable[..., Any], arguments: Iterable
         n_threads = min(len(tasks), blas_threads if n_jobs is None else effective_n_jobs(n_jobs))
         if n_threads <= 1:
             return [work(*task) for task in tasks]
-        with ThreadPoolExecutor(n_threads) as pool:  # starts a hundred times faster than joblib's
+        # starts a hundred times faster than joblib's
+        with ThreadPoolExecutor(n_threads, initializer=_hold, initargs=(_libraries(),)) as pool:
             return list(pool.map(lambda task: work(*task), tasks))
 
 

@@ -1,0 +1,77 @@
+"""While a search runs its products use one thread; afterwards, whatever happened, all is as it was."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors._threads import _libraries, _set, in_threads
+
+X = np.random.default_rng(0).normal(size=(50, 3))
+
+
+def blas_threads(*_):
+    """Return how many threads products use here and now."""
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    """Let products use two threads, on any machine."""
+    before = [(library, library.num_threads) for library in _libraries()]
+    _set([(library, 2) for library in _libraries()])
+    yield
+    _set(before)
+
+
+def test_products_use_one_thread_and_have_theirs_back():
+    """One thread inside, whether the work is spread over threads or not; two again outside."""
+    before = blas_threads()
+    assert set(before) == {2}
+    assert in_threads(1, blas_threads, [(0,)]) == [[1] * len(before)]
+    assert in_threads(2, blas_threads, [(0,), (1,)]) == [[1] * len(before)] * 2
+    assert blas_threads() == before
+
+
+def test_threads_are_given_back_after_an_error():
+    """What raises leaves nothing behind."""
+    before = blas_threads()
+    with pytest.raises(ValueError, match="finite numbers"):
+        ExactNeighbors(lambda a, b: np.nan).fit(X).kneighbors(X, 3)
+    assert blas_threads() == before
+
+
+def test_a_search_in_another_thread_is_held_as_well():
+    """The thread that limits first is the only one obeyed (threadpoolctl 3.8) until it gives that right away."""
+    ExactNeighbors(n_jobs=1).fit(X)
+    with ThreadPoolExecutor(1) as pool:
+        assert set(pool.submit(in_threads, 1, blas_threads, [(0,)]).result()[0]) == {1}
+        with threadpool_limits(1, user_api="blas"):
+            assert set(blas_threads()) == {1}
+        assert set(blas_threads()) == {2}
+
+
+def test_searches_that_overlap_give_back_what_was_before_the_first():
+    """The one that leaves last gives back, though another thread took."""
+    both_inside, first_left = Barrier(2, timeout=30), Barrier(2, timeout=30)
+
+    def first():
+        in_threads(1, both_inside.wait, [()])
+        first_left.wait()
+
+    def last():
+        def work():
+            both_inside.wait()
+            first_left.wait()
+            return blas_threads()
+
+        return in_threads(1, work, [()])[0]
+
+    with ThreadPoolExecutor(2) as pool:
+        leaves_first, leaves_last = pool.submit(first), pool.submit(last)
+        leaves_first.result()
+        assert set(leaves_last.result()) == {1}
+    assert set(blas_threads()) == {2}
