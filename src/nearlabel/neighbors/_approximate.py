@@ -25,9 +25,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import FloatArray, IntArray, MatrixLike
 from nearlabel._validation import check_choice, check_n_neighbors
-from nearlabel.neighbors._distances import difference, itself, product, sum_over_features
 from nearlabel.neighbors._exact import ExactNeighbors
 from nearlabel.neighbors._own_row import without_own
+from nearlabel.neighbors._sums import sum_over_features
 
 _LARGEST = 1e150  # squares of larger numbers overflow
 _LARGEST_IN_FLOAT32 = 1e15  # of the scaled coordinates, which are about 1; its square leaves room for a sum
@@ -146,8 +146,8 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         pairs = np.repeat(np.arange(len(candidates)), candidates.shape[1]), candidates.ravel()
         left, right = queries.values, self._points.values
         if self.metric == "euclidean":
-            return sum_over_features(left, right, pairs, difference, np.square).reshape(candidates.shape)
-        dot = sum_over_features(left, right, pairs, product, itself)
+            return sum_over_features(left, right, pairs, np.subtract, np.square).reshape(candidates.shape)
+        dot = sum_over_features(left, right, pairs, np.multiply, np.positive)
         squares = queries.squares[pairs[0]] * self._points.squares[pairs[1]]
         ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
         return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot).reshape(candidates.shape)
@@ -174,7 +174,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         rows = rows.astype(np.float64)
         values = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=1))[1][:, np.newaxis])  # changes no digit
         each = np.arange(len(rows))
-        squares = sum_over_features(values, values, (each, each), product, itself)
+        squares = sum_over_features(values, values, (each, each), np.multiply, np.positive)
         return Points(values, squares, values / np.sqrt(np.where(squares > 0, squares, 1.0))[:, np.newaxis])
 
     def _as_float32(self, directions: NDArray[Any]) -> NDArray[np.float32]:

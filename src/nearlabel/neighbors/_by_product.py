@@ -29,8 +29,9 @@ from nearlabel.neighbors._nominees import (
 from nearlabel.neighbors._shortlist import Candidates, Runs, Shortlist, first_of_each, where
 from nearlabel.neighbors._threads import in_threads, scratch
 
-_QUERIES_PER_TILE = 1024
-_TILES_PER_BLOCK = 32  # of queries that are sorted, so that those near each other share a tile
+_QUERIES_PER_TILE = 1000  # no power of two, which would send the rows of a product to the same lines of the cache
+_QUERIES_PER_BLOCK = 32_000  # that are sorted, so that those near each other share a tile
+_BYTES_OF_BOUNDS = 2**24
 _WHOLE_TILE_FROM = 0.75  # share of a tile's queries from which a product of all costs less than choosing
 _PANELS_PER_GROUP = 32  # whose shortlists are held at a time, and whose products serve both ways
 _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # candidates of a query, before float64 bounds take over
@@ -99,17 +100,22 @@ class ProductSearch:
         blank = self._distance.blank(X)
         self._answer_blank(np.flatnonzero(blank), answer)
         numbers, hard = np.flatnonzero(~blank), []
-        for block in row_blocks(len(numbers), 1, _TILES_PER_BLOCK * _QUERIES_PER_TILE):
-            tiles = self._tiles(X, numbers[block])
+        n_queries = max(_QUERIES_PER_TILE, min(_QUERIES_PER_BLOCK, _BYTES_OF_BOUNDS // (8 * self._nominees.n_panels)))
+        for block in row_blocks(len(numbers), 1, n_queries):
+            tiles = self._tiles(X, numbers[block], n_jobs)
             hard += in_threads(n_jobs, self._answer_tile, ((X, *tile, answer) for tile in tiles))
         return _joined(hard)
 
-    def _tiles(self, X: Matrix, numbers: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+    def _tiles(self, X: Matrix, numbers: IntArray, n_jobs: int | None) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield tiles of queries and lower bounds on their squared distances to the panels."""
-        lower = self._nominees.lower_bounds(X[numbers], range(self._nominees.n_panels))
+        blocks = row_blocks(len(numbers), 1, _QUERIES_PER_TILE)
+        lower = np.concatenate(in_threads(n_jobs, self._lower_bounds_of, ((X, numbers[block]) for block in blocks)))
         order = np.argsort(lower.argmin(axis=1), kind="stable")
         for tile in row_blocks(len(numbers), 1, _QUERIES_PER_TILE):
             yield numbers[order[tile]], lower[order[tile]]
+
+    def _lower_bounds_of(self, X: Matrix, numbers: IntArray) -> FloatArray:
+        return self._nominees.lower_bounds(X[numbers], range(self._nominees.n_panels))
 
     def _answer_tile(self, X: Matrix, numbers: IntArray, lower: FloatArray, answer: Answer) -> IntArray:
         """Answer a tile of queries: each by the panel that promises most, then all by the others."""

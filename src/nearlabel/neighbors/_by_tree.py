@@ -9,8 +9,9 @@ from nearlabel._blocks import row_blocks
 from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.neighbors._answer import Answer
 from nearlabel.neighbors._by_bounds import BoundsSearch
-from nearlabel.neighbors._distances import TreeDistance, as_float64, rounding64
+from nearlabel.neighbors._distances import TreeDistance, rounding64
 from nearlabel.neighbors._shortlist import first_of_each
+from nearlabel.neighbors._sums import as_float64
 from nearlabel.neighbors._threads import in_threads
 
 _QUERIES_PER_TILE = 2048

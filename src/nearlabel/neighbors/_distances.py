@@ -27,17 +27,15 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import manhattan_distances
 
-from nearlabel._blocks import row_blocks, uneven_blocks
-from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+from nearlabel._blocks import row_blocks
+from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense
+from nearlabel.neighbors._sums import Pairs, as_float64, sum_over_features
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
 _ROWS_MET_AT_A_TIME = 8192
-_PAIRS_AT_A_TIME, _FEATURES_AT_A_TIME = 1024, 128  # in float64 they stay in the cache
 _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
-
-Pairs: TypeAlias = tuple[IntArray, IntArray]  # numbers of queries and of rows, one of each a pair
 
 
 @dataclass(frozen=True)
@@ -107,76 +105,9 @@ def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | 
     return AnyMetric(name, params or {}) if params or name not in known else known[name]()
 
 
-def sum_over_features(
-    left: Matrix,
-    right: Matrix,
-    pairs: Pairs,
-    combine: Callable[[Any, Any], Any],
-    term: Callable[[FloatArray], FloatArray],
-) -> FloatArray:
-    """Return, for each pair (row of left, row of right), the sum over the features in their order, in float64.
-
-    Summed is ``term(combine(a, b))``, `combine` being `difference` or `product`. Both sides are stored alike: dense of
-    any type and layout, or CSR in canonical form.
-    """
-    if sparse.issparse(left):
-        return _sum_over_stored_features(left, right, pairs, combine, term)
-    sums: FloatArray = np.zeros(len(pairs[0]))
-    for block in row_blocks(len(sums), 1, _PAIRS_AT_A_TIME):
-        for some in row_blocks(left.shape[1], 1, _FEATURES_AT_A_TIME):
-            a, b = as_float64(left[pairs[0][block], some]), right[pairs[1][block], some]
-            _add_in_order(np.ascontiguousarray(term(combine(a, b)).T), sums[block])
-    return sums
-
-
-def _add_in_order(summands: FloatArray, total: FloatArray) -> None:
-    """Add rows to a total, one after the other; numpy's own sum adds in an order of its choice."""
-    for summand in summands:
-        total += summand
-
-
-def _sum_over_stored_features(
-    left: CSR,
-    right: CSR,
-    pairs: Pairs,
-    combine: Callable[[Any, Any], Any],
-    term: Callable[[FloatArray], FloatArray],
-) -> FloatArray:
-    sums: FloatArray = np.empty(len(pairs[0]))
-    stored = np.diff(left.indptr)[pairs[0]] + np.diff(right.indptr)[pairs[1]]
-    for block in uneven_blocks(64 * stored.astype(np.int64)):
-        a, b = (as_float64(rows[which[block]]) for rows, which in zip((left, right), pairs, strict=True))
-        combined = combine(a, b).tocsr()
-        combined.sort_indices()
-        pair = np.repeat(np.arange(combined.shape[0]), np.diff(combined.indptr))
-        # bincount adds one after the other, and the features of a row come in order.
-        sums[block] = np.bincount(pair, weights=term(combined.data), minlength=combined.shape[0])
-    return sums
-
-
-def difference(left: Any, right: Any) -> Any:
-    """Return left - right."""
-    return left - right
-
-
-def product(left: Any, right: Any) -> Any:
-    """Return the elementwise product."""
-    return left.multiply(right) if sparse.issparse(left) else left * right
-
-
-def itself(values: FloatArray) -> FloatArray:
-    """Return the values."""
-    return values
-
-
 def inner_products(left: Matrix, right: Matrix) -> FloatArray:
     """Return the dense (n_left, n_right) matrix of inner products of two sets of rows of the same storage."""
     return as_dense(left @ right.T)
-
-
-def as_float64(rows: Matrix) -> Matrix:
-    """Return float64 rows, dense or CSR."""
-    return rows.astype(np.float64, copy=False)
 
 
 def rounding64(n_features: int) -> float:
@@ -234,7 +165,7 @@ class SquaredEuclidean:
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the squared differences."""
-        return sum_over_features(queries, rows, pairs, difference, np.square)
+        return sum_over_features(queries, rows, pairs, np.subtract, np.square)
 
     def points(self, X: Matrix) -> Matrix:
         """Return the rows themselves."""
@@ -307,7 +238,7 @@ class Manhattan:
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
         """Sum the absolute differences."""
-        return sum_over_features(queries, rows, pairs, difference, np.abs)
+        return sum_over_features(queries, rows, pairs, np.subtract, np.abs)
 
 
 class Cosine:
@@ -336,7 +267,7 @@ class Cosine:
         margin = np.full(len(queries), rounding64(rows.values.shape[1]))
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
-            dot = sum_over_features(queries.values, rows.values, (query, row), product, itself)
+            dot = sum_over_features(queries.values, rows.values, (query, row), np.multiply, np.positive)
             return _minus_cosine(dot, queries.norms[query] * rows.norms[row])
 
         return Tile(lower, -margin, 2 * margin, np.zeros(len(rows)), refine)
@@ -351,7 +282,7 @@ class Cosine:
         for block in row_blocks(len(ranks), 1, _ROWS_MET_AT_A_TIME):
             (asked, query), (met, row) = (np.unique(which[block], return_inverse=True) for which in pairs)
             left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries[asked], rows[met]))
-            dot = sum_over_features(left, right, (query, row), product, itself)
+            dot = sum_over_features(left, right, (query, row), np.multiply, np.positive)
             ranks[block] = _minus_cosine(dot, _squared_sums(left)[query] * _squared_sums(right)[row])
         return ranks
 
@@ -486,7 +417,7 @@ def _with_narrow_indices(X: Matrix) -> Matrix:
 def _squared_sums(values: Matrix) -> FloatArray:
     """Return Σ a², added feature by feature."""
     each = np.arange(values.shape[0])
-    return sum_over_features(values, values, (each, each), product, itself)
+    return sum_over_features(values, values, (each, each), np.multiply, np.positive)
 
 
 def _lengths(norms: FloatArray) -> FloatArray:

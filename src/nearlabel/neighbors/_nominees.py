@@ -35,7 +35,8 @@ from scipy import sparse
 
 from nearlabel._blocks import row_blocks
 from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.neighbors._distances import PointDistance, as_float64, rounding64
+from nearlabel.neighbors._distances import PointDistance, rounding64
+from nearlabel.neighbors._sums import as_float64
 from nearlabel.neighbors._threads import in_threads
 
 PANEL_ROWS = 4096

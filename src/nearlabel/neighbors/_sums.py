@@ -1,0 +1,71 @@
+"""Sums over the features in their order, in float64, for chosen pairs of rows: what decides an order of neighbours.
+
+Elementwise operations and additions one after the other give the same bits on every machine, for dense and sparse rows.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._blocks import row_blocks, uneven_blocks
+from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
+
+_FEATURES_AT_A_TIME = 128
+_NUMBERS_AT_A_TIME = 2**15  # in float64 they stay in the cache
+_CACHE_LINE = 8  # float64 numbers
+
+Pairs: TypeAlias = tuple[IntArray, IntArray]  # numbers of queries and of rows, one of each a pair
+
+
+def sum_over_features(left: Matrix, right: Matrix, pairs: Pairs, combine: np.ufunc, term: np.ufunc) -> FloatArray:
+    """Return, for each pair (row of left, row of right), the sum over the features in their order, in float64.
+
+    Summed is ``term(combine(a, b))``, `combine` being `numpy.subtract` or `numpy.multiply`, `term` being 0 for 0. Both
+    sides are stored alike: dense of any type and layout, or CSR in canonical form.
+    """
+    if sparse.issparse(left):
+        return _sum_over_stored_features(left, right, pairs, combine, term)
+    sums: FloatArray = np.zeros(len(pairs[0]))
+    for features in row_blocks(left.shape[1], 1, _FEATURES_AT_A_TIME):
+        for block in row_blocks(len(sums), features.stop - features.start, _NUMBERS_AT_A_TIME):
+            a, b = left[pairs[0][block], features], right[pairs[1][block], features]
+            sums[block] = _added(sums[block], a, b, combine, term)
+    return sums
+
+
+def _added(total: FloatArray, left: FloatArray, right: FloatArray, combine: np.ufunc, term: np.ufunc) -> FloatArray:
+    """Return a total (n_pairs,) to which the terms of features (n_pairs, n_features) are added one after the other.
+
+    `numpy.sum` adds along the fast axis in an order of its choice, along another axis number by number: so the numbers
+    of a feature lie side by side, and there are at least two of them.
+    """
+    n_pairs, n_features = left.shape
+    lines = -(-n_features // _CACHE_LINE) | 1  # odd: a power of two would send all rows to the same few lines
+    combined = np.empty((n_pairs, lines * _CACHE_LINE))[:, :n_features]
+    combine(left, right, out=combined, dtype=np.float64)
+    summands = np.zeros((1 + n_features, max(n_pairs, 2)))
+    summands[0, :n_pairs] = total
+    term(combined.T, out=summands[1:, :n_pairs])
+    sums: FloatArray = np.add.reduce(summands, axis=0)[:n_pairs]
+    return sums
+
+
+def _sum_over_stored_features(left: CSR, right: CSR, pairs: Pairs, combine: np.ufunc, term: np.ufunc) -> FloatArray:
+    sums: FloatArray = np.empty(len(pairs[0]))
+    stored = np.diff(left.indptr)[pairs[0]] + np.diff(right.indptr)[pairs[1]]
+    for block in uneven_blocks(64 * stored.astype(np.int64)):
+        a, b = (as_float64(rows[which[block]]) for rows, which in zip((left, right), pairs, strict=True))
+        combined = (a - b if combine is np.subtract else a.multiply(b)).tocsr()
+        combined.sort_indices()
+        pair = np.repeat(np.arange(combined.shape[0]), np.diff(combined.indptr))
+        # bincount adds one after the other, and the features of a row come in order.
+        sums[block] = np.bincount(pair, weights=term(combined.data), minlength=combined.shape[0])
+    return sums
+
+
+def as_float64(rows: Matrix) -> Matrix:
+    """Return float64 rows, dense or CSR."""
+    return rows.astype(np.float64, copy=False)
