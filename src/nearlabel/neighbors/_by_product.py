@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import chain, combinations
 from threading import Lock
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +18,6 @@ from nearlabel.neighbors._answer import Answer
 from nearlabel.neighbors._by_bounds import BoundsSearch
 from nearlabel.neighbors._distances import PointDistance
 from nearlabel.neighbors._nominees import (
-    PANEL_ROWS,
     RUN,
     DenseNominees,
     Float32Array,
@@ -24,7 +25,6 @@ from nearlabel.neighbors._nominees import (
     Operand,
     Panel,
     SparseNominees,
-    filled_rows,
 )
 from nearlabel.neighbors._shortlist import Candidates, Runs, Shortlist, first_of_each, where
 from nearlabel.neighbors._threads import in_threads, scratch
@@ -33,16 +33,18 @@ _QUERIES_PER_TILE = 1000  # no power of two, which would send the rows of a prod
 _QUERIES_PER_BLOCK = 32_000  # that are sorted, so that those near each other share a tile
 _BYTES_OF_BOUNDS = 2**24
 _WHOLE_TILE_FROM = 0.75  # share of a tile's queries from which a product of all costs less than choosing
+_THROUGH_AT_A_TIME = 2  # members of a group that meet all others before the next ones do
 _PANELS_PER_GROUP = 32  # whose shortlists are held at a time, and whose products serve both ways
 _MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # candidates of a query, before float64 bounds take over
 
 Error: TypeAlias = Callable[[Float32Array, Float32Array], Float32Array]
 
 
-class _Member(NamedTuple):
+@dataclass
+class _Member:
     """A panel whose rows are queries, their shortlist, and lower bounds on how near the panels of its group are.
 
-    Who writes to the shortlist while others may holds the lock.
+    Who writes to the shortlist while others may holds the lock. `n_left` meetings are left.
     """
 
     number: int
@@ -50,7 +52,8 @@ class _Member(NamedTuple):
     shortlist: Shortlist
     group: range
     lower: FloatArray
-    lock: Lock
+    n_left: int
+    lock: Lock = field(default_factory=Lock)
 
     @property
     def numbers(self) -> IntArray:
@@ -60,11 +63,10 @@ class _Member(NamedTuple):
 
 @dataclass
 class _Tile:
-    """Queries, their shortlist, memory for products; and the queries made ready for one centre."""
+    """Queries, their shortlist; and the queries made ready for one centre."""
 
     rows: Matrix
     shortlist: Shortlist
-    memory: Float32Array
     operand: Operand | None = None
     centre: FloatArray | None = None
 
@@ -122,7 +124,7 @@ class ProductSearch:
         rows = X[numbers]
         whole = self._nominees.is_whole(rows)
         shortlist = self._shortlist(len(numbers), answer, len(self._pointed), decided=whole)
-        tile = _Tile(rows, shortlist, self._memory(len(numbers)))
+        tile = _Tile(rows, shortlist)
         n_panels = lower.shape[1]
         in_order = whole or n_panels == 1
         first = np.full(len(numbers), -1) if in_order else lower.argmin(axis=1)
@@ -145,8 +147,8 @@ class ProductSearch:
         if tile.operand is None or panel.centre is not tile.centre:
             tile.operand, tile.centre = self._nominees.operand(tile.rows, panel.centre), panel.centre
         operand = tile.operand.some(some)
-        squares = self._nominees.squares(panel, operand, tile.memory)
-        self._offer(tile.shortlist, squares, panel, operand.norms, some, takes[some])
+        with self._squares(panel, operand) as squares:
+            self._offer(tile.shortlist, squares, panel, operand.norms, some, takes[some])
 
     def _answer_rows(self, answer: Answer, n_jobs: int | None) -> IntArray:
         """Answer the rows themselves, group by group of panels; return those that single precision cannot answer."""
@@ -155,14 +157,14 @@ class ProductSearch:
         for group in row_blocks(n_panels, 1, _PANELS_PER_GROUP):
             numbers = range(group.start, group.stop)
             members = in_threads(n_jobs, self._member, ((number, numbers, answer) for number in numbers))
+            meetings: Iterable[tuple[_Member, _Member | Sequence[int]]]
             if self._nominees.whole:
-                in_threads(n_jobs, self._meet_panels, ((member, range(n_panels)) for member in members))
+                meetings = ((member, range(n_panels)) for member in members)
             else:
                 in_threads(n_jobs, self._meet_panels, ((member, [member.number]) for member in members))
-                in_threads(n_jobs, self._meet, rounds_of_pairs(members))
                 others = [number for number in range(n_panels) if number not in numbers]
-                in_threads(n_jobs, self._meet_panels, ((member, others) for member in members))
-            hard += in_threads(n_jobs, self._decide_member, ((member, answer) for member in members))
+                meetings = chain(pairs_of(members), ((member, others) for member in members))
+            hard += in_threads(n_jobs, self._meet_and_decide, ((*meeting, answer) for meeting in meetings))
         return _joined(hard)
 
     def _member(self, number: int, group: range, answer: Answer) -> _Member:
@@ -170,11 +172,22 @@ class ProductSearch:
         n_others = len(self._pointed) - 1
         shortlist = self._shortlist(panel.n_rows, answer, n_others, decided=self._nominees.whole)
         lower = self._nominees.lower_bounds(self._X[panel.rows[: panel.n_rows]], group)
-        return _Member(number, panel, shortlist, group, lower, Lock())
+        return _Member(number, panel, shortlist, group, lower, n_left=1 if self._nominees.whole else len(group))
+
+    def _meet_and_decide(self, one: _Member, other: _Member | Sequence[int], answer: Answer) -> IntArray:
+        """Offer panels to one whose rows are queries, or to two; decide for each that has met all.
+
+        So some decide, in many short steps between which threads wait for Python's lock, while others multiply.
+        """
+        if isinstance(other, _Member):
+            self._meet(one, other)
+        else:
+            self._meet_panels(one, other)
+        met = [one, other] if isinstance(other, _Member) else [one]
+        return _joined([self._decide_member(member, answer) for member in met if _is_last(member)])
 
     def _meet_panels(self, member: _Member, numbers: Sequence[int]) -> None:
         """Offer the rows of panels to the rows of one, each of which does not count for itself."""
-        memory = self._memory(_QUERIES_PER_TILE)
         lower = self._lower_bounds(member, numbers)
         for number, bound in zip(numbers, lower.T, strict=True):
             panel = member.panel if number == member.number else self._nominees.panel(number)
@@ -182,10 +195,10 @@ class ProductSearch:
             for tile in row_blocks(len(alive), 1, _QUERIES_PER_TILE):
                 some = alive[tile]
                 operand = self._nominees.operand_of(member.panel, some, panel.centre)
-                squares = self._nominees.squares(panel, operand, memory)
-                if number == member.number:
-                    squares[some, np.arange(len(some))] = np.inf
-                self._offer(member.shortlist, squares, panel, operand.norms, some)
+                with self._squares(panel, operand) as squares:
+                    if number == member.number:
+                        squares[some, np.arange(len(some))] = np.inf
+                    self._offer(member.shortlist, squares, panel, operand.norms, some)
             if len(alive):
                 member.shortlist.panel_seen()
 
@@ -196,15 +209,14 @@ class ProductSearch:
                 with mine.lock:
                     self._meet_panels(mine, [its.number])
             return
-        memory = self._memory(_QUERIES_PER_TILE)
         for tile in row_blocks(other.panel.n_rows, 1, _QUERIES_PER_TILE):
             some = np.arange(tile.start, tile.stop)
             operand = self._nominees.operand_of(other.panel, some, one.panel.centre)
-            squares = self._nominees.squares(one.panel, operand, memory)
-            with other.lock:
-                self._offer(other.shortlist, squares, one.panel, operand.norms, some)
-            with one.lock:
-                self._offer_back(one, squares, operand.norms, other.panel.rows[some])
+            with self._squares(one.panel, operand) as squares:
+                with other.lock:
+                    self._offer(other.shortlist, squares, one.panel, operand.norms, some)
+                with one.lock:
+                    self._offer_back(one, squares, operand.norms, other.panel.rows[some])
         for member in (one, other):
             with member.lock:
                 member.shortlist.panel_seen()
@@ -243,9 +255,12 @@ class ProductSearch:
         k = min(answer.ranks.shape[1], n_rows)
         return Shortlist(n_queries, k, max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k), decided=decided)
 
-    def _memory(self, n_queries: int) -> Float32Array:
-        n_squares = filled_rows(min(PANEL_ROWS, len(self._pointed))) * n_queries
-        return scratch(2 * n_squares if sparse.issparse(self._X) else n_squares)
+    @contextmanager
+    def _squares(self, panel: Panel, operand: Operand) -> Iterator[Float32Array]:
+        """Multiply, in memory that is lent."""
+        n_squares = len(panel.norms) * len(operand.norms)
+        with scratch(2 * n_squares if sparse.issparse(self._X) else n_squares) as memory:
+            yield self._nominees.squares(panel, operand, memory)
 
     def _offer(
         self,
@@ -321,14 +336,21 @@ def _largest_norms(norms: Float32Array) -> Float32Array:
     return largest.max(keepdims=True) if largest.max() <= 4 * largest.min() else largest
 
 
-def rounds_of_pairs(members: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield all pairs, in an order in which pairs that follow each other seldom share a member (the circle method)."""
-    ring: list[Any] = [*members, None] if len(members) % 2 else list(members)
-    for _ in range(len(ring) - 1):
-        for one, other in zip(ring[: len(ring) // 2], reversed(ring[len(ring) // 2 :]), strict=True):
-            if one is not None and other is not None:
-                yield one, other
-        ring = [ring[0], ring[-1], *ring[1:-1]]
+def _is_last(member: _Member) -> bool:
+    """Tell whether a meeting was the last."""
+    with member.lock:
+        member.n_left -= 1
+        return member.n_left == 0
+
+
+def pairs_of(members: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield all pairs: a few members are soon through, and pairs that follow each other seldom share a member."""
+    few, rest = members[:_THROUGH_AT_A_TIME], members[_THROUGH_AT_A_TIME:]
+    yield from combinations(few, 2)
+    for shift in range(len(rest)):
+        yield from ((member, rest[(shift + place) % len(rest)]) for place, member in enumerate(few))
+    if rest:
+        yield from pairs_of(rest)
 
 
 def _joined(parts: list[IntArray]) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -85,15 +86,27 @@ def in_threads(n_jobs: int | None, work: Callable[..., Any], arguments: Iterable
             return list(pool.map(lambda task: work(*task), tasks))
 
 
-class _Scratch(threading.local):
-    memory = np.empty(0, dtype=np.float32)
+_spare: list[NDArray[np.float32]] = []
+_SPARE_AT_MOST = 4
 
 
-_scratch = _Scratch()
+@contextmanager
+def scratch(size: int) -> Iterator[NDArray[np.float32]]:
+    """Lend memory that is used again and again, by whatever thread: new memory costs as much as filling it."""
+    try:
+        memory = _spare.pop()
+    except IndexError:
+        memory = _pages(size)
+    if len(memory) < size:
+        memory = _pages(size)
+    yield memory[:size]
+    if len(_spare) < _SPARE_AT_MOST:
+        _spare.append(memory)
 
 
-def scratch(size: int) -> NDArray[np.float32]:
-    """Return memory that this thread uses again and again: new memory costs as much as filling it."""
-    if len(_scratch.memory) < size:
-        _scratch.memory = np.empty(size, dtype=np.float32)
-    return _scratch.memory[:size]
+def _pages(size: int) -> NDArray[np.float32]:
+    """Return memory in pages of its own, large ones where the system has them: fewer addresses to look up."""
+    pages = mmap.mmap(-1, 4 * max(size, 1))
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, dtype=np.float32)
