@@ -5,7 +5,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors._threads import _libraries, _set, in_threads
@@ -15,7 +15,7 @@ X = np.random.default_rng(0).normal(size=(50, 3))
 
 def blas_threads(*_):
     """Return how many threads products use here and now."""
-    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return [library.num_threads for library in _libraries()]
 
 
 @pytest.fixture(autouse=True)

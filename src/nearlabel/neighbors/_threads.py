@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -96,17 +95,9 @@ def scratch(size: int) -> Iterator[NDArray[np.float32]]:
     try:
         memory = _spare.pop()
     except IndexError:
-        memory = _pages(size)
+        memory = np.empty(size, dtype=np.float32)
     if len(memory) < size:
-        memory = _pages(size)
+        memory = np.empty(size, dtype=np.float32)
     yield memory[:size]
     if len(_spare) < _SPARE_AT_MOST:
         _spare.append(memory)
-
-
-def _pages(size: int) -> NDArray[np.float32]:
-    """Return memory in pages of its own, large ones where the system has them: fewer addresses to look up."""
-    pages = mmap.mmap(-1, 4 * max(size, 1))
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        pages.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(pages, dtype=np.float32)
