@@ -54,6 +54,7 @@ def test_blocks_threads_and_storage_change_nothing(problem, metric, monkeypatch)
     monkeypatch.setattr(_by_bounds, "_LARGEST_TILE", 300)
     monkeypatch.setattr(_by_product, "_QUERIES_PER_TILE", 3)
     monkeypatch.setattr(_by_product, "_PANELS_PER_GROUP", 2)
+    monkeypatch.setattr(_by_product, "_FEW_PAIRS", 0)
     monkeypatch.setattr(_nominees, "PANEL_ROWS", 16)
     for container in CONTAINERS:
         store = CONTAINERS[container]

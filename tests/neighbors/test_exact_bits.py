@@ -98,7 +98,7 @@ def stored(X, rng, folder):
     return X
 
 
-@pytest.mark.parametrize("block", [(1024, 4096, 32), (64, 64, 2), (20, 32, 1)], ids=["large", "middle", "small"])
+@pytest.mark.parametrize("block", [(1000, 4096, 32), (64, 64, 2), (20, 32, 1)], ids=["large", "middle", "small"])
 @pytest.mark.parametrize("part", range(4))
 def test_bits(part, block, monkeypatch, tmp_path):
     """300 cases, three block sizes, one and two threads: distances and indices are those of the loops."""
@@ -108,6 +108,7 @@ def test_bits(part, block, monkeypatch, tmp_path):
     monkeypatch.setattr(_exact, "_TREE_ROWS", 1)
     monkeypatch.setattr(_nominees, "PANEL_ROWS", panel_rows)
     monkeypatch.setattr(_by_product, "_PANELS_PER_GROUP", group)
+    monkeypatch.setattr(_by_product, "_FEW_PAIRS", 0)
     for seed in range(part, N_CASES, 4):
         rng = np.random.default_rng(seed)
         X = adversarial_rows(rng)
@@ -133,3 +134,26 @@ def test_bits(part, block, monkeypatch, tmp_path):
             for ours, expected in zip(found, (of_queries, of_rows), strict=True):
                 for values, true_values in zip(ours, expected, strict=True):
                     np.testing.assert_array_equal(values, true_values, f"{seed} {metric} {algorithm} {n_jobs}")
+
+
+@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric != "manhattan"])
+def test_bits_of_few_pairs(metric, tmp_path):
+    """Where all pairs are ranked the bits are the same, dense and sparse, with empty rows."""
+    rank, to_distance = METRICS[metric]
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = adversarial_rows(rng)[:25]
+        X[rng.random(len(X)) < 0.1] = 0
+        queries, k = X[rng.integers(0, len(X), 20)] + 0.0, int(rng.integers(1, len(X)))
+        assert len(queries) * len(X) <= _by_product._FEW_PAIRS
+        ranks = rank(X, X)
+        of_queries = nearest(rank(queries, X), to_distance, k)
+        np.fill_diagonal(ranks, np.inf)
+        for kind in (np.asarray, sparse.csr_array):
+            search = ExactNeighbors(metric, algorithm="brute").fit(kind(X))
+            for found, expected in (
+                (search.kneighbors(kind(queries), k), of_queries),
+                (search.kneighbors(None, k), nearest(ranks, to_distance, k)),
+            ):
+                for values, true_values in zip(found, expected, strict=True):
+                    np.testing.assert_array_equal(values, true_values, f"{seed} {metric}")

@@ -11,11 +11,14 @@ from nearlabel._blocks import BLOCK_BYTES, row_blocks
 from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel.neighbors._answer import Answer
 from nearlabel.neighbors._distances import Distance, Rows, Tile
+from nearlabel.neighbors._shortlist import where
 from nearlabel.neighbors._threads import in_threads
 
 _QUERIES_PER_TILE = 256
-_LARGEST_TILE = BLOCK_BYTES
+_USUAL_TILE, _LARGEST_TILE = 2**24, BLOCK_BYTES  # bytes; new memory of a large one costs as much as its product
+_ROWS_PER_NEIGHBOR = 64  # of a panel: with few rows, their nearest tell little of all
 _BYTES_PER_PAIR = 8 * 2  # a bound, run minima and a comparison
+_LONGEST_RUN = 32
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -49,11 +52,13 @@ class BoundsSearch:
 
     def _nearest(self, queries: Matrix, k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
         ready = self._distance.prepare(queries)
-        return nearest_rows(ready, self._panels(len(ready)), self._X.shape[0], k, self._distance, own=own)
+        return nearest_rows(ready, self._panels(len(ready), k), self._X.shape[0], k, self._distance, own=own)
 
-    def _panels(self, n_queries: int) -> Iterator[tuple[int, Rows]]:
+    def _panels(self, n_queries: int, k: int) -> Iterator[tuple[int, Rows]]:
         bytes_per_row = n_queries * _BYTES_PER_PAIR + 8 * self._X.shape[1] * (not sparse.issparse(self._X))
-        for panel in row_blocks(self._X.shape[0], bytes_per_row + self._filled_bytes_per_row(), _LARGEST_TILE):
+        bytes_per_row += self._filled_bytes_per_row()
+        budget = max(_USUAL_TILE, min(_LARGEST_TILE, _ROWS_PER_NEIGHBOR * k * bytes_per_row))
+        for panel in row_blocks(self._X.shape[0], bytes_per_row, budget):
             yield panel.start, self._distance.prepare(self._X[panel])
 
     def _filled_bytes_per_row(self) -> int:
@@ -84,8 +89,10 @@ def nearest_rows(
         tile = distance.tile(queries, rows)
         if own is not None:
             _leave_out_own(tile, own - start)
-        limit = np.minimum(_bound_on_kth(tile, k), _above(ranks[:, -1] - tile.base))
-        query, row = np.divmod(np.flatnonzero(tile.lower <= limit[:, np.newaxis]), tile.lower.shape[1])
+        run = max(1, min(_LONGEST_RUN, tile.lower.shape[1] // (2 * k)))
+        least = _least_of_runs(tile.lower, run)
+        limit = np.minimum(_bound_on_kth(tile, least, run, k), _above(ranks[:, -1] - tile.base))
+        query, row = _within(tile.lower, least, run, limit)
         ranks, indices = keep_best(ranks, indices, query, tile.refine(query, row), row + start)
     return ranks, indices
 
@@ -96,20 +103,38 @@ def _leave_out_own(tile: Tile, own: IntArray) -> None:
     tile.lower[inside, own[inside]] = np.inf
 
 
-def _bound_on_kth(tile: Tile, k: int) -> FloatArray:
+def _least_of_runs(lower: FloatArray, run: int) -> FloatArray:
+    """Return the least bound (n_queries, n_runs) of each of disjoint runs of rows.
+
+    Run i of n has the rows i, i + n, i + 2n, ...: its least bound is found along memory. The last rows are in none.
+    """
+    n_queries, n_rows = lower.shape
+    least: FloatArray = lower[:, : n_rows // run * run].reshape(n_queries, run, -1).min(axis=1)
+    return least
+
+
+def _bound_on_kth(tile: Tile, least: FloatArray, run: int, k: int) -> FloatArray:
     """Return, for each query, a finite number that at least k rows, if there are as many, do not exceed (less `base`).
 
-    The k least minima of disjoint runs belong to k different rows; minima of strided runs cost far less than a
-    partition of all pairs. Each run takes the largest slack of its own rows.
+    The k least of k runs belong to k different rows; finding them costs far less than a partition of all pairs. Each
+    run takes the largest slack of its own rows.
     """
-    n_queries, n_rows = tile.lower.shape
-    if n_rows < k:
+    n_queries, n_runs = least.shape
+    if n_runs < k:
         return np.full(n_queries, _LARGEST)
-    run = max(1, min(32, n_rows // (2 * k)))
-    n_runs = n_rows // run
-    least = tile.lower[:, : n_runs * run].reshape(n_queries, run, n_runs).min(axis=1)
-    least += tile.row_slack[: n_runs * run].reshape(run, n_runs).max(axis=0)
-    return _above(np.partition(least, k - 1, axis=1)[:, k - 1] + tile.query_slack)
+    upper = least + tile.row_slack[: n_runs * run].reshape(run, n_runs).max(axis=0)
+    return _above(np.partition(upper, k - 1, axis=1)[:, k - 1] + tile.query_slack)
+
+
+def _within(lower: FloatArray, least: FloatArray, run: int, limit: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the pairs (query, row) whose bound is within the limit, by way of the runs whose least bound is."""
+    n_runs = least.shape[1]
+    n_in_runs = run * n_runs
+    query, first = where(least <= limit[:, np.newaxis])
+    rows = first[:, np.newaxis] + np.arange(0, n_in_runs, n_runs)
+    pair, place = where(lower[query[:, np.newaxis], rows] <= limit[query, np.newaxis])
+    last_query, last_row = where(lower[:, n_in_runs:] <= limit[:, np.newaxis])
+    return np.concatenate([query[pair], last_query]), np.concatenate([rows[pair, place], last_row + n_in_runs])
 
 
 def _above(limit: FloatArray) -> FloatArray:

@@ -29,6 +29,7 @@ from nearlabel.neighbors._nominees import (
 from nearlabel.neighbors._shortlist import Candidates, Runs, Shortlist, first_of_each, where
 from nearlabel.neighbors._threads import in_threads, scratch
 
+_FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # are all ranked: it takes the fewest steps
 _QUERIES_PER_TILE = 1000  # no power of two, which would send the rows of a product to the same lines of the cache
 _QUERIES_PER_BLOCK = 32_000  # that are sorted, so that those near each other share a tile
 _BYTES_OF_BOUNDS = 2**24
@@ -88,14 +89,26 @@ class ProductSearch:
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Answer:
         """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
+        X = self._X if queries is None else queries
+        n_pairs = X.shape[0] * self._X.shape[0]
+        if n_pairs <= _FEW_PAIRS and n_pairs * X.shape[1] <= _NUMBERS_OF_FEW:
+            return self._ranked(X, k, leave_out=queries is None)
         if len(self._pointed) < 2:
             return self._by_bounds.nearest(queries, k, n_jobs)
-        X = self._X if queries is None else queries
         answer = Answer.empty(X.shape[0], k)
         hard = self._answer_rows(answer, n_jobs) if queries is None else self._answer_queries(X, answer, n_jobs)
         if len(hard):
             self._by_bounds.answer(X, hard, answer, n_jobs, leave_out=queries is None)
         return answer
+
+    def _ranked(self, X: Matrix, k: int, *, leave_out: bool) -> Answer:
+        """Rank all pairs: there are few."""
+        pairs = np.divmod(np.arange(X.shape[0] * self._X.shape[0]), self._X.shape[0])
+        ranks = self._distance.ranks(X, self._X, pairs).reshape(X.shape[0], -1)
+        if leave_out:
+            np.fill_diagonal(ranks, np.inf)
+        nearest = np.argsort(ranks, axis=1, kind="stable")[:, :k]
+        return Answer(np.take_along_axis(ranks, nearest, axis=1), nearest)
 
     def _answer_queries(self, X: Matrix, answer: Answer, n_jobs: int | None) -> IntArray:
         """Answer queries tile by tile; return those that single precision cannot answer."""
@@ -110,6 +123,10 @@ class ProductSearch:
 
     def _tiles(self, X: Matrix, numbers: IntArray, n_jobs: int | None) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield tiles of queries and lower bounds on their squared distances to the panels."""
+        if self._nominees.n_panels == 1:
+            for tile in row_blocks(len(numbers), 1, _QUERIES_PER_TILE):
+                yield numbers[tile], np.zeros((len(numbers[tile]), 1))
+            return
         blocks = row_blocks(len(numbers), 1, _QUERIES_PER_TILE)
         lower = np.concatenate(in_threads(n_jobs, self._lower_bounds_of, ((X, numbers[block]) for block in blocks)))
         order = np.argsort(lower.argmin(axis=1), kind="stable")
@@ -320,7 +337,7 @@ def runs_down(squares: Float32Array, panel: Panel, norms: Float32Array, k: int, 
     run = next(length for length in halves if length == 1 or panel.n_rows // length >= 3 * k)
     cube = squares.reshape(-1, run, squares.shape[1])
     row_norms = panel.norms.reshape(-1, run)
-    slack = error(_largest_norms(row_norms), norms)
+    slack = error(_largest_norms(row_norms, -(-panel.n_rows // run)), norms)
 
     def opened(which: IntArray, query: IntArray) -> tuple[Float32Array, Float32Array]:
         if len(slack) == 1:
@@ -330,10 +347,10 @@ def runs_down(squares: Float32Array, panel: Panel, norms: Float32Array, k: int, 
     return Runs(cube.min(axis=1), slack, panel.rows.reshape(-1, run), opened)
 
 
-def _largest_norms(norms: Float32Array) -> Float32Array:
-    """Return the largest norm of each run (n_runs, run), as a column; one for all where they are much the same."""
+def _largest_norms(norms: Float32Array, n_runs: int) -> Float32Array:
+    """Return the largest norm of each run (of all, run), as a column; one for all where the first n_runs are alike."""
     largest: Float32Array = norms.max(axis=1, keepdims=True)
-    return largest.max(keepdims=True) if largest.max() <= 4 * largest.min() else largest
+    return largest.max(keepdims=True) if largest.max() <= 4 * largest[:n_runs].min() else largest
 
 
 def _is_last(member: _Member) -> bool:

@@ -191,9 +191,9 @@ def _in_order(query: IntArray, n_queries: int) -> IntArray:
 
 def where(mask: BoolArray) -> tuple[IntArray, IntArray]:
     """Return rows and columns of what is true: numpy's own, which is slow in two dimensions, in one."""
-    flat = np.flatnonzero(mask)
-    row = flat // mask.shape[1]
-    return row, flat - row * mask.shape[1]
+    flat, width = np.flatnonzero(mask), max(mask.shape[1], 1)
+    row = flat // width
+    return row, flat - row * width
 
 
 def as_table(query: IntArray, counts: IntArray, values: Any, fill: Any) -> Any:
