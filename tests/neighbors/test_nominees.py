@@ -1,5 +1,8 @@
 """The bound on single precision holds, and on rows made to defeat it little is recomputed."""
 
+from collections import defaultdict
+from threading import Lock, get_ident
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,6 +11,7 @@ from nearlabel.neighbors import ExactNeighbors, _by_product, _nominees
 from nearlabel.neighbors._distances import distance_named
 from nearlabel.neighbors._exact import as_rows
 from nearlabel.neighbors._nominees import DenseNominees, SparseNominees
+from nearlabel.neighbors._shortlist import Shortlist
 
 N = 12_000  # three panels
 
@@ -135,6 +139,40 @@ def test_balls_are_no_nearer_than_their_rows(monkeypatch):
             rows = nominees.panel(number).rows[: nominees.panel(number).n_rows]
             squares = ((X[:, np.newaxis] - X[rows]) ** 2).sum(axis=2).min(axis=1)
             assert (lower[:, number] <= np.ldexp(squares, 2 * nominees._exponent)).all()
+
+
+def test_no_two_threads_write_to_one_shortlist(monkeypatch):
+    """Leave-one-out in groups of panels: whoever meets, goes on or decides has the shortlist for itself."""
+    writers, overlaps, lock = defaultdict(set), [], Lock()
+
+    def watched(method):
+        def call(shortlist, *arguments, **options):
+            me = get_ident()
+            with lock:
+                outermost = me not in writers[id(shortlist)]
+                writers[id(shortlist)].add(me)
+                overlaps.append(len(writers[id(shortlist)]) > 1)
+            try:
+                return method(shortlist, *arguments, **options)
+            finally:
+                with lock:
+                    if outermost:
+                        writers[id(shortlist)].discard(me)
+
+        return call
+
+    for name in ("offer", "add", "panel_seen", "tighten", "candidates"):
+        monkeypatch.setattr(Shortlist, name, watched(getattr(Shortlist, name)))
+    monkeypatch.setattr(_nominees, "PANEL_ROWS", 64)
+    for group in (2, 3, 100):
+        monkeypatch.setattr(_by_product, "_PANELS_PER_GROUP", group)
+        X = np.random.default_rng(group).normal(size=(448, 12))
+        found = ExactNeighbors(algorithm="brute", n_jobs=4).fit(X).kneighbors(None, 20, return_distance=False)
+        ranks = ((X[:, np.newaxis] - X) ** 2).sum(axis=2)
+        np.fill_diagonal(ranks, np.inf)
+        np.testing.assert_array_equal(found, np.argsort(ranks, axis=1)[:, :20])
+    assert len(overlaps) > 500
+    assert not any(overlaps)
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])

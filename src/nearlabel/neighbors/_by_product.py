@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, combinations
+from itertools import combinations
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -45,7 +45,7 @@ Error: TypeAlias = Callable[[Float32Array, Float32Array], Float32Array]
 class _Member:
     """A panel whose rows are queries, their shortlist, and lower bounds on how near the panels of its group are.
 
-    Who writes to the shortlist while others may holds the lock. `n_left` meetings are left.
+    Who writes to the shortlist while others may holds the lock. `n_left` others of the group are still to be met.
     """
 
     number: int
@@ -103,6 +103,7 @@ class ProductSearch:
 
     def _ranked(self, X: Matrix, k: int, *, leave_out: bool) -> Answer:
         """Rank all pairs: there are few."""
+        self._distance.prepare(X)  # refuses queries whose squared norm overflows
         pairs = np.divmod(np.arange(X.shape[0] * self._X.shape[0]), self._X.shape[0])
         ranks = self._distance.ranks(X, self._X, pairs).reshape(X.shape[0], -1)
         if leave_out:
@@ -123,9 +124,9 @@ class ProductSearch:
 
     def _tiles(self, X: Matrix, numbers: IntArray, n_jobs: int | None) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield tiles of queries and lower bounds on their squared distances to the panels."""
-        if self._nominees.n_panels == 1:
+        if not self._nominees.bounded:
             for tile in row_blocks(len(numbers), 1, _QUERIES_PER_TILE):
-                yield numbers[tile], np.zeros((len(numbers[tile]), 1))
+                yield numbers[tile], np.broadcast_to(0.0, (len(numbers[tile]), self._nominees.n_panels))
             return
         blocks = row_blocks(len(numbers), 1, _QUERIES_PER_TILE)
         lower = np.concatenate(in_threads(n_jobs, self._lower_bounds_of, ((X, numbers[block]) for block in blocks)))
@@ -143,7 +144,7 @@ class ProductSearch:
         shortlist = self._shortlist(len(numbers), answer, len(self._pointed), decided=whole)
         tile = _Tile(rows, shortlist)
         n_panels = lower.shape[1]
-        in_order = whole or n_panels == 1
+        in_order = whole or not self._nominees.bounded
         first = np.full(len(numbers), -1) if in_order else lower.argmin(axis=1)
         for number in np.unique(first[first >= 0]):
             self._visit(tile, number, first == number)
@@ -174,14 +175,14 @@ class ProductSearch:
         for group in row_blocks(n_panels, 1, _PANELS_PER_GROUP):
             numbers = range(group.start, group.stop)
             members = in_threads(n_jobs, self._member, ((number, numbers, answer) for number in numbers))
-            meetings: Iterable[tuple[_Member, _Member | Sequence[int]]]
-            if self._nominees.whole:
-                meetings = ((member, range(n_panels)) for member in members)
+            others = [number for number in range(n_panels) if number not in numbers]
+            if self._nominees.whole or len(members) == 1:
+                panels = range(n_panels) if self._nominees.whole else [*numbers, *others]
+                hard += in_threads(n_jobs, self._finish, ((member, panels, answer) for member in members))
             else:
                 in_threads(n_jobs, self._meet_panels, ((member, [member.number]) for member in members))
-                others = [number for number in range(n_panels) if number not in numbers]
-                meetings = chain(pairs_of(members), ((member, others) for member in members))
-            hard += in_threads(n_jobs, self._meet_and_decide, ((*meeting, answer) for meeting in meetings))
+                pairs = ((*pair, others, answer) for pair in pairs_of(members))
+                hard += in_threads(n_jobs, self._meet_and_finish, pairs)
         return _joined(hard)
 
     def _member(self, number: int, group: range, answer: Answer) -> _Member:
@@ -189,19 +190,20 @@ class ProductSearch:
         n_others = len(self._pointed) - 1
         shortlist = self._shortlist(panel.n_rows, answer, n_others, decided=self._nominees.whole)
         lower = self._nominees.lower_bounds(self._X[panel.rows[: panel.n_rows]], group)
-        return _Member(number, panel, shortlist, group, lower, n_left=1 if self._nominees.whole else len(group))
+        return _Member(number, panel, shortlist, group, lower, n_left=len(group) - 1)
 
-    def _meet_and_decide(self, one: _Member, other: _Member | Sequence[int], answer: Answer) -> IntArray:
-        """Offer panels to one whose rows are queries, or to two; decide for each that has met all.
+    def _meet_and_finish(self, one: _Member, other: _Member, others: Sequence[int], answer: Answer) -> IntArray:
+        """Offer two panels to each other; of those that have met their whole group, go on to the others and decide.
 
         So some decide, in many short steps between which threads wait for Python's lock, while others multiply.
         """
-        if isinstance(other, _Member):
-            self._meet(one, other)
-        else:
-            self._meet_panels(one, other)
-        met = [one, other] if isinstance(other, _Member) else [one]
-        return _joined([self._decide_member(member, answer) for member in met if _is_last(member)])
+        self._meet(one, other)
+        return _joined([self._finish(member, others, answer) for member in (one, other) if _has_met_all(member)])
+
+    def _finish(self, member: _Member, others: Sequence[int], answer: Answer) -> IntArray:
+        """Offer the last panels to one that nobody else writes to any more, and decide."""
+        self._meet_panels(member, others)
+        return self._decide(self._X[member.numbers], member.numbers, member.shortlist, answer)
 
     def _meet_panels(self, member: _Member, numbers: Sequence[int]) -> None:
         """Offer the rows of panels to the rows of one, each of which does not count for itself."""
@@ -256,9 +258,6 @@ class ProductSearch:
         if all(number in member.group for number in numbers):
             return member.lower[:, [number - member.group.start for number in numbers]]
         return self._nominees.lower_bounds(self._X[member.numbers], numbers)
-
-    def _decide_member(self, member: _Member, answer: Answer) -> IntArray:
-        return self._decide(self._X[member.numbers], member.numbers, member.shortlist, answer)
 
     def _answer_blank(self, numbers: IntArray, answer: Answer, *, leave_out: bool = False) -> None:
         """A query without a point has rank 0 to every row: the first rows are its neighbours."""
@@ -353,8 +352,8 @@ def _largest_norms(norms: Float32Array, n_runs: int) -> Float32Array:
     return largest.max(keepdims=True) if largest.max() <= 4 * largest[:n_runs].min() else largest
 
 
-def _is_last(member: _Member) -> bool:
-    """Tell whether a meeting was the last."""
+def _has_met_all(member: _Member) -> bool:
+    """Count a meeting of two, and tell whether it was the last."""
     with member.lock:
         member.n_left -= 1
         return member.n_left == 0

@@ -36,7 +36,8 @@ class ExactNeighbors(BaseEstimator):
     "sqeuclidean" and "cosine"; the frequent columns of sparse rows, those with 4 % of non-zeros, are dense in it), none
     of rows mapped from a file (`numpy.memmap`, `nearlabel.datasets.open_store`). All else is bounded by blocks,
     whatever the number of rows and queries, but for the answer; without queries, lists of candidates several times as
-    large are kept as well, of at most 131,072 rows at a time.
+    large are kept as well, of at most 131,072 rows at a time. Up to four blocks, 16 MiB each (32 for sparse rows), are
+    kept for the next search.
 
     Parameters
     ----------

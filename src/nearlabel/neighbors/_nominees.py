@@ -101,6 +101,7 @@ class Nominees(Protocol):
 
     whole: bool  # squared distances of whole queries are exact, panels are in the order of the rows
     n_panels: int
+    bounded: bool  # something is known of how near panels are
 
     def panel(self, number: int) -> Panel:
         """Return a panel, from memory or made anew."""
@@ -115,7 +116,7 @@ class Nominees(Protocol):
         ...
 
     def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
-        """Return squared distances (rows of the panel, n_queries), in memory for twice as many."""
+        """Return squared distances (rows of the panel, n_queries), in memory for as many; of sparse rows, for twice."""
         ...
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
@@ -184,8 +185,9 @@ class DenseNominees(_Bounded):
         super().__init__(distance, n_features, reach)
         self._leaves = list(self._compact(rows) if resident and not self.whole else _slices(rows))
         self.n_panels = len(self._leaves)
-        compact = resident and not self.whole and self.n_panels > 1
-        self._panels = in_threads(n_jobs, self._make, ((leaf, compact) for leaf in self._leaves)) if resident else None
+        self.bounded = resident and not self.whole and self.n_panels > 1
+        leaves = ((leaf, self.bounded) for leaf in self._leaves)
+        self._panels = in_threads(n_jobs, self._make, leaves) if resident else None
         self._middles = np.array([panel.middle - self._centre for panel in self._panels or ()])
         self._radii = np.array([panel.radius for panel in self._panels or ()])
 
@@ -222,7 +224,7 @@ class DenseNominees(_Bounded):
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
         """A row in a ball is no nearer than the ball. Expanded squares of distances are off as `rounding64` says."""
-        if self._panels is None or self.whole:
+        if not self.bounded:
             return np.broadcast_to(0.0, (X.shape[0], len(numbers)))
         middles, radii = self._middles[list(numbers)], self._radii[list(numbers)]
         centred = self._distance.points(as_float64(X)) - self._centre
@@ -349,6 +351,8 @@ class SparseNominees(_Bounded):
 
     Nothing is centred, which would fill the rows. Of a sum only the products of non-zeros count in the bound.
     """
+
+    bounded = False
 
     def __init__(self, X: CSR, distance: PointDistance, rows: IntArray, *, resident: bool, n_jobs: int | None) -> None:
         self._X, self._distance = X, distance

@@ -56,8 +56,9 @@ class _OneBlasThread:
                 self._held = _hold(library for library in _libraries() if not _each_its_own(library))
             self._inside += 1
             held = self._held
-        own = _hold(library for library in _libraries() if _each_its_own(library))
+        own: list[tuple[Any, int]] = []
         try:
+            own += _hold(library for library in _libraries() if _each_its_own(library))
             yield max((n_threads for _, n_threads in held + own), default=1)
         finally:
             _set(own)
