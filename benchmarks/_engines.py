@@ -151,7 +151,7 @@ class ProductAtOnce:
 
     def query(self, queries: Any) -> None:
         """Multiply."""
-        right = (self.rows if queries is None else queries.astype(np.float32)).T
+        right = (self.rows if queries is None else queries).astype(np.float32).T  # a copy: its own transpose is slow
         shape = len(self.rows), right.shape[1]
         if self.products.shape != shape:
             self.products = np.ones(shape, dtype=np.float32)
