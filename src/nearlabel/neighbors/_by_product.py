@@ -128,14 +128,18 @@ class ProductSearch:
             for tile in row_blocks(len(numbers), 1, _QUERIES_PER_TILE):
                 yield numbers[tile], np.broadcast_to(0.0, (len(numbers[tile]), self._nominees.n_panels))
             return
-        blocks = row_blocks(len(numbers), 1, _QUERIES_PER_TILE)
-        lower = np.concatenate(in_threads(n_jobs, self._lower_bounds_of, ((X, numbers[block]) for block in blocks)))
+        panels = range(self._nominees.n_panels)
+        blocks = ((X, numbers[block], panels) for block in row_blocks(len(numbers), 1, _QUERIES_PER_TILE))
+        lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks))
         order = np.argsort(lower.argmin(axis=1), kind="stable")
         for tile in row_blocks(len(numbers), 1, _QUERIES_PER_TILE):
             yield numbers[order[tile]], lower[order[tile]]
 
-    def _lower_bounds_of(self, X: Matrix, numbers: IntArray) -> FloatArray:
-        return self._nominees.lower_bounds(X[numbers], range(self._nominees.n_panels))
+    def _lower_bounds(self, X: Matrix, rows: IntArray, panels: Sequence[int]) -> FloatArray:
+        """Return lower bounds on the squared distances of rows of X to panels, zero where nothing is known."""
+        if not self._nominees.bounded:
+            return np.broadcast_to(0.0, (len(rows), len(panels)))
+        return self._nominees.lower_bounds(X[rows], panels)
 
     def _answer_tile(self, X: Matrix, numbers: IntArray, lower: FloatArray, answer: Answer) -> IntArray:
         """Answer a tile of queries: each by the panel that promises most, then all by the others."""
@@ -189,7 +193,7 @@ class ProductSearch:
         panel = self._nominees.panel(number)
         n_others = len(self._pointed) - 1
         shortlist = self._shortlist(panel.n_rows, answer, n_others, decided=self._nominees.whole)
-        lower = self._nominees.lower_bounds(self._X[panel.rows[: panel.n_rows]], group)
+        lower = self._lower_bounds(self._X, panel.rows[: panel.n_rows], group)
         return _Member(number, panel, shortlist, group, lower, n_left=len(group) - 1)
 
     def _meet_and_finish(self, one: _Member, other: _Member, others: Sequence[int], answer: Answer) -> IntArray:
@@ -207,7 +211,7 @@ class ProductSearch:
 
     def _meet_panels(self, member: _Member, numbers: Sequence[int]) -> None:
         """Offer the rows of panels to the rows of one, each of which does not count for itself."""
-        lower = self._lower_bounds(member, numbers)
+        lower = self._lower_bounds_of(member, numbers)
         for number, bound in zip(numbers, lower.T, strict=True):
             panel = member.panel if number == member.number else self._nominees.panel(number)
             alive = np.flatnonzero(member.shortlist.limit >= bound)
@@ -251,13 +255,13 @@ class ProductSearch:
 
     def _share_alive(self, member: _Member, other: _Member) -> float:
         """Return the share of a panel's rows to which another panel may still be near."""
-        return float(np.mean(member.shortlist.limit >= self._lower_bounds(member, [other.number])[:, 0]))
+        return float(np.mean(member.shortlist.limit >= self._lower_bounds_of(member, [other.number])[:, 0]))
 
-    def _lower_bounds(self, member: _Member, numbers: Sequence[int]) -> FloatArray:
+    def _lower_bounds_of(self, member: _Member, numbers: Sequence[int]) -> FloatArray:
         """Return how near the panels may be; those of the member's group are known."""
         if all(number in member.group for number in numbers):
             return member.lower[:, [number - member.group.start for number in numbers]]
-        return self._nominees.lower_bounds(self._X[member.numbers], numbers)
+        return self._lower_bounds(self._X, member.numbers, numbers)
 
     def _answer_blank(self, numbers: IntArray, answer: Answer, *, leave_out: bool = False) -> None:
         """A query without a point has rank 0 to every row: the first rows are its neighbours."""

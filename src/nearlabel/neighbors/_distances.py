@@ -119,7 +119,7 @@ class SquaredEuclidean:
     """Σ (a - b)². Its points are the rows.
 
     Bounded by the expanded square of centred rows: near the centre norms, hence slacks, are small. Any centre is right.
-    The median of some thousand rows is near most rows, whatever far ones there are.
+    The median of some hundred rows is near most rows, whatever far ones there are.
     """
 
     fills_rows = False
@@ -128,7 +128,7 @@ class SquaredEuclidean:
 
     def fit(self, X: Matrix) -> None:
         """Learn the centre; sparse rows are not centred, which would fill them. Refuse rows that are too long."""
-        some = X[:: max(1, X.shape[0] // 1024)]
+        some = X[:: max(1, X.shape[0] // 256)]
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else np.median(as_float64(some), axis=0)
         self.check(X)

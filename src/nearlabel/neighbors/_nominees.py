@@ -122,7 +122,8 @@ class Nominees(Protocol):
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
         """Return a lower bound on the squared distance of each query to any row of each of some panels.
 
-        Below zero where the query is inside, the more so the deeper: the panels of least bounds promise most.
+        Below zero where the query is inside, the more so the deeper: the panels of least bounds promise most. Asked
+        only of what is `bounded`.
         """
         ...
 
@@ -224,8 +225,6 @@ class DenseNominees(_Bounded):
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
         """A row in a ball is no nearer than the ball. Expanded squares of distances are off as `rounding64` says."""
-        if not self.bounded:
-            return np.broadcast_to(0.0, (X.shape[0], len(numbers)))
         middles, radii = self._middles[list(numbers)], self._radii[list(numbers)]
         centred = self._distance.points(as_float64(X)) - self._centre
         with np.errstate(over="ignore", invalid="ignore"):  # what comes of queries out of bounds is not used
@@ -405,10 +404,6 @@ class SparseNominees(_Bounded):
             rest = _shaped(memory[squares.size :], (tail.shape[0], n_queries))
             squares[: tail.shape[0]] += (tail @ tail_queries).toarray(out=rest)
         return squares
-
-    def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
-        """Nothing is known of the panels but that distances are not negative."""
-        return np.broadcast_to(0.0, (X.shape[0], len(numbers)))
 
     def is_whole(self, X: Matrix) -> bool:
         """Tell whether these are small whole numbers, like the training rows."""
