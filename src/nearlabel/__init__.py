@@ -2,8 +2,8 @@
 
 The one rule: a lazy multi-label classifier is a function from neighbours to labels. *Search* gives
 ``(distances, indices)``, *score* gives ``(n_queries, n_labels)`` numbers, *decide* gives the label sets.
-Sub-packages: `nearlabel.neighbors` (search, votes), `nearlabel.lazy` (the classifiers), `nearlabel.decision`,
-`nearlabel.metrics`, `nearlabel.labels`, `nearlabel.datasets`, `nearlabel.experiments`, `nearlabel.testing`.
+Sub-packages: `nearlabel.neighbors` (search, votes), `nearlabel.lazy` (the classifiers), `nearlabel.transformation`,
+`nearlabel.ensemble` and `nearlabel.adaptation` (their rivals), `nearlabel.decision`, `nearlabel.metrics`, `nearlabel.labels`, `nearlabel.datasets`, `nearlabel.experiments`, `nearlabel.testing`.
 """
 
 __version__ = "0.1.0"

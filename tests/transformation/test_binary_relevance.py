@@ -130,9 +130,9 @@ def test_ties_equal_a_loop(seed, container):
     decided = (rng.random((120, n_labels)) < 0.5).astype(int)
     model = SMBR(DummyClassifier()).fit(np.zeros((30, 1)), CONTAINERS[container](Y))
     expected, ties = nearest_sets(Y, decided)
-    assert dense(model._decide(decided)).tolist() == expected
+    assert dense(model._nearest_labelsets(decided)).tolist() == expected
     occurring = [row in Y.tolist() for row in decided.tolist()]
-    np.testing.assert_array_equal(dense(model._decide(decided))[occurring], decided[occurring])
+    np.testing.assert_array_equal(dense(model._nearest_labelsets(decided))[occurring], decided[occurring])
     assert ties > 20 or len(np.unique(Y, axis=0)) < 4
 
 
@@ -142,7 +142,7 @@ def test_ties_by_hand():
     sets = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1]}
     for rows, winner in (("abcbc", "b"), ("cabbc", "c"), ("abccc", "c"), ("bacab", "b"), ("cabba", "a")):
         model = SMBR(DummyClassifier()).fit(X, [sets[row] for row in rows])
-        assert model._decide(decided).tolist() == [sets[winner]], rows
+        assert model._nearest_labelsets(decided).tolist() == [sets[winner]], rows
 
 
 @pytest.mark.parametrize("container", ["dense", "csr_array"])

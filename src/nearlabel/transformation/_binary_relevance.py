@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
 
 from nearlabel._blocks import row_blocks
+from nearlabel._classifier import WithProbabilities
 from nearlabel._label_probabilities import LabelProbabilities, default_estimator
-from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import as_dense, check_problem, check_rows, with_multilabel_target
+from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel._validation import as_dense
 from nearlabel.labels import distinct_labelsets
 
 
-class BinaryRelevance(ClassifierMixin, BaseEstimator):
+class BinaryRelevance(WithProbabilities):
     """Decide each label by a classifier of its own.
 
     As scikit-learn's `OneVsRestClassifier`, with scores as one array whatever the classifier, labels of one class
@@ -64,6 +63,8 @@ class BinaryRelevance(ClassifierMixin, BaseEstimator):
            [0, 0]])
     """
 
+    _takes_constant_labels = True
+
     def __init__(
         self, estimator: Any = None, *, random_state: int | RandomState | None = None, n_jobs: int | None = None
     ) -> None:
@@ -71,90 +72,21 @@ class BinaryRelevance(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: MatrixLike, Y: MatrixLike) -> Self:
-        """Fit a classifier to each label.
+    def _check_parameters(self) -> None:
+        check_random_state(self.random_state)
 
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If X or Y is malformed, their lengths differ, or the estimator has neither `predict_proba` nor
-            `decision_function`.
-        """
-        self._check_parameters()
-        X, labels = check_problem(self, X, Y)
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
         estimator = default_estimator() if self.estimator is None else self.estimator
         self._probabilities = LabelProbabilities.fit(
             estimator, X, labels, check_random_state(self.random_state), self.n_jobs
         )
         self.estimators_ = list(self._probabilities.classifiers)
-        self._learn(labels)
-        return self
 
-    def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Return the probability of every label.
+    def _score(self, X: Matrix) -> FloatArray:
+        return self._probabilities.predict(X)
 
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Queries.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_queries, n_labels)
-            One array, never a list.
-        """
-        queries = self._queries(X)
-        return self._probabilities.predict(queries)
-
-    def predict(self, X: MatrixLike) -> Matrix:
-        """Return the label set of every query.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Queries.
-
-        Returns
-        -------
-        labels : ndarray or CSR of shape (n_queries, n_labels)
-            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives
-            an array.
-        """
-        queries = self._queries(X)
-        return self._container.wrap(self._decide(self._probabilities.decide(queries)))
-
-    def _check_parameters(self) -> None:
-        """Raise unless the parameters make sense."""
-        check_random_state(self.random_state)
-
-    def _queries(self, X: MatrixLike) -> Matrix:
-        check_is_fitted(self)
-        return check_rows(self, X, reset=False)
-
-    def _learn(self, labels: Matrix) -> None:
-        """Take what is needed from the training label sets."""
-
-    def _decide(self, decided: IntArray) -> Matrix:
-        """Return label sets from the classifiers' decisions (n_queries, n_labels)."""
-        return decided
-
-    def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return with_multilabel_target(tags)
+    def _decide(self, X: Matrix) -> Matrix:
+        return self._probabilities.decide(X)
 
 
 class SMBR(BinaryRelevance):
@@ -199,12 +131,16 @@ class SMBR(BinaryRelevance):
            [0, 0]])
     """
 
-    def _learn(self, labels: Matrix) -> None:
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
+        super()._learn(X, labels)
         labelsets, inverse, counts = distinct_labelsets(labels)
         first = np.unique(inverse, return_index=True)[1]
         self.labelsets_ = labelsets[np.lexsort((first, -counts))]
 
-    def _decide(self, decided: IntArray) -> Matrix:
+    def _decide(self, X: Matrix) -> Matrix:
+        return self._nearest_labelsets(super()._decide(X))
+
+    def _nearest_labelsets(self, decided: IntArray) -> Matrix:
         sizes = np.asarray(self.labelsets_.sum(axis=1))
         nearest = np.empty(len(decided), dtype=np.int64)
         for block in row_blocks(len(decided), 16 * len(sizes)):

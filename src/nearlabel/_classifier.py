@@ -1,0 +1,167 @@
+"""What the classifiers share that are not lazy: validation, labels of one class, the container of the answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel._validation import as_dense, check_problem, check_rows, with_multilabel_target
+from nearlabel.decision import cut
+
+
+class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """From rows to labels: *learn*, *score* and *decide* are the subclass's, all else is here.
+
+    A subclass defines `_learn` and `_score`, and `_decide` unless the label sets are the scores cut at `_threshold`.
+    All three see checked input, and labels of both classes only, at least one: labels that all or no training rows
+    carry are put back afterwards, unless `_takes_constant_labels`.
+    """
+
+    _takes_constant_labels: ClassVar[bool] = False
+    _threshold: ClassVar[float] = 0.5
+
+    def fit(self, X: MatrixLike, Y: MatrixLike) -> Self:
+        """Learn from training rows and their label sets.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training rows.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X or Y is malformed, their lengths differ, or a parameter is out of range.
+        TypeError
+            If a parameter is of a wrong type.
+        """
+        self._check_parameters()
+        X, labels = check_problem(self, X, Y)
+        frequencies = np.asarray(labels.sum(axis=0)).reshape(-1)
+        constant = (frequencies == 0) | (frequencies == labels.shape[0])
+        self._varying = np.flatnonzero(~constant | self._takes_constant_labels)
+        self._carried_by_all = (frequencies == labels.shape[0]).astype(np.int64)
+        if len(self._varying):
+            self._learn(X, labels if len(self._varying) == len(constant) else labels[:, self._varying])
+        return self
+
+    def predict(self, X: MatrixLike) -> Matrix:
+        """Return the label set of every query.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_queries, n_labels)
+            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives
+            an array.
+        """
+        queries = self._queries(X)
+        if self._all_vary:
+            return self._container.wrap(self._decide(queries))
+        labels: IntArray = np.tile(self._carried_by_all, (queries.shape[0], 1))
+        if len(self._varying):
+            labels[:, self._varying] = as_dense(self._decide(queries))
+        return self._container.wrap(labels)
+
+    @abstractmethod
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
+        """Learn from rows (n_samples, n_features) and label sets (n_samples, n_labels), each dense or CSR."""
+
+    @abstractmethod
+    def _score(self, X: Matrix) -> FloatArray:
+        """Return dense scores (n_queries, n_labels)."""
+
+    def _decide(self, X: Matrix) -> Matrix:
+        """Return label sets (n_queries, n_labels), dense or CSR."""
+        return cut(self._score(X), self._threshold)
+
+    def _check_parameters(self) -> None:
+        """Raise unless the method's own parameters make sense."""
+
+    def _queries(self, X: MatrixLike) -> Matrix:
+        check_is_fitted(self)
+        self._check_parameters()
+        return check_rows(self, X, reset=False)
+
+    @property
+    def _all_vary(self) -> bool:
+        """Whether no label was taken out before learning."""
+        return len(self._varying) == len(self.classes_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return with_multilabel_target(tags)
+
+
+class WithProbabilities(MultilabelClassifier):
+    """A classifier whose scores are probabilities, or shares of votes, cut at one half."""
+
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the score of every label, in [0, 1].
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            One array, never a list; column l is the score that label l applies, 0 or 1 for a label with one class.
+        """
+        queries = self._queries(X)
+        if self._all_vary:
+            return self._score(queries)
+        scores = np.tile(self._carried_by_all.astype(np.float64), (queries.shape[0], 1))
+        if len(self._varying):
+            scores[:, self._varying] = self._score(queries)
+        return scores
+
+
+class WithDecisions(MultilabelClassifier):
+    """A classifier whose scores are decision values, cut at 0."""
+
+    _threshold = 0.0
+
+    def decision_function(self, X: MatrixLike) -> FloatArray:
+        """Return the decision value of every label: a label is predicted if it is at least 0.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            One array, never a list; a label with one class is 1 above or below all others of the row, and 0.
+        """
+        queries = self._queries(X)
+        if self._all_vary:
+            return self._score(queries)
+        scores = np.zeros((queries.shape[0], len(self.classes_)))
+        if len(self._varying):
+            scores[:, self._varying] = self._score(queries)
+        highest, lowest = scores.max(axis=1, keepdims=True) + 1, scores.min(axis=1, keepdims=True) - 1
+        constant = np.setdiff1d(np.arange(len(self.classes_)), self._varying)
+        scores[:, constant] = np.where(self._carried_by_all[constant] == 1, highest, lowest)
+        return scores

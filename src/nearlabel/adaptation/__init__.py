@@ -1,0 +1,3 @@
+"""Learning algorithms adapted to label sets: boosting, mixtures, kernels, networks."""
+
+__all__: list[str] = []

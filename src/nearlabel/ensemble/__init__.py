@@ -1,0 +1,3 @@
+"""Many multi-label models, one answer."""
+
+__all__: list[str] = []
