@@ -17,7 +17,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from conftest import CONTAINERS
-from nearlabel._label_probabilities import LabelProbabilities, Platt, _deal_out, _sigmoid, default_estimator, with_seed
+from nearlabel._label_probabilities import LabelProbabilities, Platt, _sigmoid, deal_out, default_estimator, with_seed
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
 RNG = np.random.default_rng(0)
@@ -140,7 +140,7 @@ def test_platt_equals_an_independent_sigmoid(estimator, container):
     for label in (0, 1, 4):
         y = Y[:, label]
         platt = Platt(estimator, random_state=3).fit(store(X), y)
-        fold = _deal_out(y, np.random.RandomState(3))
+        fold = deal_out(y, np.random.RandomState(3))
         slope, intercept = loop_sigmoid(loop_decisions(estimator, store(X), y, fold), y)
         np.testing.assert_allclose([platt.slope_, platt.intercept_], [slope, intercept], rtol=1e-6)
         decisions = clone(estimator).fit(store(X), y).decision_function(store(QUERIES))
@@ -162,7 +162,7 @@ def test_rare_classes_are_calibrated(positive):
     probabilities = model.predict(X)[:, 0]
     assert ((probabilities > 0) & (probabilities < 1)).all()
     platt = model.classifiers[0]
-    fold = _deal_out(y, np.random.RandomState(platt.random_state))
+    fold = deal_out(y, np.random.RandomState(platt.random_state))
     slope, intercept = loop_sigmoid(loop_decisions(LinearSVC(dual=False), X, y, fold), y)
     np.testing.assert_allclose([platt.slope_, platt.intercept_], [slope, intercept], rtol=1e-6, atol=1e-9)
     if positive not in (1, 89):  # one row: no fold has it on both sides
@@ -204,14 +204,14 @@ def test_dealing_out_is_balanced(n):
     """Of each class, and of all rows, no fold has more than one row more than another; the seed decides which."""
     for seed in range(10):
         y = (np.random.default_rng(seed).random(n) < 0.3).astype(int)
-        fold = _deal_out(y, np.random.RandomState(seed))
+        fold = deal_out(y, np.random.RandomState(seed))
         assert set(fold.tolist()) <= set(range(5))
         for rows in (y == 0, y == 1, np.ones(n, dtype=bool)):
             counts = np.bincount(fold[rows], minlength=5)
             assert counts.max() - counts.min() <= 1
-        np.testing.assert_array_equal(fold, _deal_out(y, np.random.RandomState(seed)))
+        np.testing.assert_array_equal(fold, deal_out(y, np.random.RandomState(seed)))
         if n >= 23:
-            assert (fold != _deal_out(y, np.random.RandomState(seed + 1))).any()
+            assert (fold != deal_out(y, np.random.RandomState(seed + 1))).any()
 
 
 @pytest.mark.parametrize(

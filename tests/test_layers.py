@@ -8,7 +8,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "nearlabel"
 # The layer table of the design: level of each module, and what is not offered to whom.
 LEVELS = {
     "_typing": 0, "_validation": 0, "_blocks": 0, "_optional": 0, "_responses": 0,
-    "_feature_values": 0, "_coupled_similarity": 0, "_binomial": 0,
+    "_feature_values": 0, "_coupled_similarity": 0, "_binomial": 0, "_temperature": 0,
     "_label_probabilities": 0, "_store": 0, "_row_files": 0,
     "labels": 1, "decision": 1, "datasets": 1, "_classifier": 1,
     "neighbors": 2, "metrics": 2, "feature_selection": 2, "model_selection": 2,

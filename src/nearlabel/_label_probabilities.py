@@ -117,7 +117,7 @@ class Platt(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Matrix, y: IntArray) -> Self:
         """Fit the classifier to all rows, the sigmoid to decisions on rows it was not trained on."""
-        fold = _deal_out(y, RandomState(self.random_state))
+        fold = deal_out(y, RandomState(self.random_state))
         decisions = np.empty(len(y))
         for number in np.unique(fold):
             inside = fold == number
@@ -137,7 +137,7 @@ class Platt(ClassifierMixin, BaseEstimator):
         return np.column_stack([expit(-linear), expit(linear)])
 
 
-def _deal_out(y: IntArray, random: RandomState) -> IntArray:
+def deal_out(y: IntArray, random: RandomState) -> IntArray:
     """Return the fold of each row; each class goes round by itself."""
     order = random.permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]

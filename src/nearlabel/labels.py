@@ -132,6 +132,14 @@ def distinct_labelsets(Y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArra
     return labels[[first[key] for key in order]], inverse, counts
 
 
+def labelsets_by_frequency(labels: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return the label sets of a checked matrix, most frequent first, then by first row, and each row's number."""
+    labelsets, inverse, counts = distinct_labelsets(labels)
+    first = np.unique(inverse, return_index=True)[1]
+    order = np.lexsort((first, -counts))
+    return labelsets[order], np.argsort(order)[inverse]
+
+
 def labelset_diversity(Y: MatrixLike) -> int:
     """Return the number of distinct label sets.
 

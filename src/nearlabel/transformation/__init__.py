@@ -1,5 +1,6 @@
-"""Multi-label problems transformed into binary ones."""
+"""Multi-label problems transformed into binary or multi-class ones."""
 
 from nearlabel.transformation._binary_relevance import SMBR, BinaryRelevance
+from nearlabel.transformation._label_powerset import LabelPowerset
 
-__all__ = ["SMBR", "BinaryRelevance"]
+__all__ = ["SMBR", "BinaryRelevance", "LabelPowerset"]

@@ -14,7 +14,7 @@ from nearlabel._classifier import WithProbabilities
 from nearlabel._label_probabilities import LabelProbabilities, default_estimator
 from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense
-from nearlabel.labels import distinct_labelsets
+from nearlabel.labels import labelsets_by_frequency
 
 
 class BinaryRelevance(WithProbabilities):
@@ -133,9 +133,7 @@ class SMBR(BinaryRelevance):
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
         super()._learn(X, labels)
-        labelsets, inverse, counts = distinct_labelsets(labels)
-        first = np.unique(inverse, return_index=True)[1]
-        self.labelsets_ = labelsets[np.lexsort((first, -counts))]
+        self.labelsets_, _ = labelsets_by_frequency(labels)
 
     def _decide(self, X: Matrix) -> Matrix:
         return self._nearest_labelsets(super()._decide(X))

@@ -1,0 +1,126 @@
+"""Class probabilities from decision values by temperature scaling: what Platt's sigmoid is to two classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.optimize import brentq
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.parallel import Parallel, delayed
+
+from nearlabel._label_probabilities import deal_out
+from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
+
+
+class Temperature(ClassifierMixin, BaseEstimator):
+    """A classifier whose decision values become probabilities: the softmax of them times one slope.
+
+    The slope, at least 0, is of largest likelihood on the decision values of a five-fold cross-validation; its inverse
+    is the temperature. The rows of each class are dealt out to the folds in turn, so a class of two rows or more is in
+    every training part. The row of a class that has no other is left out: a classifier that never met the class tells
+    nothing of the slope.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Has `decision_function` with a column for each class, or with one column for two classes.
+    random_state : int
+        Shuffles the rows before they are dealt out.
+    n_jobs : int, default=None
+        Training parts fitted at a time.
+
+    References
+    ----------
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger: On calibration of modern neural networks. International Conference on
+    Machine Learning, 2017.
+    """
+
+    def __init__(self, estimator: Any, random_state: int, n_jobs: int | None = None) -> None:
+        self.estimator = estimator
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Matrix, y: IntArray) -> Self:
+        """Fit the classifier to all rows, the slope to decision values of rows that it was not trained on."""
+        fold = deal_out(y, RandomState(self.random_state))
+        parts = Parallel(n_jobs=self.n_jobs)(
+            delayed(_held_out)(self.estimator, X, y, fold == number) for number in np.unique(fold)
+        )
+        self.slope_ = most_likely_slope([part for part in parts if part is not None])
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X: Matrix) -> IntArray:
+        """Return the classifier's own decision."""
+        return np.asarray(self.estimator_.predict(X))
+
+    def predict_proba(self, X: Matrix) -> FloatArray:
+        """Return the probability of every class (n_queries, n_classes)."""
+        return np.asarray(softmax(self.slope_ * _decisions(self.estimator_, X), axis=1))
+
+
+class HeldOut(NamedTuple):
+    """Decision values (n, n_classes) of rows that were not trained on, and the column of the class of each."""
+
+    decisions: FloatArray
+    column: IntArray
+
+
+def most_likely_slope(parts: Sequence[HeldOut]) -> float:
+    """Return the slope s >= 0 that maximises ``Σ_i log p_i(y_i) + 1/n Σ_i mean_k log p_i(k)``, p_i = softmax(s d_i).
+
+    The second sum counts as one row that is of every class alike. As the targets of Platt, which are a little less
+    than 1, it keeps the slope finite where the decisions are all right. Where no decision value differs from another,
+    any slope is as likely, and 1 is returned.
+    """
+    n = sum(len(column) for _, column in parts)
+    below = [decisions - decisions.max(axis=1, keepdims=True) for decisions, _ in parts]
+    spread = max((-values.min() for values in below), default=0.0)
+    if spread == 0:
+        return 1.0
+    below = [values / spread for values in below]
+    met = sum(
+        values[np.arange(len(column)), column].sum() + values.mean(axis=1).sum() / n
+        for values, (_, column) in zip(below, parts, strict=True)
+    )
+
+    def rise(slope: float) -> float:
+        """Return the derivative, which falls as the slope grows: decision values met less those expected."""
+        expected = sum(np.vdot(softmax(slope * values, axis=1), values) for values in below)
+        return float(met - (1 + 1 / n) * expected)
+
+    if rise(0.0) <= 0:
+        return 0.0
+    high = 1.0
+    while rise(high) > 0:
+        high *= 2
+    return float(brentq(rise, 0.0, high) / spread)
+
+
+def _held_out(estimator: Any, X: Matrix, y: IntArray, inside: BoolArray) -> HeldOut | None:
+    """Return the decision values of the rows inside, of classes met outside; None if there is nothing to learn."""
+    classes = np.unique(y[~inside])
+    tested = np.flatnonzero(inside & np.isin(y, classes))
+    if len(classes) < 2 or not len(tested):
+        return None
+    fitted = clone(estimator).fit(X[~inside], y[~inside])
+    return HeldOut(_decisions(fitted, X[tested]), np.searchsorted(classes, y[tested]))
+
+
+def _decisions(fitted: Any, X: Matrix) -> FloatArray:
+    """Return a column for each class; one column for two classes speaks for the second, and against the first."""
+    answer = np.asarray(fitted.decision_function(X), dtype=np.float64)
+    decisions, n_classes = answer.reshape(X.shape[0], -1), len(fitted.classes_)
+    if n_classes == 2 and decisions.shape[1] == 1:
+        return np.hstack([-decisions, decisions])
+    if decisions.shape[1] != n_classes:
+        raise ValueError(
+            f"decision_function of {type(fitted).__name__} must have a column for each of {n_classes} classes, got"
+            f" shape {answer.shape}. Hint: decision_function_shape='ovr'."
+        )
+    return decisions

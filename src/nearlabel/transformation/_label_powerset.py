@@ -1,0 +1,155 @@
+"""Label powerset: each label set that occurs is one class."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from sklearn.dummy import DummyClassifier
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+
+from nearlabel._blocks import row_blocks
+from nearlabel._classifier import WithProbabilities
+from nearlabel._label_probabilities import default_estimator, with_seed
+from nearlabel._responses import response_method_of
+from nearlabel._temperature import Temperature
+from nearlabel._typing import FloatArray, Matrix, MatrixLike
+from nearlabel._validation import check_flag
+from nearlabel.labels import labelsets_by_frequency
+
+_MANY_CLASSES = "The number of unique classes is greater than 50%"  # to scikit-learn that looks like a regression
+
+
+def _with_probabilities(self: LabelPowerset) -> bool:
+    if not self.probability:
+        raise AttributeError("predict_proba needs probability=True.")
+    return True
+
+
+class LabelPowerset(WithProbabilities):
+    """Decide the label set as a whole, by one multi-class classifier.
+
+    Each distinct training label set is a class; the label set of the predicted class is predicted. The probability of
+    a label is the sum of those of the label sets that hold it.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Cloned and fitted to the classes. One without `predict_proba` gets its decision values turned into probabilities
+        by the softmax of them times one slope, fitted on a five-fold cross-validation (temperature scaling). None:
+        ``LinearSVC(dual=False)``, a linear support vector machine, one class against the rest.
+    probability : bool, default=True
+        Whether there is a `predict_proba`. False saves the cross-validation, four fifths of the time to fit; an
+        estimator that has `predict_proba` needs none.
+    random_state : int, RandomState or None, default=None
+        Deals rows out for the cross-validation, and is given to the estimator where it has none of its own.
+    n_jobs : int, default=None
+        Parts of the cross-validation fitted at a time.
+
+    Attributes
+    ----------
+    labelsets_ : ndarray or CSR array of shape (n_labelsets, n_labels)
+        Distinct training label sets, most frequent first, then by their first row; row c is the label set of class c.
+    estimator_ : classifier
+        The fitted multi-class classifier; a `DummyClassifier` where all training rows have one label set.
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    nearlabel.ensemble.RAkELo : Many label powersets on few labels each, for more label sets than can be learned.
+
+    Notes
+    -----
+    `predict` gives the likeliest label set, which need not be the labels that are likelier than not. Ties are the
+    estimator's; scikit-learn's take the first of equal classes, which is the more frequent label set. The classes are
+    numbered alike whatever the order of the labels, so the order of the labels changes nothing.
+
+    References
+    ----------
+    G. Tsoumakas, I. Katakis. Multi-label classification: an overview. International Journal of Data Warehousing and
+    Mining 3(3), 2007.
+
+    G. Tsoumakas, I. Katakis, I. Vlahavas. Mining multi-label data. Data Mining and Knowledge Discovery Handbook,
+    Springer, 2010. (Probabilities of labels.)
+
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger. On calibration of modern neural networks. International Conference on
+    Machine Learning, 2017. (Temperature scaling.)
+
+    Examples
+    --------
+    >>> from nearlabel.transformation import LabelPowerset
+    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1], [1, 1], [0, 1], [0, 1]]
+    >>> LabelPowerset().fit(X, Y).predict([[0.5], [4.5]])
+    array([[1, 1],
+           [0, 1]])
+    """
+
+    _takes_constant_labels = True
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        probability: bool = True,
+        random_state: int | RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.probability = probability
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @available_if(_with_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the probability of every label; there only with ``probability=True``.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            One array, never a list; column l is the probability of label l, 0 or 1 for a label with one class.
+        """
+        return super().predict_proba(X)
+
+    def _check_parameters(self) -> None:
+        check_flag("probability", self.probability)
+        check_random_state(self.random_state)
+
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
+        classifier = self._classifier()
+        self.labelsets_, classes = labelsets_by_frequency(labels)
+        if self.labelsets_.shape[0] == 1:
+            classifier = DummyClassifier()  # most classifiers refuse a single class
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=_MANY_CLASSES, category=UserWarning)
+            self.estimator_ = classifier.fit(X, classes)
+
+    def _classifier(self) -> Any:
+        """Return the classifier to fit, with `predict_proba` if that is asked for."""
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        estimator = with_seed(default_estimator() if self.estimator is None else self.estimator, seed)
+        if not self.probability or response_method_of(estimator) == "predict_proba":
+            return estimator
+        return Temperature(estimator, seed, self.n_jobs)
+
+    def _decide(self, X: Matrix) -> Matrix:
+        return self.labelsets_[self.estimator_.predict(X)]
+
+    def _score(self, X: Matrix) -> FloatArray:
+        scores = np.empty((X.shape[0], len(self.classes_)))
+        for block in row_blocks(len(scores), 16 * self.labelsets_.shape[0]):
+            scores[block] = self.estimator_.predict_proba(X[block]) @ self.labelsets_
+        scores[:, self._carried_by_all == 1] = 1.0  # but for rounding they are
+        return np.minimum(scores, 1.0)
