@@ -1,3 +1,9 @@
 """Many multi-label models, one answer."""
 
-__all__: list[str] = []
+from nearlabel.ensemble._binary_relevance import EnsembleOfBinaryRelevance
+from nearlabel.ensemble._chains import EnsembleOfClassifierChains
+from nearlabel.ensemble._forest import RandomForestPCT
+from nearlabel.ensemble._homer import HOMER
+from nearlabel.ensemble._rakel import RAkELd, RAkELo
+
+__all__ = ["HOMER", "EnsembleOfBinaryRelevance", "EnsembleOfClassifierChains", "RAkELd", "RAkELo", "RandomForestPCT"]

@@ -1,0 +1,79 @@
+"""Balanced k-means: clusters of points none of which outgrows its share (Tsoumakas, Katakis and Vlahavas 2008)."""
+
+from __future__ import annotations
+
+from bisect import insort
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+
+from nearlabel._typing import CSR, FloatArray, IntArray
+
+
+def balanced_clusters(points: CSR, n_clusters: int, max_iter: int, random: RandomState) -> list[IntArray]:
+    """Return clusters of at most ⌈n_points / n_clusters⌉ points each.
+
+    Parameters
+    ----------
+    points : CSR array of shape (n_points, n_dimensions)
+        Points; distances are Euclidean.
+    n_clusters : int
+        At most n_points; fewer clusters come back if some stay empty.
+    max_iter : int
+        How often centres are moved at most; it ends before where nothing changes.
+    random : RandomState
+        Draws the points that are the first centres.
+
+    Returns
+    -------
+    list of ndarray
+        The points of each cluster, in ascending order; clusters in the order of their first point.
+    """
+    n_points = points.shape[0]
+    capacity = -(-n_points // n_clusters)
+    centres = points[random.permutation(n_points)[:n_clusters]].toarray().astype(np.float64)
+    cluster: IntArray = np.full(n_points, -1)
+    for _ in range(max_iter):
+        before, cluster = cluster, balanced_assignment(_squared_distances(points, centres), capacity)
+        if (cluster == before).all():
+            break
+        centres = _means(points, cluster, centres)
+    groups = [np.flatnonzero(cluster == number) for number in np.unique(cluster)]
+    return sorted(groups, key=lambda group: int(group[0]))
+
+
+def balanced_assignment(distances: FloatArray, capacity: int) -> IntArray:
+    """Return the cluster of each point, from distances (n_points, n_clusters).
+
+    One point after the other goes to the nearest cluster; one that is too full then evicts its farthest point, which
+    goes to the nearest of those that have not evicted it. Of equal distances the lower cluster is nearer, and the
+    higher point is farther.
+    """
+    preferences = np.argsort(distances, axis=1, kind="stable")
+    evictions = [0] * len(distances)
+    members: list[list[tuple[float, int]]] = [[] for _ in range(distances.shape[1])]
+    for newcomer in range(len(distances)):
+        point = newcomer
+        while True:
+            nearest = preferences[point, evictions[point]]
+            insort(members[nearest], (distances[point, nearest], point))
+            if len(members[nearest]) <= capacity:
+                break
+            point = members[nearest].pop()[1]
+            evictions[point] += 1
+    return preferences[np.arange(len(distances)), evictions]
+
+
+def _squared_distances(points: CSR, centres: FloatArray) -> FloatArray:
+    """Return |p|² - 2 p·c + |c|² (n_points, n_clusters)."""
+    sizes = np.asarray(points.multiply(points).sum(axis=1), dtype=np.float64).reshape(-1, 1)
+    return np.asarray(sizes - 2 * (points @ centres.T) + np.square(centres).sum(axis=1))
+
+
+def _means(points: CSR, cluster: IntArray, centres: FloatArray) -> FloatArray:
+    """Return the mean of each cluster; an empty one keeps its centre."""
+    sizes = np.bincount(cluster, minlength=len(centres))
+    entries = (np.ones(len(cluster)), (cluster, np.arange(len(cluster))))
+    sums = (sparse.csr_array(entries, shape=(len(centres), len(cluster))) @ points).toarray()
+    return np.where(sizes[:, np.newaxis] > 0, sums / np.maximum(sizes, 1)[:, np.newaxis], centres)

@@ -1,0 +1,170 @@
+"""HOMER: a hierarchy of multi-label classifiers (Tsoumakas, Katakis and Vlahavas, ECML/PKDD workshop 2008)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from nearlabel._classifier import WithProbabilities
+from nearlabel._label_probabilities import with_seed
+from nearlabel._responses import label_scores, response_method_of
+from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
+from nearlabel._validation import as_dense, check_integer
+from nearlabel.ensemble._label_tree import Node, label_tree, meta_labels
+from nearlabel.transformation import BinaryRelevance
+
+
+class HOMER(WithProbabilities):
+    """Decide among a few groups of labels first, then within the groups that apply, down to single labels.
+
+    A tree has the labels as leaves. The labels below a node are dealt out to its children by balanced k-means on their
+    columns of Y, so that labels of the same rows come together. A row carries a node's meta-label if it has any label
+    below it. Each inner node has a multi-label classifier for the meta-labels of its children, trained on the rows that
+    carry its own (the root's on all rows); a query descends to those children that are predicted.
+
+    Parameters
+    ----------
+    estimator : multi-label classifier, default=None
+        Cloned and fitted to each inner node; has `predict_proba`. None: `BinaryRelevance()`.
+    n_clusters : int, default=3
+        Children of a node, at least 2. If no less than the labels, the root decides all: the method is the estimator.
+    max_iter : int, default=20
+        How often k-means moves its centres at most.
+    random_state : int, RandomState or None, default=None
+        Draws the first centres, and is given to the estimator if that has none of its own.
+    n_jobs : int, default=None
+        Nodes fitted at a time.
+
+    Attributes
+    ----------
+    root_ : Node
+        The tree: `labels` are the columns of Y below a node, `children` its nodes in the order of their first label,
+        none for a leaf, `model` the fitted classifier of an inner node, whose labels are the children's meta-labels.
+        Labels of one class are in no node; not there if no label has both.
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    nearlabel.transformation.BinaryRelevance : The default classifier of a node.
+
+    Notes
+    -----
+    The score of a label is the product of the probabilities of the meta-labels on its path: of each given the one
+    above, as they are trained. The authors give label sets only. `predict` takes each node's own decision, which need
+    not be where the score exceeds one half.
+
+    A meta-label may have one class in the rows of a node: `BinaryRelevance` and most others take that; an estimator
+    that does not cannot be used.
+
+    A cluster that stays empty, which a bucket size rounded up allows, is no child.
+
+    References
+    ----------
+    G. Tsoumakas, I. Katakis, I. Vlahavas. Effective and efficient multilabel classification in domains with large
+    number of labels. ECML/PKDD Workshop on Mining Multidimensional Data, 2008.
+
+    Examples
+    --------
+    >>> from nearlabel.ensemble import HOMER
+    >>> X = [[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]]
+    >>> Y = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> homer = HOMER(n_clusters=2, random_state=0).fit(X, Y)
+    >>> [child.labels.tolist() for child in homer.root_.children]
+    [[0, 1], [2, 3]]
+    >>> homer.predict([[0.5], [8.5]])
+    array([[1, 1, 0, 0],
+           [0, 0, 1, 1]])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_clusters: int = 3,
+        max_iter: int = 20,
+        random_state: int | RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_clusters = n_clusters
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, low=2)
+        check_integer("max_iter", self.max_iter, low=1)
+        check_random_state(self.random_state)
+
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
+        random = check_random_state(self.random_state)
+        estimator = BinaryRelevance() if self.estimator is None else self.estimator
+        response_method_of(estimator, ("predict_proba",))
+        seeded = with_seed(estimator, int(random.randint(np.iinfo(np.int32).max)))
+        columns = self._columns_of_all(labels)
+        self.root_ = label_tree(self._varying, columns, self.n_clusters, self.max_iter, random)
+        container = sparse.csr_array if sparse.issparse(labels) else as_dense
+        nodes = list(self.root_.inner_nodes())
+        models = Parallel(n_jobs=self.n_jobs)(
+            delayed(clone(seeded).fit)(X[rows], container(meta))
+            for rows, meta in (self._training_set(node, columns) for node in nodes)
+        )
+        for node, model in zip(nodes, models, strict=True):
+            node.model = model
+
+    def _columns_of_all(self, labels: Matrix) -> CSR:
+        """Return the label matrix as CSC with every label of Y; those of one class are empty."""
+        known = sparse.coo_array(labels)
+        shape = (labels.shape[0], len(self.classes_))
+        return sparse.csc_array((known.data, (known.row, self._varying[known.col])), shape=shape)
+
+    def _training_set(self, node: Node, columns: CSR) -> tuple[IntArray, CSR]:
+        """Return the rows that carry the node's meta-label (the root's: all), and its children's meta-labels there."""
+        meta = meta_labels(node.children, columns)
+        carries_any = np.asarray(meta.sum(axis=1)) > 0
+        rows = np.flatnonzero(carries_any | (node is self.root_))
+        return rows, meta[rows]
+
+    def _decide(self, X: Matrix) -> Matrix:
+        reached = dict(_descend(self.root_, X, np.arange(X.shape[0])))
+        columns = [reached.get(label, np.arange(0)) for label in self._varying.tolist()]
+        rows, ends = np.concatenate(columns), np.cumsum([0, *map(len, columns)])
+        ones = np.ones(len(rows), dtype=np.int64)
+        return sparse.csc_array((ones, rows, ends), shape=(X.shape[0], len(columns))).tocsr()
+
+    def _score(self, X: Matrix) -> FloatArray:
+        products = dict(_along_paths(self.root_, X, np.ones(X.shape[0])))
+        return np.column_stack([products[label] for label in self._varying.tolist()])
+
+
+def _descend(node: Node, X: Matrix, rows: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield the label of each leaf that is reached, and the queries that reach it."""
+    decided = as_dense(node.model.predict(X[rows])).reshape(len(rows), -1)
+    for child, positive in zip(node.children, decided.T, strict=True):
+        reached = rows[positive == 1]
+        if not child.children:
+            yield int(child.labels[0]), reached
+        elif len(reached):
+            yield from _descend(child, X, reached)
+
+
+def _along_paths(node: Node, X: Matrix, above: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+    """Yield each label and the product of the probabilities on the path to it."""
+    given = label_scores(node.model, X, len(node.children), "predict_proba")
+    for child, probability in zip(node.children, above * given.T, strict=True):
+        if child.children:
+            yield from _along_paths(child, X, probability)
+        else:
+            yield int(child.labels[0]), probability

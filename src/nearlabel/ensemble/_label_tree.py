@@ -1,0 +1,59 @@
+"""A tree with labels as leaves, and what the rows know of its nodes: their meta-labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+
+from nearlabel._typing import CSR, IntArray
+from nearlabel.ensemble._balanced_clusters import balanced_clusters
+
+
+@dataclass
+class Node:
+    """Some labels; an inner node deals them out to children, a leaf has one label and no child."""
+
+    labels: IntArray
+    children: list[Node]
+    model: Any = None  # fitted, of an inner node
+
+    def inner_nodes(self) -> Iterator[Node]:
+        """Yield this node and those below it that are no leaves, each before its children."""
+        if self.children:
+            yield self
+        for child in self.children:
+            yield from child.inner_nodes()
+
+
+def label_tree(labels: IntArray, columns: CSR, n_clusters: int, max_iter: int, random: RandomState) -> Node:
+    """Return the node of some labels; `columns` is the CSC label matrix (n_samples, n_labels)."""
+    if len(labels) <= n_clusters:
+        return Node(labels, [Node(label, []) for label in labels[:, np.newaxis]])
+    clusters = balanced_clusters(_points(columns[:, labels]), n_clusters, max_iter, random)
+    groups = [labels[cluster] for cluster in clusters]
+    return Node(
+        labels,
+        [
+            Node(group, []) if len(group) == 1 else label_tree(group, columns, n_clusters, max_iter, random)
+            for group in groups
+        ],
+    )
+
+
+def meta_labels(children: list[Node], columns: CSR) -> CSR:
+    """Return which rows carry any label below each child (n_samples, n_children)."""
+    below = np.concatenate([child.labels for child in children])
+    ends = np.cumsum([0, *(len(child.labels) for child in children)])
+    shape = (columns.shape[1], len(children))
+    return (columns @ sparse.csc_array((np.ones(len(below)), below, ends), shape=shape) > 0).astype(np.int64).tocsr()
+
+
+def _points(columns: CSR) -> CSR:
+    """Return the labels as points (n_labels, n_rows) of those rows that have any: no other makes a distance."""
+    rows, place = np.unique(columns.indices, return_inverse=True)
+    return sparse.csr_array((columns.data, place, columns.indptr), shape=(columns.shape[1], len(rows)))

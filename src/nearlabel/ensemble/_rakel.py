@@ -1,0 +1,259 @@
+"""RAkEL: label powersets on random small sets of labels (Tsoumakas and Vlahavas 2007; with Katakis 2011)."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from math import ceil, comb
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.random import sample_without_replacement
+
+from nearlabel._classifier import WithProbabilities
+from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel._validation import as_dense, check_choice, check_integer
+from nearlabel.transformation import LabelPowerset
+
+
+class _OnLabelSubsets(WithProbabilities):
+    """Label powersets on subsets of the labels; a label's score is the mean answer of the models that hold it."""
+
+    estimator: Any
+    labelset_size: int
+    voting: str
+    random_state: int | RandomState | None
+    n_jobs: int | None
+    _takes_constant_labels = True
+
+    @abstractmethod
+    def _draw(self, n_labels: int, random: RandomState) -> list[IntArray]:
+        """Return subsets of ``range(n_labels)``."""
+
+    def _check_parameters(self) -> None:
+        check_integer("labelset_size", self.labelset_size, low=1)
+        check_choice("voting", self.voting, {"hard", "soft"})
+        check_random_state(self.random_state)
+
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
+        random = check_random_state(self.random_state)
+        self.subsets_ = self._draw(labels.shape[1], random)
+        seeds = random.randint(np.iinfo(np.int32).max, size=len(self.subsets_))
+        columns = labels.tocsc() if sparse.issparse(labels) else labels
+        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._powerset(int(seed)).fit)(X, as_dense(columns[:, subset]))
+            for subset, seed in zip(self.subsets_, seeds, strict=True)
+        )
+
+    def _powerset(self, seed: int) -> LabelPowerset:
+        return LabelPowerset(self.estimator, probability=self.voting == "soft", random_state=seed)
+
+    def _score(self, X: Matrix) -> FloatArray:
+        answer = "predict_proba" if self.voting == "soft" else "predict"
+        votes, voters = np.zeros((X.shape[0], len(self.classes_))), np.zeros(len(self.classes_))
+        for subset, model in zip(self.subsets_, self.estimators_, strict=True):
+            votes[:, subset] += getattr(model, answer)(X)
+            voters[subset] += 1
+        return np.where(voters > 0, votes / np.maximum(voters, 1), self._carried_by_all)
+
+
+class RAkELo(_OnLabelSubsets):
+    """Decide each label by the votes of label powersets on random subsets of k labels that overlap.
+
+    Each of M distinct random subsets gets a label powerset of its own. The score of a label is the share of votes for
+    it among the models whose subset holds it; it is predicted where the share is at least one half.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The multi-class classifier of each label powerset. None: ``LinearSVC(dual=False)``, a linear support vector
+        machine; see `nearlabel.transformation.LabelPowerset`.
+    labelset_size : int, default=3
+        Labels k of a subset; all labels, where there are fewer.
+    n_estimators : int, default=None
+        Subsets M; all subsets, where there are fewer. None: twice the number of labels.
+    voting : {"hard", "soft"}, default="hard"
+        What a model gives to each of its labels: "hard", a vote, 0 or 1, by the label set that it predicts, as in the
+        paper; "soft", its probability of the label.
+    random_state : int, RandomState or None, default=None
+        Draws the subsets, and is given to the label powersets.
+    n_jobs : int, default=None
+        Models fitted at a time.
+
+    Attributes
+    ----------
+    subsets_ : list of length M of ndarray of shape (labelset_size,)
+        Label indices of each subset, ascending.
+    estimators_ : list of length M
+        The fitted `LabelPowerset` of each subset.
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    RAkELd : Subsets that do not overlap.
+
+    Notes
+    -----
+    The paper draws all subsets alike, so a label may be in none; Mulan then never predicts it. Here the labels are
+    first dealt out, in random order, k to a subset, the last subset filled up with the first labels dealt; each of
+    these subsets holds a label that no other of them holds, so all are distinct. The others are drawn at random, one
+    like an earlier one is drawn again. So each label is covered as soon as ``M * k >= n_labels``. With fewer subsets, a
+    warning names the labels in none; they are predicted only if all training rows carry them.
+
+    A tie of votes speaks for the label, as in Mulan.
+
+    References
+    ----------
+    G. Tsoumakas, I. Vlahavas. Random k-labelsets: an ensemble method for multilabel classification. European Conference
+    on Machine Learning, 2007.
+
+    G. Tsoumakas, I. Katakis, I. Vlahavas. Random k-labelsets for multilabel classification. IEEE Transactions on
+    Knowledge and Data Engineering 23(7), 2011.
+
+    Examples
+    --------
+    >>> from nearlabel.ensemble import RAkELo
+    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]]
+    >>> rakel = RAkELo(labelset_size=2, random_state=0).fit(X, Y)
+    >>> len(rakel.subsets_)
+    3
+    >>> rakel.predict([[0.5], [4.5]])
+    array([[1, 1, 0],
+           [0, 1, 1]])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        labelset_size: int = 3,
+        n_estimators: int | None = None,
+        voting: str = "hard",
+        random_state: int | RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.labelset_size = labelset_size
+        self.n_estimators = n_estimators
+        self.voting = voting
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.n_estimators is not None:
+            check_integer("n_estimators", self.n_estimators, low=1)
+
+    def _draw(self, n_labels: int, random: RandomState) -> list[IntArray]:
+        n_subsets = 2 * n_labels if self.n_estimators is None else self.n_estimators
+        subsets = _covering_subsets(n_labels, min(self.labelset_size, n_labels), n_subsets, random)
+        uncovered = np.setdiff1d(np.arange(n_labels), np.concatenate(subsets))
+        if len(uncovered):
+            warnings.warn(
+                f"n_estimators={n_subsets} subsets of labelset_size={self.labelset_size} cannot hold {n_labels} labels:"
+                f" {self.label_names_[uncovered].tolist()} are in none and are not learned.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return subsets
+
+
+class RAkELd(_OnLabelSubsets):
+    """Decide the labels by label powersets on the parts of a random partition of them into parts of k labels.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        The multi-class classifier of each label powerset. None: ``LinearSVC(dual=False)``, a linear support vector
+        machine; see `nearlabel.transformation.LabelPowerset`.
+    labelset_size : int, default=3
+        Labels k of a part; all labels, where there are fewer.
+    voting : {"hard", "soft"}, default="hard"
+        "hard": the label sets that the models predict, as in the paper; scores are 0 and 1. "soft": scores are the
+        models' probabilities of their labels, and labels of at least one half are predicted.
+    random_state : int, RandomState or None, default=None
+        Draws the partition, and is given to the label powersets.
+    n_jobs : int, default=None
+        Models fitted at a time.
+
+    Attributes
+    ----------
+    subsets_ : list of ndarray
+        Label indices of each part, ascending.
+    estimators_ : list
+        The fitted `LabelPowerset` of each part.
+    classes_ : ndarray of shape (n_labels, 2)
+        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame Y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    RAkELo : Subsets that overlap, and votes.
+
+    Notes
+    -----
+    Where k does not divide the number of labels, the last part has fewer; a single label that is left over joins the
+    last part, as in Mulan (the paper gives it a part of its own).
+
+    References
+    ----------
+    G. Tsoumakas, I. Katakis, I. Vlahavas. Random k-labelsets for multilabel classification. IEEE Transactions on
+    Knowledge and Data Engineering 23(7), 2011.
+
+    Examples
+    --------
+    >>> from nearlabel.ensemble import RAkELd
+    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]]
+    >>> RAkELd(labelset_size=2, random_state=0).fit(X, Y).predict([[0.5], [4.5]])
+    array([[1, 1, 0],
+           [0, 1, 1]])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        labelset_size: int = 3,
+        voting: str = "hard",
+        random_state: int | RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.labelset_size = labelset_size
+        self.voting = voting
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _draw(self, n_labels: int, random: RandomState) -> list[IntArray]:
+        return _partition(n_labels, self.labelset_size, random)
+
+
+def _covering_subsets(n_labels: int, size: int, n_subsets: int, random: RandomState) -> list[IntArray]:
+    """Return distinct random subsets, all where there are no more; they cover all labels if they are enough."""
+    n_subsets = min(n_subsets, comb(n_labels, size))
+    dealt = np.resize(random.permutation(n_labels), (ceil(n_labels / size), size))  # begins anew where labels run out
+    subsets = dict.fromkeys(tuple(sorted(subset)) for subset in dealt[:n_subsets].tolist())
+    while len(subsets) < n_subsets:
+        drawn = sample_without_replacement(n_labels, size, random_state=random)
+        subsets[tuple(sorted(drawn.tolist()))] = None
+    return [np.array(subset) for subset in subsets]
+
+
+def _partition(n_labels: int, size: int, random: RandomState) -> list[IntArray]:
+    """Return random disjoint parts that hold each label once."""
+    starts = np.arange(size, n_labels, size)
+    if n_labels % size == 1:
+        starts = starts[:-1]  # a single label left over joins the last part
+    return [np.sort(part) for part in np.split(random.permutation(n_labels), starts)]
