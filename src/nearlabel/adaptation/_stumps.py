@@ -1,0 +1,175 @@
+"""The stump of least Z: feature <= threshold, with two confidence-rated outputs for each label (Schapire, Singer).
+
+With W₊ and W₋ the weights of the rows with and without a label on one side of a threshold, ::
+
+    Z = 2 Σ_labels Σ_sides √(W₊ W₋)
+
+All thresholds are candidates, few are computed. W₊ and W₋ of a side grow along a run of sorted values, and Z is concave
+in both: between two places of a run, each label's part of it is at least the least at the four corners of the rectangle
+that these places span. Blocks whose bound exceeds a Z already found are left out; the answer stays that of the full
+search.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel._blocks import row_blocks, uneven_blocks
+from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.adaptation._sorted_features import BLOCK, SortedFeatures, sorted_features, stored_columns
+
+_CACHE_BYTES = 2**19  # of one temporary array
+_PART = 4  # entries of a part of a block
+_N_FIRST = 32  # blocks that are searched before there is a Z to compare with
+TIED = 1 + 1e-10  # labels in another order give other sums
+
+
+class Stump(NamedTuple):
+    """Rows with feature <= threshold go left."""
+
+    feature: int
+    threshold: float
+    z: float
+
+
+class StumpSearch:
+    """Finds the best stump for any weights of the rows that it is made of.
+
+    Sums of the weights must be exact (`Weights` sees to it), so that neither the order of the rows nor the storage can
+    decide between stumps.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+        Rows; only values other than 0 cost.
+    n_labels : int
+        Number of labels.
+    """
+
+    def __init__(self, X: Matrix, n_labels: int) -> None:
+        self._columns = stored_columns(X)
+        self._sorted = sorted_features(self._columns)
+        self._has_threshold = ~np.isnan(self._sorted.thresholds)
+        self._groups = _groups(self._sorted, X.shape[0], n_labels)
+
+    def goes_left(self, feature: int, threshold: float) -> BoolArray:
+        """Tell of each row whether its value is at most the threshold."""
+        values = np.zeros(self._columns.shape[0])
+        stored = slice(*self._columns.indptr[feature : feature + 2])
+        values[self._columns.indices[stored]] = self._columns.data[stored]
+        return np.asarray(values <= threshold)
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether any feature varies."""
+        return bool(self._has_threshold.any())
+
+    def best(self, weights: FloatArray) -> Stump:
+        """Return the stump of least Z, of equal ones that of the lowest feature, then that of the lowest threshold.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples, 2 * n_labels)
+            Weights of each row's labels, 0 for those it lacks; then of those it lacks. All 0: the row takes no part.
+        """
+        padded = np.vstack([weights, np.zeros_like(weights[:1])])
+        edges, bounds = self._edges(padded, weights.sum(axis=0))
+        first = np.argpartition(bounds, min(_N_FIRST, len(bounds)) - 1)[:_N_FIRST]
+        entries, z = self._entries(first, edges, padded, np.inf)
+        bounds[first] = np.inf
+        rest = np.flatnonzero(bounds <= z.min() * TIED)
+        for some in row_blocks(len(rest), BLOCK * padded[0].nbytes, _CACHE_BYTES):
+            more = self._entries(rest[some], edges, padded, z.min())
+            entries, z = np.append(entries, more[0]), np.append(z, more[1])
+        return self._first_of_least(entries, z)
+
+    def _edges(self, weights: FloatArray, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the weights from the start of its run up to each block's end, and a lower bound of Z in the block."""
+        edges = np.empty((len(self._sorted.feature), weights.shape[1]))
+        bounds = np.empty(len(edges))
+        for group in self._groups:
+            here = edges[group.blocks]
+            np.cumsum(group.sums(weights), axis=0, out=here)
+            bounds[group.blocks][1:] = _lower_bounds(here, totals)
+        bounds[~self._has_threshold.any(axis=1)] = np.inf
+        return edges, bounds
+
+    def _entries(
+        self, blocks: IntArray, edges: FloatArray, weights: FloatArray, limit: float
+    ) -> tuple[IntArray, FloatArray]:
+        """Return the thresholds of some blocks whose Z may be at most `limit`, as places of entries, and their Z."""
+        totals = weights.sum(axis=0)
+        sums = weights[self._sorted.rows[blocks]].reshape(len(blocks), -1, _PART, len(totals))
+        parts = np.cumsum(np.hstack([edges[blocks - 1, np.newaxis], sums.sum(axis=2)]), axis=1)
+        opened = _lower_bounds(parts, totals) <= limit * TIED
+        sums = sums[opened]
+        sums[:, 0] += parts[:, :-1][opened]
+        z = _z(np.cumsum(sums, axis=1), totals).ravel()
+        entries = (BLOCK * blocks[:, np.newaxis] + np.arange(BLOCK)).reshape(*opened.shape, _PART)[opened].ravel()
+        kept = self._has_threshold.ravel()[entries] & (z <= limit * TIED)
+        return entries[kept], z[kept]
+
+    def _first_of_least(self, entries: IntArray, z: FloatArray) -> Stump:
+        tied = entries[z <= z.min() * TIED]
+        feature, threshold = self._sorted.feature[tied // BLOCK], self._sorted.thresholds.ravel()[tied]
+        first = np.lexsort((threshold, feature))[0]
+        return Stump(int(feature[first]), float(threshold[first]), float(z.min()))
+
+
+class _Group(NamedTuple):
+    """Neighbouring runs whose sums fit the processor's cache."""
+
+    blocks: slice
+    members: Any  # CSR (n_blocks, n_samples + 1), which rows belong to a block
+    starts: IntArray  # first block of each run, counted within the group
+
+    def sums(self, weights: FloatArray) -> FloatArray:
+        """Return the weights of each block; in the empty block that starts a run, minus those of the run before."""
+        sums: FloatArray = self.members @ weights
+        runs = np.add.reduceat(sums, self.starts, axis=0)
+        sums[self.starts[1:]] = -runs[:-1]
+        return sums
+
+
+def _groups(entries: SortedFeatures, n_samples: int, n_labels: int) -> list[_Group]:
+    n_blocks = len(entries.feature)
+    ends = np.append(entries.starts, n_blocks)
+    ones, indptr = np.ones(entries.rows.size), np.arange(0, entries.rows.size + 1, BLOCK)
+    members = sparse.csr_array((ones, entries.rows.ravel(), indptr), shape=(n_blocks, n_samples + 1))
+    groups = []
+    for runs in uneven_blocks(np.diff(ends) * 16 * n_labels, _CACHE_BYTES):
+        blocks = slice(ends[runs.start], ends[runs.stop])
+        groups.append(_Group(blocks, members[blocks], entries.starts[runs] - blocks.start))
+    return groups
+
+
+def _z(sums: FloatArray, totals: FloatArray) -> FloatArray:
+    """Return Z of (..., 2 * n_labels) weights on one side of a threshold."""
+    n_labels = len(totals) // 2
+    rest = totals - sums
+    roots = np.sqrt(sums[..., :n_labels] * sums[..., n_labels:])
+    roots += np.sqrt(rest[..., :n_labels] * rest[..., n_labels:])
+    return np.asarray(2 * roots.sum(axis=-1))
+
+
+def _lower_bounds(edges: FloatArray, totals: FloatArray) -> FloatArray:
+    """Return what Z at least is between neighbours of edges (..., n_edges, 2 * n_labels).
+
+    In single precision, lowered by what that may round up.
+    """
+    n_labels = len(totals) // 2
+    side = np.sqrt(edges, dtype=np.float32, casting="same_kind")
+    other = np.sqrt(totals - edges, dtype=np.float32, casting="same_kind")
+    (with_, without), (with_other, without_other) = (np.split(s, [n_labels], axis=-1) for s in (side, other))
+    at_edges = with_ * without + with_other * without_other
+    before, after = np.s_[..., :-1, :], np.s_[..., 1:, :]
+    least = np.minimum(at_edges[before], at_edges[after])
+    for one, two in ((before, after), (after, before)):
+        corner = with_[one] * without[two]
+        corner += with_other[one] * without_other[two]
+        np.minimum(least, corner, out=least)
+    rounding = (n_labels + 8) * np.finfo(np.float32).eps
+    return np.asarray(2 * (1 - rounding) * (least @ np.ones(n_labels, dtype=np.float32)).astype(np.float64))

@@ -1,0 +1,60 @@
+"""The weights of AdaBoost.MH on pairs of a row and a label, and the outputs that follow from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel._validation import as_dense
+
+_PRECISION = 2.0**52
+
+
+class Weights:
+    """A distribution over pairs of a row and a label, uniform at first.
+
+    Sums are taken of the weights rounded to multiples of 2⁻⁵². No such sum rounds, so none depends on an order.
+
+    Parameters
+    ----------
+    labels : ndarray or CSR array of shape (n_samples, n_labels)
+        Indicator matrix.
+    """
+
+    def __init__(self, labels: Matrix) -> None:
+        self._carried = as_dense(labels).astype(np.float64)
+        self._signs = 2 * self._carried - 1
+        self._smoothing = 1 / self._signs.size
+        self._weights = np.full(self._signs.shape, self._smoothing)
+
+    def by_sign(self) -> FloatArray:
+        """Return (n_samples, 2 * n_labels): weights of the labels that rows carry, then of those that they lack."""
+        rounded = np.rint(self._weights * _PRECISION) / _PRECISION
+        carried = rounded * self._carried
+        return np.hstack([carried, rounded - carried])
+
+    def put_rule(self, part: IntArray, n_parts: int = 2) -> tuple[FloatArray, float]:
+        """Give the best outputs to the parts that rows are in, and the weights that follow; return outputs and Z.
+
+        Parameters
+        ----------
+        part : ndarray of shape (n_samples,)
+            Part of each row; rows whose part is `n_parts` abstain.
+        n_parts : int, default=2
+            Number of parts with outputs.
+
+        Returns
+        -------
+        outputs : ndarray of shape (n_parts, n_labels)
+            ½ ln((W₊ + ε) / (W₋ + ε)) with ε = 1 / (n_samples · n_labels).
+        z : float
+            Sum of the weights before they were normalised.
+        """
+        weights = self.by_sign()
+        sums = np.stack([weights[part == number].sum(axis=0) for number in range(n_parts + 1)])
+        carried, lacking = np.split(sums, 2, axis=1)
+        outputs = np.log((carried + self._smoothing) / (lacking + self._smoothing)) / 2
+        outputs[n_parts] = 0
+        z = float((carried * np.exp(-outputs) + lacking * np.exp(outputs)).sum())
+        self._weights *= np.exp(-self._signs * outputs[part]) / z
+        return outputs[:n_parts], z
