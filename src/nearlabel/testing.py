@@ -238,7 +238,7 @@ def check_scikit_learn_tools(estimator: Any) -> None:
     for n_labels in (2, 5):
         X, Y = _problem(n_labels)
         model = make_pipeline(MinMaxScaler(), estimator)
-        assert cross_val_predict(model, X, Y, cv=folds, method="predict_proba").shape == Y.shape
+        assert cross_val_predict(model, X, Y, cv=folds, method=_response_method(estimator)).shape == Y.shape
         for targets, scorers in (
             (Y, _PREDICTION_SCORERS + _SCORE_SCORERS),
             (sparse.csr_array(Y), _PREDICTION_SCORERS),  # scikit-learn's others take no sparse target
@@ -300,8 +300,11 @@ def _assert_equal_scores(actual: Any, expected: Any) -> None:
 
 
 def _scores(estimator: Any, X: Matrix) -> Any:
-    method = "predict_proba" if hasattr(estimator, "predict_proba") else "decision_function"
-    return getattr(estimator, method)(X)
+    return getattr(estimator, _response_method(estimator))(X)
+
+
+def _response_method(estimator: Any) -> str:
+    return "predict_proba" if hasattr(estimator, "predict_proba") else "decision_function"
 
 
 def _assert_raises(call: Callable[[], object]) -> None:

@@ -261,3 +261,26 @@ def test_real_data(data_folder):
     model = BPMLL(n_epochs=30, random_state=0).fit(training.X, training.Y)
     assert average_precision(test.Y, model.decision_function(test.X)) > 0.77
     assert hamming_loss(test.Y, model.predict(test.X)) < 0.24
+
+
+def test_long_rows_get_a_lower_rate():
+    """The rate is the paper's up to a mean squared length of 10 after scaling, then 1/2 over it; a number is taken."""
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (20, 3))
+    X = rng.choice([-1.0, 1.0], (20, 50))  # scaled: 50 values of 0.8 or -0.8
+    X[:2] = [[1.0] * 50, [-1.0] * 50]
+    assert BPMLL(n_epochs=1, random_state=0).fit(X, Y).learning_rate_ == pytest.approx(1 / (2 * 50 * 0.8**2))
+    assert BPMLL(n_epochs=1, random_state=0).fit(X[:, :5], Y).learning_rate_ == 0.05
+    assert BPMLL(n_epochs=1, random_state=0).fit(np.ones((20, 3)), Y).learning_rate_ == 0.05
+    assert BPMLL(n_epochs=1, learning_rate=0.3, random_state=0).fit(X, Y).learning_rate_ == 0.3
+
+
+def test_learns_wide_rows(data_folder):
+    """On image, 294 features, the default rate ranks the labels of test rows well; the paper's does not learn."""
+    training, test = (fetch_dataset("image", subset=part) for part in ("train", "test"))
+    precision = {}
+    for rate in ("auto", 0.05):
+        model = BPMLL(n_epochs=3, learning_rate=rate, random_state=0).fit(training.X, training.Y)
+        precision[rate] = average_precision(test.Y, model.decision_function(test.X))
+    assert precision["auto"] > 0.72
+    assert precision[0.05] < 0.6

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nearlabel.cli._evaluate import numbers
-from nearlabel.experiments import NEIGHBOR_METHODS, SEARCHES, THRESHOLDS, make_method, make_search
+from nearlabel.experiments import METHODS, NEIGHBOR_METHODS, SEARCHES, THRESHOLDS, make_method, make_search
 from nearlabel.metrics import CATALOGUE
 
 QUICK = ("--k", "3", "--cv", "3", "--methods", "brknn,mlknn", "--metrics", "hamming_loss,one_error")
@@ -122,14 +122,33 @@ def test_all_thresholds(nearlabel, meka, tmp_path):
 def test_thresholds_are_documented():
     """The page has a row for each name, with the options that it takes."""
     page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
-    documented = dict(re.findall(r"^\| `([^`]*)` \|.*\| (.*)\|$", page, re.M))
+    documented = documented_options(page.split("Thresholds are a number", 1)[1])
     assert set(documented) == set(THRESHOLDS)
     for name, options in documented.items():
-        with pytest.raises(ValueError, match="must be") as caught:
-            make_method(f"mlknn@{name}:?", 3)
-        assert re.findall(r"'(\w+)'", str(caught.value).partition(", of ")[2]) == sorted(
-            re.findall(r"`(\w+)`", options)
-        )
+        assert options_taken(lambda name=name: make_method(f"mlknn@{name}:?", 3)) == options
+
+
+def test_methods_without_k_are_documented():
+    """The page has a row for each name, with the options that it takes."""
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
+    documented = documented_options(page.split("Thresholds are a number", 1)[0])
+    assert set(documented) == set(METHODS) - set(NEIGHBOR_METHODS)
+    for name, options in documented.items():
+        taken = options_taken(lambda name=name: make_method(f"{name}:?"))
+        assert [option for option in taken if option != "n_jobs"] == options
+
+
+def documented_options(text):
+    """The rows of a table: name, and options in alphabetical order."""
+    rows = re.findall(r"^\| `([^`]*)` \|.*\| (.*)\|$", text, re.M)
+    return {name: sorted(re.findall(r"`(\w+)`", options)) for name, options in rows}
+
+
+def options_taken(make):
+    """The options that a message about an unknown one lists."""
+    with pytest.raises(ValueError, match="must be") as caught:
+        make()
+    return re.findall(r"'(\w+)'", str(caught.value).partition(", of ")[2])
 
 
 def test_formats_of_files_agree(nearlabel, meka, mulan, svmlight):
@@ -216,7 +235,7 @@ def test_given_split(nearlabel, data_folder):
         (("--cv", "given"), "must be a name of the catalogue to have a given split. Hint: --cv 10."),
         (
             ("--methods", "knn"),
-            "'iblr', 'lpknn', 'mlknn', 'nldd', 'smbr'], got 'knn'.",
+            "'ranksvm', 'rfpct', 'smbr'], got 'knn'.",
         ),
         (("--methods", "MLkNN"), "got 'MLkNN'. Did you mean 'mlknn'?"),
         (("--methods", "mlknn,mlknn"), "methods must name at least one, each once, got ('mlknn', 'mlknn')."),

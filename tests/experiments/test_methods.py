@@ -1,8 +1,10 @@
 import re
 
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, make_method
+from nearlabel.ensemble import HOMER
+from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, Plan, make_method
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
@@ -119,7 +121,26 @@ def test_search_is_handed_on():
 @pytest.mark.parametrize("name", METHODS)
 def test_every_name_makes_a_method(name):
     """Each name of `METHODS` stands for a classifier of its own."""
-    assert type(make_method(name, 4)) is METHODS[name]
+    made = {type(make_method(other, 4)) for other in METHODS if other != name}
+    assert type(make_method(name, 4)) not in made
+    assert isinstance(make_method(name, 4), type(METHODS[name]()))
+
+
+def test_the_estimator_of_homer_is_of_a_single_label():
+    """As in all other methods; its nodes are binary relevance."""
+    made = make_method("homer:estimator=tree:n_clusters=2:random_state=5")
+    assert repr(made) == repr(
+        HOMER(BinaryRelevance(DecisionTreeClassifier(), random_state=5), n_clusters=2, random_state=5)
+    )
+
+
+def test_scores_that_are_no_probabilities_have_no_fixed_threshold():
+    """A number from 0 to 1 means nothing to decision values; a tuned threshold does."""
+    with pytest.raises(
+        ValueError, match=r"thresholds of RankSVM must be tuned, got 0.3: its scores are no probabilities"
+    ):
+        Plan(("ranksvm@0.3",), (1,))
+    assert Plan(("ranksvm@micro-f", "br@0.3"), (1,)).methods == ("ranksvm@micro-f", "br@0.3")
 
 
 @pytest.mark.parametrize(("name", "near"), [("mlkn", "mlknn"), ("BRkNN-a", "brknn-a"), ("LPkNN", "lpknn")])
@@ -132,7 +153,7 @@ def test_unknown_method_hints_at_a_near_one(name, near):
 @pytest.mark.parametrize("name", ["", "forest", "mlknn smoothing=1"])
 def test_unknown_method_lists_all(name):
     """Where no name is near, all are listed."""
-    with pytest.raises(ValueError, match=r"method must be one of \['br', 'brknn', .*, 'smbr'\]"):
+    with pytest.raises(ValueError, match=r"method must be one of \['adaboostmh', .*, 'smbr'\]"):
         make_method(name, 3)
 
 

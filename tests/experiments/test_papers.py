@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import catalogue
-from nearlabel.experiments import Paper, Plan, ThresholdPlan, paper_names, run, summarise
+from nearlabel.experiments import (
+    Paper,
+    Plan,
+    ThresholdPlan,
+    paired_tests,
+    paired_values,
+    paper_names,
+    run,
+    summarise,
+)
 from nearlabel.experiments._folds import Fold
 from nearlabel.labels import describe
 
@@ -25,9 +34,10 @@ def facts_of(name):
 
 def plan_of(experiment):
     """The plan of an experiment and the names of its data sets."""
-    settings = {k: v for k, v in experiment.items() if k not in ("datasets", "given_split", "protocol")}
+    not_of_the_plan = ("datasets", "given_split", "with_labels", "protocol", "quick")
+    settings = {k: v for k, v in experiment.items() if k not in not_of_the_plan}
     plan = PROTOCOLS[experiment.get("protocol", "methods")](**settings)
-    return plan, [*experiment.get("datasets", ()), *experiment.get("given_split", ())]
+    return plan, [name for kind in ("datasets", "given_split", "with_labels") for name in experiment.get(kind, ())]
 
 
 def cells_of(plan, dataset):
@@ -43,6 +53,7 @@ def cells_of(plan, dataset):
 
 TABLES = [(name, number) for name in NAMES for number in facts_of(name).get("tables", {})]
 RESULTS = [(name, number) for name, number in TABLES if "statistics" not in facts_of(name)["tables"][number]]
+ORDERS = [(name, number) for name in NAMES for number in facts_of(name).get("orders", ())]
 RANKINGS = [(name, number) for name in NAMES for number in facts_of(name).get("rankings", ())]
 FIGURES = [(name, number) for name in NAMES for number in facts_of(name).get("figures", ())]
 
@@ -68,7 +79,10 @@ def test_experiments_are_plans_over_known_data(name):
     """Every experiment makes a plan; each of its data sets, and its given split, is in the catalogue."""
     for experiment in facts_of(name)["experiments"].values():
         _, datasets = plan_of(experiment)
-        assert set(datasets) <= set(catalogue())
+        parts = experiment.get("with_labels", {})
+        assert set(datasets) - set(parts) <= set(catalogue())
+        assert {whole for whole, _ in parts.values()} <= set(catalogue())
+        plan_of(experiment | experiment.get("quick", {}))
         for dataset in experiment.get("given_split", ()):
             assert {"train", "test"} <= set(catalogue()[dataset].subsets)
 
@@ -104,6 +118,20 @@ def test_every_figure_is_run(name, number):
     assert figure["metric"] in plan.metrics
 
 
+@pytest.mark.parametrize(("name", "number"), ORDERS)
+def test_every_order_is_of_printed_tables(name, number):
+    """Each relation is of two methods with printed figures by that measure; what they win and lose adds up."""
+    facts = facts_of(name)
+    order = facts["orders"][number]
+    printed = {(row[1], row[3]) for table in order["tables"] for row in facts["tables"][table]["printed"]}
+    scores = dict.fromkeys(order["scores"], 0)
+    for metric, better, worse in order["relations"]:
+        assert {(better, metric), (worse, metric)} <= printed
+        scores[better] += 1
+        scores[worse] -= 1
+    assert scores == order["scores"]
+
+
 @pytest.mark.parametrize(("name", "number"), RANKINGS)
 def test_every_ranking_is_run(name, number):
     """Each measure that is ranked or tested, and each method that is tested, belongs to its experiments."""
@@ -133,10 +161,15 @@ METRICS = {
     "micro f1 test set (1st loop)": "test_micro_f1_first_scan",
     "micro f1 fbr.0": "test_micro_f1_fbr0", "micro f1 fbr.1": "test_micro_f1_fbr1",
 }  # fmt: skip
+METHODS = {
+    "cml-knn": "cmlknn", "cml-knn+fs": "igs+cmlknn", "ml-knn": "mlknn", "boostexter": "adaboostmh",
+    "adtboost.mh": "adtboostmh", "rank-svm": "ranksvm",
+}  # fmt: skip
 NOT_RESULTS = {"#wins", "#better than base", "discrete attributes"}
 # Of the tables' cells those that are no figure of the paper's tables, with the reason.
 NOT_IN_THE_TABLE = {"evaluated_share": "the text only says that it stayed below 1: no transcript of a table has it"}
 DATASETS = {
+    "natural scene (2000 images)": "image", "natural scene filtered (457 images)": "image-457",
     "Reuters": "reuters21578-modapte90",
     "Arts & Humanities": "yahoo-arts", "Business & Economy": "yahoo-business",
     "Computers & Internet": "yahoo-computers", "Recreation & Sports": "yahoo-recreation",
@@ -148,6 +181,8 @@ FILES = {
     ("zhang2007", "10"): "003_table10_web_hamming_loss", ("zhang2007", "11"): "003_table11_web_one_error",
     ("zhang2007", "12"): "003_table12_web_coverage", ("zhang2007", "13"): "003_table13_web_ranking_loss",
     ("zhang2007", "14"): "003_table14_web_average_precision",
+    ("zhang2007", "2"): "003_table02_yeast", ("zhang2007", "5"): "003_table05_scene2000",
+    ("zhang2007", "7"): "003_table07_scene457",
     ("chaudhari2016", "1"): "002_table1_cmlknn", ("chaudhari2016", "2"): "002_table2_cmlknn_fs",
     ("pillai2012", "1"): "004_table1_datasets", ("pillai2012", "2"): "004_table2_microf1",
 }  # fmt: skip
@@ -169,30 +204,14 @@ def transcribed_cells(file):
     cells = {}
     for row in rows:
         algorithm, _, k = row["algorithm"].partition(" (K=")
+        if row["value"] == "N/A":
+            continue
         dataset = DATASETS.get(row["dataset"], row["dataset"].lower())
-        method = (
-            algorithm.lower()
-            if algorithm.startswith("CML")
-            else algorithm.lower().replace("ml-knn", "mlknn").replace("k-nn", "knn")
-        )
+        method = algorithm.lower().replace("k-nn", "knn")
         if method == "svm":
             method = "svm-linear" if row["dataset"] == "Reuters" else "svm-rbf"
-        method = {"cml-knn": "cmlknn", "cml-knn+fs": "igs+cmlknn"}.get(method, method)
-        if method not in (
-            "",
-            "cmlknn",
-            "igs+cmlknn",
-            "mlknn",
-            "lpknn",
-            "brknn",
-            "brknn-a",
-            "brknn-b",
-            "svm-linear",
-            "svm-rbf",
-            "knn",
-        ):
-            continue
-        dataset = dataset if dataset in catalogue() or dataset == "average" else f"yahoo-{dataset}"
+        method = METHODS.get(method, method)
+        dataset = dataset if dataset in (*catalogue(), "average", "image-457") else f"yahoo-{dataset}"
         number = int(k.rstrip(")")) if k else None
         std = float(row["std"]) if row["std"] else None
         cells[dataset, method, number, METRICS[row["metric"].lower()]] = (float(row["value"]), std)
@@ -219,11 +238,123 @@ def test_every_table_is_compared_with_a_transcript():
     assert set(FILES) == set(TABLES)
 
 
+ORDER_FILES = {
+    ("zhang2007", "3"): "003_table03_yeast_orders", ("zhang2007", "6"): "003_table06_scene2000_orders",
+    ("zhang2007", "8"): "003_table08_scene457_orders", ("zhang2007", "15"): "003_table15_web_orders",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "number"), ORDERS)
+def test_printed_orders_are_those_of_the_paper(transcripts, name, number):
+    """Every relation and every score equals an independent transcript; none is missing."""
+    order = facts_of(name)["orders"][number]
+    with (transcripts / f"{ORDER_FILES[name, number]}.csv").open(newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    scores = {METHODS[r["algorithm"].lower()]: int(r["value"]) for r in rows if r["metric"] == "total order score"}
+    relations = {
+        (METRICS[r["metric"].lower()], *(METHODS[method.lower()] for method in r["algorithm"].split(" > ")))
+        for r in rows
+        if r["metric"] != "total order score"
+    }
+    assert scores == order["scores"]
+    assert relations == {tuple(relation) for relation in order["relations"]}
+    assert len(relations) == len(order["relations"])
+
+
+def test_remarks_and_corrections_are_of_the_transcripts_corrections(transcripts):
+    """Every printed figure that cannot be right is marked, and no other; what is corrected is what is implied."""
+    with (transcripts / "corrections.csv").open(newline="", encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["paper"] == "zhang2007_mlknn"]
+    known = {
+        (DATASETS[row["dataset"]], METHODS[row["algorithm"].lower()], METRICS[row["metric"].lower()]): row["implied"]
+        for row in rows
+    }
+    facts = facts_of("zhang2007")
+    marked = {tuple(remark[:3]) for table in facts["tables"].values() for remark in table.get("remarks", ())}
+    assert marked == set(known)
+    corrected = {tuple(row[:3]): row[3] for order in facts["orders"].values() for row in order.get("corrections", ())}
+    assert corrected == {key: float(implied) for key, implied in known.items() if implied}
+
+
+def test_the_printed_web_tables_give_the_printed_order(load):
+    """The t-test over the printed figures of tables 10 to 14 returns table 15, relation for relation."""
+    order = with_methods(Paper("zhang2007", load=load), "mlknn", "br:estimator=logistic").reproduce_order("15")
+    assert [r.of_printed for r in order.relations if r.printed] == [True] * 9
+    assert not [r for r in order.relations if r.of_printed and not r.printed]
+    assert {method: score.of_printed for method, score in order.scores.items()} == {
+        "mlknn": 2, "adaboostmh": 2, "adtboostmh": 1, "ranksvm": -5,
+    }  # fmt: skip
+
+
+def test_without_its_correction_the_order_is_another(load):
+    """The misprint adds a relation that table 15 does not list."""
+    paper = with_methods(Paper("zhang2007", load=load), "mlknn", "br:estimator=logistic")
+    del paper._facts["orders"]["15"]["corrections"]
+    other = [r for r in paper.reproduce_order("15").relations if r.of_printed and not r.printed]
+    assert [(r.metric, r.better, r.worse) for r in other] == [("average_precision", "adtboostmh", "ranksvm")]
+
+
+def with_methods(paper, *methods):
+    """Run these methods only, in every experiment of a paper."""
+    for experiment in paper._facts["experiments"].values():
+        experiment["methods"] = list(methods)
+    return paper
+
+
+def with_only(paper, method):
+    """Run one method only, and print the figures of no other."""
+    for table in paper._facts["tables"].values():
+        table["printed"] = [row for row in table["printed"] if row[1] == method]
+    return with_methods(paper, method)
+
+
+def test_an_order_of_our_records(load):
+    """Our relations are those of paired t-tests over the folds; both directions of the measures are understood."""
+    paper = Paper("zhang2007", load=load)
+    paper._facts["experiments"]["yeast-rivals"] |= {"methods": ["mlknn", "adtboostmh"], "cv": 3, "n_neighbors": [3]}
+    order = paper.reproduce_order("3")
+    assert order.notes[-1].startswith("Folds share training rows")
+    (values,) = paired_values(paper._records["yeast-rivals"], "folds", ["coverage"])
+    with pytest.warns(UserWarning, match="Folds share training rows"):
+        (test,) = paired_tests(values, "t")
+    (relation,) = (
+        r for r in order.relations
+        if (r.metric, r.better, r.worse) == ("coverage", "mlknn", "adtboostmh")
+    )  # fmt: skip
+    assert relation.printed
+    assert relation.of_printed is None
+    assert relation.difference == test.difference
+    assert relation.p_value == test.p_value
+    assert relation.ours == (test.p_value < 0.05 and test.better == "mlknn")
+    assert {method: score.printed for method, score in order.scores.items()}["mlknn"] == 11
+    assert order.as_dict()["scores"]["ranksvm"] == {"printed": -3, "ours": 0, "of_printed": None}
+
+
+def test_a_look_runs_less_and_says_so(load, tmp_path):
+    """Fewer folds and data sets, in a folder of their own; cells that were not run, and averages, are left out."""
+    paper = with_methods(Paper("zhang2007", load=load, quick=True, out=tmp_path), "mlknn")
+    table = paper.reproduce_table("12")
+    assert {cell.dataset for cell in table.cells} == {"yahoo-business", "yahoo-reference", "yahoo-science"}
+    assert table.notes[-1].startswith("A look only: experiment web was run with given_split = ['yahoo-business'")
+    assert (tmp_path / "zhang2007-web-quick" / "records.jsonl").is_file()
+    paper.reproduce_table("2")
+    assert {record["fold"] for record in paper._records["yeast-rivals"]} == {0, 1}
+    assert "A look only" not in " ".join(with_methods(paper, "mlknn").reproduce_table("1").notes)
+
+
+def test_rows_of_several_labels_are_a_data_set(load):
+    """The images of two or more labels."""
+    paper = with_methods(Paper("zhang2007", load=load), "mlknn")
+    paper._facts["experiments"]["image"] |= {"cv": 2, "n_neighbors": [1]}
+    paper._run("image")
+    assert {record["dataset"] for record in paper._records["image"]} == {"image", "image-457"}
+
+
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
         (lambda: Paper("spyromitros"), "paper must be one of .*'zhang2007'.*, got 'spyromitros'"),
-        (lambda: Paper("zhang2007").reproduce_table("2"), r"table must be one of \['1', '10', .*\], got '2'"),
+        (lambda: Paper("zhang2007").reproduce_table("3"), r"table must be one of \['1', '10', .*\], got '3'"),
         (lambda: Paper("spyromitros2008").reproduce_figure("2"), r"figure must be one of \['1'\], got '2'"),
     ],
 )
@@ -313,7 +444,7 @@ def test_a_table_of_results(load):
 
 def test_a_table_of_given_splits_with_averages(load):
     """The row "average" is the mean of our figures over the data sets; one fold has no deviation."""
-    table = Paper("zhang2007", load=load).reproduce_table("12")
+    table = with_only(Paper("zhang2007", load=load), "mlknn").reproduce_table("12")
     assert {subset for _, subset in load.asked} == {"train", "test"}
     *sets, average = table.cells
     assert average.dataset == "average"
@@ -369,6 +500,7 @@ def test_records_are_kept_by_experiment(load, tmp_path, as_text):
     told = []
     for _ in range(2):
         out = str(tmp_path) if as_text else tmp_path
-        Paper("zhang2007", load=load, out=out, progress=lambda *args: told.append(args)).reproduce_table("10")
+        paper = Paper("zhang2007", load=load, out=out, progress=lambda *args: told.append(args))
+        with_only(paper, "mlknn").reproduce_table("10")
     assert (tmp_path / "zhang2007-web" / "records.jsonl").is_file()
     assert told == [(done, 11) for done in range(1, 12)]

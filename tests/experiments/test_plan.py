@@ -15,7 +15,7 @@ GOOD = {"methods": ("mlknn",), "n_neighbors": (3, 5), "cv": 4}
     [
         ({"methods": ()}, r"methods must name at least one, each once, got \(\)\."),
         ({"methods": ("mlknn", "mlknn")}, r"methods must name at least one, each once, got \('mlknn', 'mlknn'\)"),
-        ({"methods": ("knn!",)}, r"method must be one of \['br', 'brknn'"),
+        ({"methods": ("knn!",)}, r"method must be one of \['adaboostmh', 'adtboostmh'"),
         ({"methods": ("mlknn:smooth=1",)}, "option of method 'mlknn' must be parameter=value"),
         ({"methods": ("mlknn:smoothing=0",)}, "smoothing must be a finite number above 0, got 0"),
         ({"methods": ("lpknn:ties=best",)}, r"ties must be one of .*, got 'best'"),

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from nearlabel.report import draw_frontier, draw_panels
+from nearlabel.report import draw_critical_differences, draw_frontier, draw_panels
 
 LINE = {"mlknn": {1: 0.3, 5: 0.2, 10: 0.25}, "brknn": {1: 0.35, 5: 0.28, 10: 0.27}}
 STARTS = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}
@@ -60,7 +60,7 @@ def test_more_lines_than_colours(tmp_path):
 def test_the_users_figures_are_left_alone(tmp_path):
     """Drawing does not load pyplot, which would open a window or choose a backend."""
     code = (
-        "import sys; from nearlabel.report import draw_frontier, draw_panels;"
+        "import sys; from nearlabel.report import draw_critical_differences, draw_frontier, draw_panels;"
         "draw_panels({'a': {'m': {1: 0.5}}}, sys.argv[1], title='t');"
         "draw_frontier({'m': ([0.5, 1.0], [0.9, 0.3])}, sys.argv[1], title='t');"
         "assert 'matplotlib.pyplot' not in sys.modules"
@@ -100,3 +100,34 @@ def test_no_frontier(tmp_path):
     with pytest.raises(ValueError, match="frontiers must hold at least one"):
         draw_frontier({}, tmp_path / "f.png", title="t")
     assert not list(tmp_path.iterdir())
+
+
+RANKS = {"mlknn": 1.4, "lpknn": 3.1, "brknn": 2.2, "brknn-a": 3.3}
+
+
+def test_critical_differences(tmp_path):
+    """Every method with its rank, a bar for each group, the scale if there is one; the same file each time."""
+    groups = [["brknn", "lpknn"], ["lpknn", "brknn-a"]]
+    file = draw_critical_differences(RANKS, groups, tmp_path / "a.svg", title="Ranks", critical_difference=1.1)
+    text = file.read_text()
+    for words in (
+        "Ranks",
+        "mlknn (1.40)",
+        "brknn (2.20)",
+        "(3.10) lpknn",
+        "(3.30) brknn-a",
+        "critical difference 1.10",
+    ):
+        assert text.count(f"<!-- {words} -->") == 1
+    assert text.count("stroke-width: 3.5") == len(groups)
+    again = draw_critical_differences(RANKS, groups, tmp_path / "b.svg", title="Ranks", critical_difference=1.1)
+    assert again.read_bytes() == file.read_bytes()
+    plain = draw_critical_differences(RANKS, [], tmp_path / "c.svg", title="Ranks").read_text()
+    assert "critical difference" not in plain
+    assert "stroke-width: 3.5" not in plain
+
+
+def test_one_method_has_no_rank(tmp_path):
+    """There must be two to be compared."""
+    with pytest.raises(ValueError, match="mean_ranks must hold at least two methods, got 1"):
+        draw_critical_differences({"a": 1.0}, [], tmp_path / "f.png", title="t")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from nearlabel import __version__
-from nearlabel.cli import _demo, _describe, _evaluate, _reproduce
+from nearlabel.cli import _compare, _demo, _describe, _evaluate, _reproduce
 
 _COMMANDS = {
     "describe": (_describe, "say what a data set holds", "nearlabel describe yeast"),
@@ -23,6 +23,11 @@ _COMMANDS = {
         _evaluate,
         "compare methods on a data set by cross-validation",
         "nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",
+    ),
+    "compare": (
+        _compare,
+        "test which methods of some runs differ by more than chance",
+        "nearlabel compare results --test friedman --figure ranks.png",
     ),
     "demo": (_demo, "compare the five lazy methods on the embedded data set", "nearlabel demo --out demo-output"),
     "reproduce": (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from nearlabel.cli import _console
-from nearlabel.experiments import Cell, SearchCost
+from nearlabel.experiments import Cell, Order, SearchCost
 from nearlabel.metrics import CATALOGUE
 from nearlabel.report import Series
 
@@ -38,11 +38,20 @@ def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> dict[str, Series]:
     """Return, for each measure, each method's values over the number of neighbours."""
     lines: dict[str, dict[str, dict[int, float]]] = {}
     for metric in metrics:
-        heading = f"{_title(metric)} ({'higher' if CATALOGUE[metric].greater_is_better else 'lower'} is better)"
+        heading = f"{title_of(metric)} ({'higher' if CATALOGUE[metric].greater_is_better else 'lower'} is better)"
         for cell in cells:
             if cell.metric == metric and isinstance(cell.n_neighbors, int):
                 lines.setdefault(heading, {}).setdefault(cell.method, {})[cell.n_neighbors] = cell.mean
     return dict(lines)
+
+
+def print_order(order: Order, heading: str) -> None:
+    """Print how many methods each is significantly better than, less how many are better than it, best first."""
+    by_metric = order.by_metric()
+    rows = [
+        (method, *(f"{by_metric[m][method]:+d}" for m in by_metric), f"{n:+d}") for method, n in order.scores.items()
+    ]
+    _console.print_table(heading, ("method", *map(title_of, by_metric), "total"), rows)
 
 
 def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
@@ -65,7 +74,7 @@ def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
     """Print a line for each method, search and measure, the mean over the numbers of neighbours."""
     numbers = sorted({cost.n_neighbors for cost in costs if isinstance(cost.n_neighbors, int)})
     rows = [
-        (cost.method, cost.search, _title(cost.metric), f"{cost.exact:.4f}", f"{cost.value:.4f}",
+        (cost.method, cost.search, title_of(cost.metric), f"{cost.exact:.4f}", f"{cost.value:.4f}",
          f"{cost.difference + 0.0:+.4f}", f"{cost.recall:.4f}", f"{cost.exact_seconds:.3f}", f"{cost.seconds:.3f}")
         for cost in costs
         if not isinstance(cost.n_neighbors, int)
@@ -79,10 +88,10 @@ def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
 def _rows(metric: str, methods: Sequence[str], cells: Sequence[Cell], *, single: bool) -> list[tuple[str, ...]]:
     mean = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
     if metric not in CATALOGUE:  # counted of the predictions, neither good nor bad
-        return [(_title(metric), "" if single else "mean", *(f"{mean[m].mean:.4f} " for m in methods))]
+        return [(title_of(metric), "" if single else "mean", *(f"{mean[m].mean:.4f} " for m in methods))]
     best_method = _best(list(mean.values()), metric)
     marked = {method: "*" if mean[method].mean == best_method.mean else " " for method in mean}
-    name = f"{_title(metric)} {'↑' if CATALOGUE[metric].greater_is_better else '↓'}"
+    name = f"{title_of(metric)} {'↑' if CATALOGUE[metric].greater_is_better else '↓'}"
     if single:
         return [(name, "", *(f"{mean[m].mean:.4f}{_deviation(mean[m])}{marked[m]}" for m in methods))]
     best = [
@@ -113,5 +122,6 @@ def _best(cells: list[Cell], metric: str) -> Cell:
     return (max if CATALOGUE[metric].greater_is_better else min)(cells, key=lambda cell: cell.mean)
 
 
-def _title(metric: str) -> str:
+def title_of(metric: str) -> str:
+    """Return what a table prints of a measure."""
     return CATALOGUE[metric].title if metric in CATALOGUE else metric.replace("_", " ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,18 @@ from nearlabel.experiments import (
     SCALES,
     SEARCHES,
     SELECTIONS,
+    TESTS,
     THRESHOLDS,
     Plan,
     Problem,
+    Record,
     SearchPlan,
+    compare,
     run,
     search_costs,
     summarise,
 )
+from nearlabel.metrics import CATALOGUE
 
 _MOST_NUMBERS = 10_000
 _METRICS_OF_SEARCHES = ("micro_f1",)  # unless others are asked for
@@ -35,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--methods",
         type=_names,
         default=NEIGHBOR_METHODS,
-        help=f"comma-separated, of {', '.join(METHODS)}; options behind a colon (lpknn:ties=first), thresholds behind"
-        f" an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn); the option"
-        f" estimator of iblr, nldd, br and smbr is one of {', '.join(ESTIMATORS)};"
+        help=f"comma-separated, of {', '.join(METHODS)}, or all; options behind a colon (lpknn:ties=first), thresholds"
+        f" behind an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn); the option"
+        f" estimator, of methods that have one, is one of {', '.join(ESTIMATORS)};"
         f" default: {','.join(NEIGHBOR_METHODS)}",
     )
     parser.add_argument(
@@ -67,6 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics", type=_names, default=None, help="comma-separated; default: all, with --search micro_f1"
     )
+    parser.add_argument(
+        "--test",
+        choices=(*TESTS, "none"),
+        default="corrected-t",
+        help="below the table, by this test over the folds, which methods are significantly better than others; see"
+        " nearlabel compare; default: corrected-t",
+    )
     parser.add_argument("--out", type=Path, default=None, help="folder for the records; the same command resumes there")
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
     parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
@@ -75,9 +86,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Run the comparison and print it."""
     metrics = _METRICS_OF_SEARCHES if arguments.search and arguments.metrics is None else arguments.metrics
-    settings = {} if metrics is None else {"metrics": metrics}
+    settings: dict[str, Any] = {} if metrics is None else {"metrics": metrics}
+    methods = METHODS if arguments.methods == ("all",) else arguments.methods
     plan = Plan(
-        methods=_with_thresholds(arguments.methods, arguments.thresholds),
+        methods=_with_thresholds(methods, arguments.thresholds),
         n_neighbors=arguments.k,
         cv=10 if arguments.cv == "given" else _number("--cv", arguments.cv),
         scale=arguments.scale,
@@ -96,6 +108,27 @@ def main(arguments: argparse.Namespace) -> None:
     if not shown:
         raise ValueError(f"metrics must be defined on some fold of {name}, got none of {', '.join(plan.metrics)}.")
     show(shown, arguments.format)
+    if arguments.format == "table" and show is _comparison.show:
+        _show_order(records, arguments.test)
+
+
+def _show_order(records: Sequence[Record], test: str) -> None:
+    """Print which methods are significantly better than others, if there are several, on several folds."""
+    records = [record for record in records if record["metric"] in CATALOGUE]
+    n_folds = len({(record["seed"], record["fold"]) for record in records})
+    n_methods = len({record["method"] for record in records})
+    if test == "none" or n_folds < 2 or n_methods < (3 if test == "friedman" else 2):
+        return
+    comparison = compare(records, test=test)
+    heading = f"Wins less losses: {test} over the {n_folds} folds, 5 % level"
+    if comparison.order.relations:
+        _comparison.print_order(comparison.order, heading)
+    else:
+        _console.print_text(
+            f"No method is significantly better than another: {test} over the {n_folds} folds, 5 % level."
+        )
+    for note in comparison.notes:
+        _console.print_text(f"Note: {note}")
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -126,7 +159,7 @@ def _some_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _with_thresholds(methods: Sequence[str], thresholds: Sequence[str]) -> tuple[str, ...]:
+def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:
     """Return each method, followed by itself with each of the thresholds unless it names some already."""
     return tuple(
         spec

@@ -21,6 +21,15 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel._typing import NeighborSearch
+from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
+from nearlabel.ensemble import (
+    HOMER,
+    EnsembleOfBinaryRelevance,
+    EnsembleOfClassifierChains,
+    RAkELd,
+    RAkELo,
+    RandomForestPCT,
+)
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.thresholds import (
@@ -38,7 +47,14 @@ from nearlabel.thresholds import (
     ThresholdStrategy,
     TunedThresholdsClassifierCV,
 )
-from nearlabel.transformation import SMBR, BinaryRelevance
+from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
+
+
+def _homer(*, estimator: Any = None, n_clusters: int = 3, max_iter: int = 20, random_state: Any = None) -> HOMER:
+    """Return HOMER of binary relevance, so that `estimator` is here too a classifier of a single label."""
+    nodes = BinaryRelevance(estimator, random_state=random_state)
+    return HOMER(nodes, n_clusters=n_clusters, max_iter=max_iter, random_state=random_state)
+
 
 METHODS: Mapping[str, Any] = MappingProxyType(
     {
@@ -52,6 +68,18 @@ METHODS: Mapping[str, Any] = MappingProxyType(
         "nldd": NLDD,
         "br": BinaryRelevance,
         "smbr": SMBR,
+        "lp": LabelPowerset,
+        "ebr": EnsembleOfBinaryRelevance,
+        "ecc": EnsembleOfClassifierChains,
+        "rakelo": RAkELo,
+        "rakeld": RAkELd,
+        "homer": _homer,
+        "rfpct": RandomForestPCT,
+        "cbm": ConditionalBernoulliMixture,
+        "ranksvm": RankSVM,
+        "adaboostmh": AdaBoostMH,
+        "adtboostmh": ADTBoostMH,
+        "bpmll": BPMLL,
     }
 )
 
@@ -179,6 +207,11 @@ class MethodSpec:
         for part in (self.selector(), self.classifier(1), self.thresholds):
             if part is not None and not isinstance(part, float):
                 part._check_parameters()
+        if isinstance(self.thresholds, float) and not hasattr(self.classifier(1), "predict_proba"):
+            name = type(self.classifier(1)).__name__
+            raise ValueError(
+                f"thresholds of {name} must be tuned, got {self.thresholds}: its scores are no probabilities."
+            )
 
     def make(self, n_neighbors: int | None, search: NeighborSearch | None) -> Any:
         """Return the unfitted classifier."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,13 @@ import numpy as np
 from nearlabel._validation import check_choice
 from nearlabel.datasets import Dataset, fetch_dataset
 from nearlabel.experiments._folds import Problem
+from nearlabel.experiments._paired import paired_values
 from nearlabel.experiments._plan import Plan
-from nearlabel.experiments._ranking import Ranking, paired_tests, rank_methods
+from nearlabel.experiments._printed_orders import ReproducedOrder, reproduce_order
+from nearlabel.experiments._ranking import Ranking, rank_methods
 from nearlabel.experiments._records import Record
 from nearlabel.experiments._run import AnyPlan, Progress, run
+from nearlabel.experiments._significance import paired_tests
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import ThresholdPlan
 from nearlabel.labels import describe, frequencies
@@ -54,6 +57,8 @@ class PrintedCell:
         Ours less the printed one.
     beside : dict of str to float
         Our figure by other readings of the cell: another measure, another option of the method.
+    remark : str
+        Why the printed figure cannot be right; "" if it can.
     """
 
     dataset: str
@@ -66,6 +71,7 @@ class PrintedCell:
     std: float | None
     difference: float
     beside: dict[str, float] = field(default_factory=dict)
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,8 @@ class Paper:
         Processes.
     progress : callable, default=None
         As for `run`.
+    quick : bool, default=False
+        Run fewer folds and data sets where the paper's file says so, as a look; the notes say what was left out.
 
     Raises
     ------
@@ -165,6 +173,7 @@ class Paper:
         out: str | os.PathLike[str] | None = None,
         n_workers: int = 1,
         progress: Progress | None = None,
+        quick: bool = False,
     ) -> None:
         check_choice("paper", name, paper_names())
         text = (resources.files("nearlabel.experiments") / "papers" / f"{name}.toml").read_text(encoding="utf-8")
@@ -173,6 +182,7 @@ class Paper:
         self._out = None if out is None else Path(out)
         self._n_workers = n_workers
         self._progress = progress
+        self._quick = quick
         self._records: dict[str, list[Record]] = {}
 
     @property
@@ -184,6 +194,11 @@ class Paper:
     def tables(self) -> list[str]:
         """Numbers of the tables."""
         return list(self._facts.get("tables", {}))
+
+    @property
+    def orders(self) -> list[str]:
+        """Numbers of the tables that print an order of methods."""
+        return list(self._facts.get("orders", {}))
 
     @property
     def figures(self) -> list[str]:
@@ -206,9 +221,27 @@ class Paper:
         check_choice("table", number, self.tables)
         facts = self._facts["tables"][number]
         cells = self._statistics(facts) if "statistics" in facts else self._results(facts)
-        return Reproduction(
-            self.name, number, facts["title"], facts.get("decimals", 4), tuple(facts.get("notes", ())), tuple(cells)
-        )
+        notes = (*facts.get("notes", ()), *self._left_out(facts.get("experiments", ())))
+        return Reproduction(self.name, number, facts["title"], facts.get("decimals", 4), notes, tuple(cells))
+
+    def reproduce_order(self, number: str) -> ReproducedOrder:
+        """Run what an order needs and put the printed order beside.
+
+        Raises
+        ------
+        ValueError
+            If the order is not known.
+        """
+        check_choice("order", number, self.orders)
+        facts = self._facts["orders"][number]
+        tables = [self._facts["tables"][table] for table in facts["tables"]]
+        experiments = list(dict.fromkeys(experiment for table in tables for experiment in table["experiments"]))
+        for experiment in experiments:
+            self._run(experiment)
+        records = [record for experiment in experiments for record in self._records[experiment]]
+        notes = (*facts.get("notes", ()), *self._left_out(experiments))
+        printed = [row for table in tables for row in table["printed"]]
+        return reproduce_order(self.name, number, {**facts, "notes": notes}, printed, records)
 
     def reproduce_figure(self, number: str) -> Curve:
         """Run what a figure needs and return its curves.
@@ -239,7 +272,12 @@ class Paper:
         cells = [cell for experiment in facts["experiments"] for cell in self._run(experiment)]
         records = [record for experiment in facts["experiments"] for record in self._records[experiment]]
         measures = [rank_methods(cells, metric, claim) for metric, claim in facts["claims"].items()]
-        tests = [test for metric, *pair in facts["tests"] for test in paired_tests(records, metric, (pair[0], pair[1]))]
+        tests = [
+            test
+            for metric, first, second in facts["tests"]
+            for values in paired_values(records, "folds", [metric], [first, second])
+            for test in paired_tests(values, "corrected-t")
+        ]
         return Ranking(self.name, number, facts["title"], tuple(facts.get("notes", ())), tuple(measures), tuple(tests))
 
     def _statistics(self, facts: Mapping[str, Any]) -> list[PrintedCell]:
@@ -266,19 +304,50 @@ class Paper:
     def _results(self, facts: Mapping[str, Any]) -> list[PrintedCell]:
         cells = [cell for experiment in facts["experiments"] for cell in self._run(experiment)]
         found = {(c.dataset, c.method, c.n_neighbors, c.metric): c for c in cells + _averages(cells)}
-        return [_beside_printed(row, found, facts) for row in facts["printed"]]
+        complete = not any(map(self._quick_facts, facts["experiments"]))
+        printed = facts["printed"] if complete else _those_found(facts["printed"], found)
+        return [_beside_printed(row, found, facts) for row in printed]
+
+    def _quick_facts(self, experiment: str) -> dict[str, Any]:
+        """Return what is run in place of what the paper ran; nothing unless a look is wanted."""
+        facts: dict[str, Any] = self._facts["experiments"][experiment].get("quick", {})
+        return facts if self._quick else {}
+
+    def _left_out(self, experiments: Iterable[str]) -> list[str]:
+        """Return a note on each experiment that is run in part."""
+        quick = {experiment: self._quick_facts(experiment) for experiment in experiments}
+        return [
+            f"A look only: experiment {experiment} was run with {', '.join(f'{k} = {v}' for k, v in facts.items())}."
+            for experiment, facts in quick.items()
+            if facts
+        ]
 
     def _run(self, experiment: str) -> list[Cell]:
         if experiment not in self._records:
-            facts = dict(self._facts["experiments"][experiment])
+            facts = self._facts["experiments"][experiment] | self._quick_facts(experiment)
+            facts.pop("quick", None)
             problems: dict[str, Problem] = {name: self._load(name) for name in facts.pop("datasets", ())}
+            for name, (whole, n_labels) in facts.pop("with_labels", {}).items():
+                problems[name] = _with_labels(self._load(whole), n_labels)
             for name in facts.pop("given_split", ()):
                 problems[name] = (self._load(name, subset="train"), self._load(name, subset="test"))
             settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()}
             plan = _PROTOCOLS[settings.pop("protocol", "methods")](**settings)
-            out = None if self._out is None else self._out / f"{self.name}-{experiment}"
+            look = "-quick" if self._quick_facts(experiment) else ""
+            out = None if self._out is None else self._out / f"{self.name}-{experiment}{look}"
             self._records[experiment] = run(plan, problems, out=out, n_workers=self._n_workers, progress=self._progress)
         return summarise(self._records[experiment])
+
+
+def _with_labels(dataset: Dataset, n_labels: int) -> Dataset:
+    """Return the rows that have at least so many labels."""
+    rows = np.flatnonzero(np.asarray(dataset.Y.sum(axis=1)).reshape(-1) >= n_labels)
+    return replace(dataset, X=dataset.X[rows], Y=dataset.Y[rows])
+
+
+def _those_found(printed: list[list[Any]], found: Mapping[tuple[str, str, int | str | None, str], Cell]) -> list[Any]:
+    """Return the printed cells that were run, without averages, which are of other data sets."""
+    return [row for row in printed if row[0] != "average" and (row[0], row[1], row[2] or None, row[3]) in found]
 
 
 def _beside_printed(
@@ -289,6 +358,7 @@ def _beside_printed(
     ours = found[dataset, method, k, metric]
     other_metrics = facts.get("beside_metrics", {}).get(metric, ())
     other_methods = facts.get("beside_methods", {}).get(method, ())
+    remarks = {(of, who, what): remark for of, who, what, remark in facts.get("remarks", ())}
     beside = {other: found[dataset, method, k, other].mean for other in other_metrics}
     beside |= {other.removeprefix(f"{method}:"): found[dataset, other, k, metric].mean for other in other_methods}
     return PrintedCell(
@@ -302,6 +372,7 @@ def _beside_printed(
         std=ours.std if np.isfinite(ours.std) else None,
         difference=ours.mean - printed,
         beside=beside,
+        remark=remarks.get((dataset, method, metric), ""),
     )
 
 

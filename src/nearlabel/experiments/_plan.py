@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from nearlabel._responses import label_scores, response_method_of
 from nearlabel._typing import Matrix, NeighborSearch
 from nearlabel._validation import check_choice, check_integer
 from nearlabel.datasets import Dataset
@@ -49,6 +50,8 @@ class Plan:
         One shuffle, hence one whole cross-validation, for each.
     metrics : tuple of str, default: all of the catalogue
         Names of measures, and "empty_predictions", the share of rows that get no label.
+    first_folds : int, default=None
+        Run only so many folds of each shuffle, for a look; None: all.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class Plan:
     scale: str = "none"
     seeds: tuple[int, ...] = (0,)
     metrics: tuple[str, ...] = (*CATALOGUE, EMPTY_PREDICTIONS)
+    first_folds: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("methods", "n_neighbors", "seeds", "metrics"):
@@ -70,6 +74,8 @@ class Plan:
         for name, low in (("n_neighbors", 1), ("seeds", 0)):
             object.__setattr__(self, name, tuple(check_integer(name, v, low=low) for v in getattr(self, name)))
         object.__setattr__(self, "cv", check_integer("cv", self.cv, low=2))
+        if self.first_folds is not None:
+            object.__setattr__(self, "first_folds", check_integer("first_folds", self.first_folds, low=1))
         for spec in self._specs.values():
             spec.check()
         for metric in self.metrics:
@@ -119,6 +125,7 @@ class Plan:
             Fold(name, seed, number, problem.X, problem.Y, training, test)
             for seed in self.seeds
             for number, (training, test) in enumerate(KFold(self.cv, shuffle=True, random_state=seed).split(rows))
+            if self.first_folds is None or number < self.first_folds
         ]
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
@@ -227,7 +234,8 @@ class _Fitted:
     @cached_property
     def test_scores(self) -> Any:
         """Scores of the test rows."""
-        return self.classifier.predict_proba(self.X_test)
+        method = response_method_of(self.classifier)
+        return label_scores(self.classifier, self.X_test, self.Y.shape[1], method)
 
     @cached_property
     def left_out(self) -> tuple[Any, Matrix]:

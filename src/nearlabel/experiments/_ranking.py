@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata, ttest_rel
+from scipy.stats import rankdata
 
-from nearlabel.experiments._records import Record
+from nearlabel.experiments._significance import PairedTest
 from nearlabel.experiments._summary import Cell
 from nearlabel.metrics import get_metric
 
@@ -35,35 +35,6 @@ class RankedMeasure:
     claim: str
     values: dict[str, dict[str, float]]
     mean_ranks: dict[str, float]
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """Two methods on the folds of one data set: a paired two-tailed t-test.
-
-    Parameters
-    ----------
-    dataset, metric : str
-        Names, as in the records.
-    methods : tuple of str
-        The two methods.
-    difference : float
-        Mean of the first less that of the second.
-    statistic : float
-        t.
-    p_value : float
-        Two-tailed; folds share training rows, so it is too small (Nadeau and Bengio 2003).
-    n_folds : int
-        Number of pairs.
-    """
-
-    dataset: str
-    metric: str
-    methods: tuple[str, str]
-    difference: float
-    statistic: float
-    p_value: float
-    n_folds: int
 
 
 @dataclass(frozen=True)
@@ -108,30 +79,3 @@ def rank_methods(cells: Iterable[Cell], metric: str, claim: str) -> RankedMeasur
     sign = -1 if get_metric(metric).greater_is_better else 1
     ranks = [rankdata([sign * row[method] for method in methods]) for row in values.values()]
     return RankedMeasure(metric, claim, dict(values), dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True)))
-
-
-def paired_tests(records: Sequence[Record], metric: str, methods: tuple[str, str]) -> list[PairedTest]:
-    """Compare two methods on each data set, fold by fold; folds where the measure is undefined are left out.
-
-    A data set without a fold where both are defined has no test.
-    """
-    folds: Mapping[str, dict[tuple[Any, Any], dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for r in records:
-        if r["metric"] == metric and r["method"] in methods and r["value"] is not None:
-            folds[r["dataset"]][r["seed"], r["fold"]][r["method"]] = r["value"]
-    pairs = {
-        dataset: [(fold[methods[0]], fold[methods[1]]) for fold in of.values() if len(fold) == len(methods)]
-        for dataset, of in folds.items()
-    }
-    return [_paired_test(dataset, metric, methods, of) for dataset, of in pairs.items() if of]
-
-
-def _paired_test(dataset: str, metric: str, methods: tuple[str, str], pairs: list[tuple[float, float]]) -> PairedTest:
-    first, second = np.array(pairs).T
-    difference = first - second
-    if np.ptp(difference) < 1e-12:  # t is undefined: the same difference on every fold, or one fold only
-        statistic, p_value = float("nan"), float("nan")
-    else:
-        result = ttest_rel(first, second)
-        statistic, p_value = float(result.statistic), float(result.pvalue)
-    return PairedTest(dataset, metric, methods, float(difference.mean()), statistic, p_value, len(pairs))

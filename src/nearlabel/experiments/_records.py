@@ -125,6 +125,20 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[Record]:
                 yield _parsed(line, Path(path) / _RECORDS, number)
 
 
+def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what `run` wrote of the plan into a folder.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds no plan.
+    """
+    file = Path(path) / _PLAN
+    if not file.is_file():
+        raise ValueError(f"{path} must be a folder of records, with a {_PLAN}, got none. Hint: evaluate --out {path}.")
+    return _parsed(file.read_text(), file, 1)
+
+
 def _check_same_plan(known: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
     different = sorted(key for key in {*known, *wanted} if known.get(key) != wanted.get(key))
     if different:

@@ -1,5 +1,5 @@
 """Records to pictures."""
 
-from nearlabel.report._figures import Series, draw_frontier, draw_panels
+from nearlabel.report._figures import Series, draw_critical_differences, draw_frontier, draw_panels
 
-__all__ = ["Series", "draw_frontier", "draw_panels"]
+__all__ = ["Series", "draw_critical_differences", "draw_frontier", "draw_panels"]

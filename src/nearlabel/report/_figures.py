@@ -118,6 +118,109 @@ def draw_frontier(
     return _write(figure, Path(file))
 
 
+def draw_critical_differences(
+    mean_ranks: Mapping[str, float],
+    alike: Sequence[Sequence[str]],
+    file: str | os.PathLike[str],
+    *,
+    title: str,
+    critical_difference: float | None = None,
+) -> Path:
+    """Draw methods on a line of mean ranks, with bars over those that do not differ significantly.
+
+    The critical difference diagram of J. Demšar (Statistical comparisons of classifiers over multiple data sets,
+    Journal of Machine Learning Research 7, 2006).
+
+    Parameters
+    ----------
+    mean_ranks : mapping of str to float
+        Of each method, 1 for the best.
+    alike : sequence of sequence of str
+        Groups of methods within which no two differ significantly; a bar joins each.
+    file : str or path
+        Where to write; the ending decides the format (png, svg, pdf).
+    title : str
+        Above the figure.
+    critical_difference : float, default=None
+        Drawn as a scale, if there is one for all pairs.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If there are fewer than two methods, or matplotlib cannot write a file of this ending.
+
+    Examples
+    --------
+    >>> ranks = {"mlknn": 1.4, "brknn": 2.1, "lpknn": 2.5}
+    >>> file = draw_critical_differences(
+    ...     ranks, [["brknn", "lpknn"]], "ranks.png", title="Hamming loss", critical_difference=0.6
+    ... )  # doctest: +SKIP
+    """
+    matplotlib = import_optional("matplotlib.figure", extra="plot", purpose="Drawing")
+    if len(mean_ranks) < 2:
+        raise ValueError(f"mean_ranks must hold at least two methods, got {len(mean_ranks)}.")
+    methods = sorted(mean_ranks, key=lambda method: mean_ranks[method])
+    n_left = -(-len(methods) // 2)
+    height = 0.3 * (n_left + len(alike) / 2) + 1.3
+    figure = matplotlib.Figure(figsize=(7.6, height), layout="constrained")
+    axis = figure.subplots()
+    highest = len(methods)
+    _draw_bars(axis, mean_ranks, alike)
+    below = -0.5 * (len(alike) + 1)
+    for place, method in enumerate(methods):
+        left = place < n_left
+        depth = below - (place if left else len(methods) - 1 - place)
+        _draw_method(axis, method, mean_ranks[method], depth, 1 - 0.04 * highest if left else 1.04 * highest, left=left)
+    if critical_difference is not None:
+        _draw_scale(axis, critical_difference)
+    axis.set(xlim=(1 - 0.3 * highest, 1.3 * highest), ylim=(below - n_left, 2.2 if critical_difference else 0.8))
+    _draw_axis_of_ranks(axis, highest)
+    figure.suptitle(title, fontsize=11)
+    return _write(figure, Path(file))
+
+
+def _draw_axis_of_ranks(axis: Any, highest: int) -> None:
+    axis.plot([1, highest], [0, 0], color="#000000", linewidth=1)
+    for rank in range(1, highest + 1):
+        axis.plot([rank, rank], [0, 0.18], color="#000000", linewidth=1)
+        axis.annotate(str(rank), (rank, 0.28), ha="center", va="bottom", fontsize=8)
+    axis.axis("off")
+
+
+def _draw_method(axis: Any, method: str, rank: float, depth: float, end: float, *, left: bool) -> None:
+    """Draw a line from the rank down to the method's name."""
+    axis.plot([rank, rank, end], [0, depth, depth], color="#666666", linewidth=0.8)
+    text = f"{method} ({rank:.2f})" if left else f"({rank:.2f}) {method}"
+    axis.annotate(
+        text, (end, depth), xytext=(-3 if left else 3, 0), textcoords="offset points",
+        ha="right" if left else "left", va="center", fontsize=9,
+    )  # fmt: skip
+
+
+def _draw_bars(axis: Any, mean_ranks: Mapping[str, float], alike: Sequence[Sequence[str]]) -> None:
+    for number, group in enumerate(alike, 1):
+        ranks = [mean_ranks[method] for method in group]
+        axis.plot(
+            [min(ranks) - 0.04, max(ranks) + 0.04], [-0.5 * number, -0.5 * number], linewidth=3.5, color=_COLOURS[0],
+            solid_capstyle="butt",
+        )  # fmt: skip
+
+
+def _draw_scale(axis: Any, critical_difference: float) -> None:
+    axis.plot([1, 1 + critical_difference], [1.5, 1.5], color="#000000", linewidth=1.5, marker="|")
+    axis.annotate(
+        f"critical difference {critical_difference:.2f}", (1 + critical_difference / 2, 1.65), ha="center",
+        va="bottom", fontsize=8,
+    )  # fmt: skip
+
+
 def _draw_equal_f(axis: Any) -> None:
     """Draw lines of equal F1: precision = F recall / (2 recall - F)."""
     for tenth in range(1, 10):

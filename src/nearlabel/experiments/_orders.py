@@ -1,0 +1,94 @@
+"""From tests to an order of methods, as Zhang and Zhou (2007, section 4.2) make it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nearlabel.experiments._significance import PairedTest
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One method is significantly better than another by a measure.
+
+    Parameters
+    ----------
+    dataset, metric : str
+        As in `PairedTest`.
+    better, worse : str
+        The methods.
+    p_value : float
+        Of the test.
+    """
+
+    dataset: str
+    metric: str
+    better: str
+    worse: str
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Order:
+    """Partial orders by each measure, and the total order that they add up to.
+
+    Parameters
+    ----------
+    relations : tuple of Relation
+        The partial orders.
+    scores : dict of str to int
+        For each method, best first, the relations that it wins less those that it loses.
+    """
+
+    relations: tuple[Relation, ...]
+    scores: dict[str, int]
+
+    def by_metric(self) -> dict[str, dict[str, int]]:
+        """Return each method's wins less its losses by each measure."""
+        scores: dict[str, dict[str, int]] = {}
+        for relation in self.relations:
+            of_metric = scores.setdefault(relation.metric, dict.fromkeys(self.scores, 0))
+            of_metric[relation.better] += 1
+            of_metric[relation.worse] -= 1
+        return scores
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain dicts and lists, for JSON."""
+        return asdict(self)
+
+
+def relation_of(test: PairedTest, alpha: float) -> Relation | None:
+    """Return which method is better if the test says so at a level, else None."""
+    if not test.p_value < alpha:  # also where it is undefined
+        return None
+    (worse,) = set(test.methods) - {test.better}
+    return Relation(test.dataset, test.metric, test.better, worse, test.p_value)
+
+
+def order_methods(tests: Iterable[PairedTest], methods: Sequence[str], alpha: float = 0.05) -> Order:
+    """Return the relations that tests show at a level, and the order of the methods by what they win and lose.
+
+    Parameters
+    ----------
+    tests : iterable of PairedTest
+        Of any measures.
+    methods : sequence of str
+        All methods; of equal scores the earlier stands first.
+    alpha : float, default=0.05
+        A p-value below it is significant.
+
+    Examples
+    --------
+    >>> from nearlabel.experiments import PairedTest, order_methods
+    >>> test = PairedTest("yeast", "hamming_loss", ("a", "b"), difference=-0.1, statistic=3.2, p_value=0.01, n_pairs=10)
+    >>> order_methods([test], ["b", "a"]).scores
+    {'a': 1, 'b': -1}
+    """
+    relations = tuple(relation for test in tests if (relation := relation_of(test, alpha)) is not None)
+    scores = dict.fromkeys(methods, 0)
+    for relation in relations:
+        scores[relation.better] += 1
+        scores[relation.worse] -= 1
+    return Order(relations, dict(sorted(scores.items(), key=lambda item: -item[1])))

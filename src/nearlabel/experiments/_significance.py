@@ -1,0 +1,333 @@
+"""Which of two methods is better, and whether chance explains it: tests on paired values.
+
+scipy, and baycomp for the Bayesian test, do the statistics; here is what is paired, corrected, and said of it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from nearlabel._optional import import_optional
+from nearlabel._typing import FloatArray
+from nearlabel._validation import check_choice
+from nearlabel.experiments._paired import PairedValues
+
+_MOST_ENUMERATED = 13  # pairs: 2^13 signs
+
+
+class OverlappingFoldsWarning(UserWarning):
+    """A test takes folds as independent whose training parts overlap."""
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Two methods compared on the same folds or data sets.
+
+    Parameters
+    ----------
+    dataset : str
+        Name, or "all" where the data sets are the pairs.
+    metric : str
+        Name of the measure.
+    methods : tuple of str
+        The two methods.
+    difference : float
+        Mean of the first less that of the second.
+    statistic : float
+        What the test computes, positive where the first method is better: t; Wilcoxon's sum of signed ranks; z of the
+        mean ranks; of the Bayesian test the probability that the first is better less that that the second is. NaN
+        where it is undefined: no difference at all, one pair only, or, for t, the same difference everywhere.
+    p_value : float
+        Two-tailed; of the Bayesian test the probability that the method that seems the better one is not.
+    n_pairs : int
+        Number of pairs.
+    """
+
+    dataset: str
+    metric: str
+    methods: tuple[str, str]
+    difference: float
+    statistic: float
+    p_value: float
+    n_pairs: int
+
+    @property
+    def better(self) -> str:
+        """The method that the statistic favours."""
+        return self.methods[0] if self.statistic > 0 else self.methods[1]
+
+
+@dataclass(frozen=True)
+class FriedmanTest:
+    """Methods ranked on each fold or data set, and whether the mean ranks differ by more than chance.
+
+    Parameters
+    ----------
+    dataset, metric : str
+        As in `PairedTest`.
+    mean_ranks : dict of str to float
+        For each method the mean of its ranks, 1 for the best; equal values share their mean rank.
+    statistic, p_value : float
+        Of Friedman's chi-squared test.
+    f_statistic, f_p_value : float
+        Of Iman and Davenport's form of it, which is less conservative.
+    n_pairs : int
+        Number of folds or data sets.
+    critical_difference : float
+        How far two mean ranks must be apart in Nemenyi's test.
+    post_hoc : str
+        "nemenyi" or "holm".
+    tests : tuple of PairedTest
+        Each pair of methods, by the post-hoc test; differences are those of mean ranks.
+    """
+
+    dataset: str
+    metric: str
+    mean_ranks: dict[str, float]
+    statistic: float
+    p_value: float
+    f_statistic: float
+    f_p_value: float
+    n_pairs: int
+    critical_difference: float
+    post_hoc: str
+    tests: tuple[PairedTest, ...]
+
+    def alike(self, alpha: float = 0.05) -> list[list[str]]:
+        """Return the largest groups of neighbours in rank whose first and last do not differ significantly."""
+        methods = sorted(self.mean_ranks, key=lambda method: self.mean_ranks[method])
+        p_values = {frozenset(test.methods): test.p_value for test in self.tests}
+        groups: list[list[str]] = []
+        for start, method in enumerate(methods):
+            last = max(
+                i
+                for i in range(start, len(methods))
+                if i == start or p_values[frozenset((method, methods[i]))] >= alpha
+            )
+            if last > start and not (groups and methods[last] in groups[-1]):
+                groups.append(methods[start : last + 1])
+        return groups
+
+
+class _Outcome(NamedTuple):
+    statistic: float
+    p_value: float
+
+
+_UNDEFINED = _Outcome(float("nan"), float("nan"))
+
+
+def _t(difference: FloatArray, overlap: float) -> _Outcome:
+    """Student's t on the differences, as Zhang and Zhou (2007)."""
+    return _t_with_variance(difference, 1 / len(difference))
+
+
+def _corrected_t(difference: FloatArray, overlap: float) -> _Outcome:
+    """Nadeau and Bengio's (2003): σ² (1/n + n_test/n_train) in place of σ²/n."""
+    return _t_with_variance(difference, 1 / len(difference) + overlap)
+
+
+def _t_with_variance(difference: FloatArray, factor: float) -> _Outcome:
+    if np.ptp(difference) == 0:
+        return _UNDEFINED
+    statistic = difference.mean() / np.sqrt(factor * difference.var(ddof=1))
+    return _Outcome(float(statistic), float(2 * stats.t.sf(abs(statistic), len(difference) - 1)))
+
+
+def _wilcoxon(difference: FloatArray, overlap: float) -> _Outcome:
+    """Wilcoxon's signed ranks; equal pairs count half for each side, as Demšar (2006) has it."""
+    tied = len(np.unique(np.abs(difference))) < len(difference) or not difference.all()
+    few = len(difference) <= _MOST_ENUMERATED
+    method = "exact" if not tied and len(difference) <= 50 else stats.PermutationMethod() if few else "asymptotic"
+    p_value = stats.wilcoxon(difference, zero_method="zsplit", method=method).pvalue
+    return _Outcome(float(np.sign(difference) @ stats.rankdata(np.abs(difference))), float(p_value))
+
+
+def _bayesian(difference: FloatArray, overlap: float) -> _Outcome:
+    """Benavoli et al. (2014): a Dirichlet process in place of Wilcoxon's null hypothesis."""
+    baycomp = import_optional("baycomp", extra="stats", purpose="The Bayesian signed-rank test")
+    worse, better = baycomp.SignedRankTest.probs(np.zeros(len(difference)), difference, random_state=0)
+    return _Outcome(float(better - worse), float(min(better, worse)))
+
+
+PAIRED_TESTS: Mapping[str, Callable[[FloatArray, float], _Outcome]] = MappingProxyType(
+    {"t": _t, "corrected-t": _corrected_t, "wilcoxon": _wilcoxon, "bayes": _bayesian}
+)
+_TAKES_OVERLAP = ("corrected-t",)
+
+POST_HOC = ("nemenyi", "holm")
+ENOUGH_FOR_FRIEDMAN = "must be known of at least 3 methods on at least 2 rows"
+
+
+def paired_tests(values: PairedValues, test: str, pairs: Sequence[tuple[str, str]] | None = None) -> list[PairedTest]:
+    """Compare methods in pairs.
+
+    Parameters
+    ----------
+    values : PairedValues
+        Of one measure.
+    test : {"t", "corrected-t", "wilcoxon", "bayes"}
+        Student's paired t-test; the same with the variance corrected for training parts that overlap (Nadeau and
+        Bengio 2003; it is "t" where they do not); Wilcoxon's signed ranks; the Bayesian signed-rank test (Benavoli et
+        al. 2014), which needs the extra ``stats``.
+    pairs : sequence of (str, str), default=None
+        Which methods; None: all pairs. A pair without a fold where both have a value has no test.
+
+    Raises
+    ------
+    ValueError
+        If there is no such test.
+    ImportError
+        If a library is missing.
+
+    Warns
+    -----
+    OverlappingFoldsWarning
+        If training parts overlap and the test takes the folds as independent: its p-values are too small.
+
+    References
+    ----------
+    C. Nadeau, Y. Bengio. Inference for the generalization error. Machine Learning 52, 2003.
+
+    J. Demšar. Statistical comparisons of classifiers over multiple data sets. Journal of Machine Learning Research 7,
+    2006.
+
+    A. Benavoli, F. Mangili, G. Corani, M. Zaffalon, F. Ruggeri. A Bayesian Wilcoxon signed-rank test based on the
+    Dirichlet process. ICML 2014.
+    """
+    check_choice("test", test, PAIRED_TESTS)
+    if test not in _TAKES_OVERLAP:
+        warn_of_overlap(values)
+    pairs = list(combinations(values.methods, 2)) if pairs is None else pairs
+    return [
+        _test_of(values, pair, difference, PAIRED_TESTS[test])
+        for pair in pairs
+        for difference in [values.difference(*pair)]
+        if len(difference)
+    ]
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[list[str]]:
+    """Collect what is warned of, each sentence once, to be shown beside results."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+    notes += dict.fromkeys(str(warning.message) for warning in caught)
+
+
+def warn_of_overlap(values: PairedValues) -> None:
+    """Warn if the rows are folds whose training parts overlap."""
+    if values.overlap:
+        warnings.warn(
+            "Folds share training rows, so this test's p-values are too small. Hint: the corrected t-test (corrected-t)"
+            " takes it into account.",
+            OverlappingFoldsWarning,
+            stacklevel=3,
+        )
+
+
+def _test_of(
+    values: PairedValues,
+    pair: tuple[str, str],
+    difference: FloatArray,
+    test: Callable[[FloatArray, float], _Outcome],
+) -> PairedTest:
+    undefined = len(difference) < 2 or not difference.any()
+    outcome = _UNDEFINED if undefined else test(values.sign * difference, values.overlap)
+    return PairedTest(values.dataset, values.metric, pair, float(difference.mean()), *outcome, len(difference))
+
+
+def is_enough_for_friedman(values: PairedValues) -> bool:
+    """Tell whether three methods have a value on each of two rows."""
+    n, k = values.complete().values.shape
+    return bool(n >= 2 and k >= 3)
+
+
+def friedman_test(values: PairedValues, post_hoc: str = "nemenyi", alpha: float = 0.05) -> FriedmanTest:
+    """Rank the methods on each row and test whether their mean ranks differ.
+
+    Parameters
+    ----------
+    values : PairedValues
+        Of one measure. Methods without any value, and rows on which one of the others has none, are left out.
+    post_hoc : {"nemenyi", "holm"}, default="nemenyi"
+        How pairs are compared. "nemenyi": by the studentized range, for all pairs. "holm": by the normal distribution,
+        with Holm's correction for the number of pairs.
+    alpha : float, default=0.05
+        Level of the critical difference.
+
+    Raises
+    ------
+    ValueError
+        If fewer than three methods or two rows are left, or there is no such post-hoc test.
+
+    Warns
+    -----
+    OverlappingFoldsWarning
+        If the rows are folds whose training parts overlap.
+
+    References
+    ----------
+    J. Demšar. Statistical comparisons of classifiers over multiple data sets. Journal of Machine Learning Research 7,
+    2006.
+
+    R. L. Iman, J. M. Davenport. Approximations of the critical region of the Friedman statistic. Communications in
+    Statistics 9, 1980.
+    """
+    check_choice("post_hoc", post_hoc, POST_HOC)
+    complete = values.complete()
+    n, k = complete.values.shape
+    if not is_enough_for_friedman(values):
+        raise ValueError(f"{values.metric} {ENOUGH_FOR_FRIEDMAN} for Friedman's test, got {k} methods and {n} rows.")
+    warn_of_overlap(values)
+    ranks = stats.rankdata(-complete.sign * complete.values, axis=1)
+    statistic, p_value, f_statistic, f_p_value = _friedman(ranks)
+    mean_ranks = dict(zip(complete.methods, ranks.mean(axis=0).tolist(), strict=True))
+    error = float(np.sqrt(k * (k + 1) / (6 * n)))
+    pairs = list(combinations(complete.methods, 2))
+    z = np.array([(mean_ranks[second] - mean_ranks[first]) / error for first, second in pairs])
+    p_values = _nemenyi(np.abs(z), k) if post_hoc == "nemenyi" else _holm(2 * stats.norm.sf(np.abs(z)))
+    tests = tuple(
+        PairedTest(values.dataset, values.metric, pair, float(-of * error), float(of), float(p), n)
+        for pair, of, p in zip(pairs, z, p_values, strict=True)
+    )
+    critical = float(stats.studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2) * error)
+    return FriedmanTest(
+        values.dataset, values.metric, mean_ranks, statistic, p_value, f_statistic, f_p_value, n, critical, post_hoc,
+        tests,
+    )  # fmt: skip
+
+
+def _friedman(ranks: FloatArray) -> tuple[float, float, float, float]:
+    """Return Friedman's chi-squared, corrected for ties, and Iman and Davenport's F, each with its p-value."""
+    n, k = ranks.shape
+    if np.ptp(ranks) == 0:  # all equal everywhere
+        return 0.0, 1.0, 0.0, 1.0
+    chi2, p_value = stats.friedmanchisquare(*ranks.T)
+    largest = n * (k - 1)  # every row ranks alike
+    f = np.inf if chi2 >= largest * (1 - 1e-12) else (n - 1) * chi2 / (largest - chi2)
+    return float(chi2), float(p_value), float(f), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
+
+
+def _nemenyi(z: FloatArray, n_methods: int) -> FloatArray:
+    return np.asarray(stats.studentized_range.sf(z * np.sqrt(2), n_methods, np.inf))
+
+
+def _holm(p_values: FloatArray) -> FloatArray:
+    """Return p-values multiplied by the number of hypotheses not yet rejected, from the smallest on (Holm 1979)."""
+    order = np.argsort(p_values, kind="stable")
+    steps = np.maximum.accumulate(p_values[order] * np.arange(len(order), 0, -1))
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted

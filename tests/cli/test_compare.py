@@ -1,0 +1,133 @@
+import csv
+import io
+import json
+
+import pytest
+
+from nearlabel.experiments import compare, read_runs
+
+METRICS = "hamming_loss,f1_examples"
+
+
+@pytest.fixture
+def runs(nearlabel, meka, tmp_path):
+    """Two folders of records, of two data sets, three methods each."""
+    nuts = tmp_path / "nuts.arff"
+    first, *others = meka.read_text().splitlines(keepends=True)
+    nuts.write_text("".join([first.replace("fruit", "nuts"), *others[:-6]]))
+    folders = []
+    for number, file in enumerate((meka, nuts)):
+        folder = tmp_path / f"run{number}"
+        answer = nearlabel(
+            "evaluate", file, "--methods", "brknn,mlknn,lpknn", "--k", "1,3", "--cv", "5", "--metrics", METRICS,
+            "--out", folder, "--format", "json",
+        )  # fmt: skip
+        assert answer.code == 0
+        folders.append(folder)
+    return folders
+
+
+def test_json_and_csv_are_the_comparison(nearlabel, runs):
+    """All formats hold what the library's function gives; no NaN in JSON."""
+    expected = compare(read_runs(runs[:1]), test="t")
+    answer = nearlabel("compare", runs[0], "--test", "t", "--format", "json")
+    found = json.loads(answer.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert (answer.code, answer.err) == (0, "")
+    assert found["order"]["scores"] == expected.order.scores
+    assert found["notes"] == list(expected.notes)
+    assert [test["p_value"] for test in found["tests"]] == [
+        test.p_value if test.p_value == test.p_value else None for test in expected.tests
+    ]
+    rows = list(csv.DictReader(io.StringIO(nearlabel("compare", runs[0], "--test", "t", "--format", "csv").out)))
+    assert [(row["first"], row["second"]) for row in rows] == [test.methods for test in expected.tests]
+    assert [float(row["difference"]) for row in rows] == [test.difference for test in expected.tests]
+
+
+def test_table(nearlabel, runs):
+    """Relations at a generous level, with what each method wins and loses, and the notes."""
+    comparison = compare(read_runs(runs[:1]), test="t", alpha=0.9)
+    answer = nearlabel("compare", runs[0], "--test", "t", "--alpha", "0.9")
+    assert (answer.code, answer.err) == (0, "")
+    lines = [line.split() for line in answer.out.splitlines() if line.strip()]
+    assert answer.out.startswith("Significant differences: t over folds, level 0.9\n")
+    relation = comparison.order.relations[0]
+    assert ["Hamming", "loss", relation.better, relation.worse, f"{relation.p_value:.2g}"] in lines
+    best, score = next(iter(comparison.order.scores.items()))
+    assert any(line[0] == best and line[-1] == f"{score:+d}" for line in lines)
+    assert "Note: Folds share training rows" in answer.out
+    none = nearlabel("compare", runs[0], "--alpha", "1e-9").out
+    assert none == "No significant difference: corrected-t over folds, level 1e-09.\n"
+
+
+def test_friedman_over_data_sets(nearlabel, runs, tmp_path):
+    """Mean ranks of each measure, best first, and a diagram for each."""
+    figure = tmp_path / "figures" / "ranks.png"
+    answer = nearlabel("compare", *runs, "--test", "friedman", "--figure", figure)
+    comparison = compare(read_runs(runs), test="friedman")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("Hamming loss, data sets: Friedman's chi-squared ")
+    ranks = sorted(comparison.friedman[0].mean_ranks.items(), key=lambda item: item[1])
+    lines = [line.split() for line in answer.out.splitlines() if line.strip()]
+    assert lines[3:6] == [[m, f"{rank:.2f}"] for m, rank in ranks]
+    assert f"(Nemenyi): {comparison.friedman[0].critical_difference:.2f}\n" in answer.out
+    for metric in METRICS.split(","):
+        assert (figure.parent / f"ranks-{metric}.png").stat().st_size > 5000
+
+
+def test_methods_and_metrics_can_be_chosen(nearlabel, runs):
+    """Only what is named is compared."""
+    answer = nearlabel("compare", runs[0], "--methods", "lpknn,brknn", "--metrics", "f1_examples", "--format", "json")
+    assert [(t["metric"], t["methods"]) for t in json.loads(answer.out)["tests"]] == [
+        ("f1_examples", ["lpknn", "brknn"])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--figure", "x.png"], "--figure must go with --test friedman, got --test corrected-t."),
+        (["--methods", "mlknn,x"], "methods must occur in the records, which have brknn, mlknn, lpknn, got x."),
+        (["--alpha", "2"], "alpha must be below 1, got 2.0."),
+    ],
+)
+def test_bad_arguments(nearlabel, runs, arguments, message):
+    """One line says what is wrong, and the code is 2."""
+    answer = nearlabel("compare", runs[0], *arguments)
+    assert (answer.code, answer.out, answer.err) == (2, "", f"nearlabel: {message}\n")
+
+
+def test_folders_that_cannot_be_compared(nearlabel, runs, meka, tmp_path):
+    """No records; other folds of the same data set; another value for the same record."""
+    empty = nearlabel("compare", tmp_path)
+    assert empty.code == 2
+    assert "must be a folder of records, with a plan.json, got none. Hint: evaluate --out" in empty.err
+    other = tmp_path / "other"
+    nearlabel(
+        "evaluate", meka, "--methods", "brknn,mlknn", "--k", "1", "--cv", "3", "--metrics", METRICS, "--out", other
+    )
+    cut = nearlabel("compare", runs[0], other)
+    assert cut.code == 2
+    assert f"{other} must have the folds of fruit of {runs[0]}, got cv 3 against 5." in cut.err
+    same = tmp_path / "same"
+    same.mkdir()
+    for name in ("plan.json", "records.jsonl"):
+        (same / name).write_text((runs[0] / name).read_text())
+    assert nearlabel("compare", runs[0], same).code == 0
+    first, *rest = (same / "records.jsonl").read_text().splitlines(keepends=True)
+    (same / "records.jsonl").write_text(json.dumps(json.loads(first) | {"value": 7}) + "\n" + "".join(rest))
+    assert (
+        f"{same} must agree with the other runs on what they share, got another value"
+        in nearlabel("compare", runs[0], same).err
+    )
+
+
+def test_the_last_part_of_evaluate(nearlabel, meka):
+    """Below the table: who is significantly better, by the test asked for, or a sentence that nobody is."""
+    command = ("evaluate", meka, "--methods", "brknn,mlknn,lpknn", "--k", "3", "--cv", "5", "--metrics", METRICS)
+    assert "corrected-t over the 5 folds, 5 % level" in nearlabel(*command).out
+    by_t = nearlabel(*command, "--test", "t").out
+    assert "t over the 5 folds" in by_t
+    assert "Note: Folds share training rows" in by_t
+    assert "5 % level" not in nearlabel(*command, "--test", "none").out
+    assert "5 % level" not in nearlabel(*command[:2], "--methods", "brknn", *command[4:]).out
+    assert "5 % level" not in nearlabel(*command[:-1], "empty_predictions").out
