@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-TEST_EXTRAS ?= test,ann,dask
+TEST_EXTRAS ?= test,ann,dask,stats
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
 .PHONY: help demo test test-oldest bench lint types check clean

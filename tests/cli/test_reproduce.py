@@ -199,3 +199,25 @@ def test_interrupted(nearlabel, monkeypatch):
     assert nearlabel("reproduce", "zhang2007") == (130, "", "nearlabel: interrupted.\n")
     resumes = "nearlabel: interrupted. The same command resumes.\n"
     assert nearlabel("reproduce", "zhang2007", "--out", "results") == (130, "", resumes)
+
+
+def test_markdown(nearlabel, monkeypatch):
+    """A page: where the figures come from, then the tables with the rows that the screen shows, and the notes."""
+    command = ("reproduce", "zhang2007", "--table", "1", "--format", "markdown")
+    monkeypatch.setattr("sys.argv", ["nearlabel", *command])
+    page = nearlabel(*command).out
+    title, reference, origin, heading, *_ = page.split("\n\n")
+    assert title == "# zhang2007: ML-KNN: A lazy learning approach to multi-label learning"
+    assert reference.startswith("M.-L. Zhang, Z.-H. Zhou.")
+    assert origin.startswith("Made by `nearlabel reproduce zhang2007 --table 1 --format markdown` on 20")
+    for part in ("with nearlabel ", "numpy ", "scikit-learn ", "the seeds 0 (yeast); 0 (yeast-rivals); 0 (image)"):
+        assert part in origin
+    assert heading.startswith("**zhang2007, table 1: ")
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| yeast")
+    ]
+    screen = nearlabel("reproduce", "zhang2007", "--table", "1").out
+    assert [" ".join(row) for row in rows] == [
+        " ".join(line.split()) for line in screen.splitlines() if line.split()[:1] == ["yeast"]
+    ]
+    assert "\n\nNote: The paper's folds are not known" in page

@@ -6,14 +6,28 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from nearlabel._optional import import_optional
 from nearlabel.experiments import Progress
 
 FORMATS = ("table", "json", "csv")
+PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation
+
+
+def print_markdown(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
+    """Print what `print_table` prints as Markdown."""
+    ruler = ["---" if number < left else "---:" for number in range(len(columns))]
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (columns, ruler, *rows)]
+    sys.stdout.write("\n".join([f"**{title}**", "", *lines, "", ""]))
+
+
+def print_paragraph(text: str) -> None:
+    """Print a line of prose as a paragraph of Markdown."""
+    if text:
+        sys.stdout.write(text + "\n\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
@@ -32,6 +46,17 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 def print_text(text: str) -> None:
     """Print a line of prose, wrapped to the width of the terminal."""
     _console().print(text, highlight=False)
+
+
+class Page(NamedTuple):
+    """Where tables and prose go."""
+
+    print_table: Callable[..., None]
+    print_text: Callable[[str], None]
+
+
+SCREEN = Page(print_table, print_text)
+MARKDOWN = Page(print_markdown, print_paragraph)
 
 
 def print_json(value: Any) -> None:

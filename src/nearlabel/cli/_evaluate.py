@@ -40,8 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_names,
         default=NEIGHBOR_METHODS,
         help=f"comma-separated, of {', '.join(METHODS)}, or all; options behind a colon (lpknn:ties=first), thresholds"
-        f" behind an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn); the option"
-        f" estimator, of methods that have one, is one of {', '.join(ESTIMATORS)};"
+        f" behind an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn); the"
+        f" option estimator, of methods that have one, is one of {', '.join(ESTIMATORS)};"
         f" default: {','.join(NEIGHBOR_METHODS)}",
     )
     parser.add_argument(

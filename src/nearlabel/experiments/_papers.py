@@ -191,6 +191,22 @@ class Paper:
         return str(self._facts["name"])
 
     @property
+    def title(self) -> str:
+        """The title."""
+        return str(self._facts["title"])
+
+    @property
+    def reference(self) -> str:
+        """Authors, journal, year."""
+        return str(self._facts["reference"])
+
+    @property
+    def seeds(self) -> str:
+        """The seeds of each experiment's shuffles, in words."""
+        experiments = self._facts["experiments"].items()
+        return "; ".join(f"{', '.join(map(str, facts.get('seeds', [0])))} ({name})" for name, facts in experiments)
+
+    @property
     def tables(self) -> list[str]:
         """Numbers of the tables."""
         return list(self._facts.get("tables", {}))
