@@ -200,6 +200,68 @@ def test_adtree_equals_loops(seed, container):
     np.testing.assert_allclose(model.z_, [root_z, *z], rtol=1e-12)
 
 
+def few_values(n=24):
+    """Rows of 0 and 1, of 1 and 2 (no zeros), of -1, 0 and 1, and of -1 and 1; labels that depend on them."""
+    rng = np.random.default_rng(5)
+    words = (rng.random((n, 5)) < [0.1, 0.3, 0.3, 0.5, 0.9]).astype(float)
+    signs = rng.integers(-1, 2, (n, 1))
+    X = np.column_stack([words, words[:, [2]] + 1, signs, 2 * words[:, [3]] - 1, words[:, [1]]])
+    Y = (words[:, 1:4] + signs + rng.normal(size=(n, 3)) > 0.5).astype(int)
+    return X, Y
+
+
+def few_and_many_values(n=24):
+    """The same among features of many values that allow equal splits: ahead of their words, behind them, mirrored."""
+    X, Y = few_values(n)
+    spread = np.random.default_rng(6).random((n, 3)) + 3 * X[:, 1:4]
+    return np.column_stack([spread[:, 0], X, spread[:, 1:], -spread[:, [2]], np.round(2 * spread[:, [1]])]), Y
+
+
+PROBLEMS_WITH_WORDS = [few_values, few_and_many_values]
+
+
+@pytest.mark.parametrize("container", ["dense", "csr_array"])
+@pytest.mark.parametrize("make", PROBLEMS_WITH_WORDS)
+def test_features_of_few_values_equal_loops(make, container):
+    """Words, alone and among numbers: rules of both methods are those of plain loops."""
+    X, Y = make()
+    model = AdaBoostMH(n_estimators=12).fit(CONTAINERS[container](X), Y)
+    features, thresholds, outputs, *_ = zip(*loop_adaboost(X, Y, 12), strict=True)
+    assert (model.features_.tolist(), model.thresholds_.tolist()) == ([*features], [*thresholds])
+    np.testing.assert_allclose(model.outputs_, outputs, rtol=0, atol=1e-12)
+    tree = ADTBoostMH(n_estimators=6).fit(CONTAINERS[container](X), Y)
+    nodes, features, thresholds, outputs, _ = zip(*loop_adtree(X, Y, 6)[1], strict=True)
+    assert (tree.preconditions_.tolist(), tree.features_.tolist()) == ([*nodes], [*features])
+    assert tree.thresholds_.tolist() == [*thresholds]
+    np.testing.assert_allclose(tree.outputs_, outputs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("few", [0, 1, 4, 10**6])
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
+@pytest.mark.parametrize("make", [*PROBLEMS_WITH_WORDS, lambda n: small_problem(0, n)])
+def test_which_thresholds_are_all_computed_changes_no_bit(make, method, few, monkeypatch):
+    """Whether Z of a feature is computed everywhere or bounded first: equal rules in all bits, dense and sparse."""
+    X, Y = make(80)
+    expected = clone(method).fit(X, Y)
+    monkeypatch.setattr("nearlabel.adaptation._stumps._FEW", few)
+    for rows in (X, sparse.csr_array(X)):
+        model = clone(method).fit(rows, Y)
+        for name in ("features_", "thresholds_", "outputs_", "z_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("word_first", [True, False])
+def test_ties_between_words_and_numbers(word_first):
+    """Of a word and a number that split the rows alike, the lower feature is taken, whichever is searched first."""
+    rng = np.random.default_rng(0)
+    word = np.repeat([0.0, 1.0], 20)
+    number = word + rng.random(40) / 2
+    X = np.column_stack([word, number] if word_first else [number, word])
+    model = AdaBoostMH(n_estimators=1).fit(X, word[:, np.newaxis].astype(int))
+    assert model.features_.tolist() == [0]
+    assert (model.thresholds_[0] == 0.5) == word_first
+
+
 def test_loops_hang_rules_below_the_root():
     """The comparison above is not one of trees with nothing but root rules."""
     nodes = [rule[0] for seed in range(4) for rule in loop_adtree(*small_problem(seed, 20), 8)[1]]

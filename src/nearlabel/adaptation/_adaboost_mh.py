@@ -65,8 +65,9 @@ class AdaBoostMH(WithDecisions):
     their total, so the answer depends neither on the order of rows nor on the storage of X. If no feature varies, no
     stump says more than the frequencies of the labels do: there is one round, with the threshold ∞ and so one output.
 
-    Of sparse rows only stored values cost. All thresholds of all features are candidates in every round; a bound on Z
-    spares most of them, without changing the answer. Labels that all or no training rows carry take no part.
+    Of sparse rows only stored values cost. All thresholds of all features are candidates in every round; of features
+    with more than a few, a bound on Z spares most, without changing the answer. Labels that all or no training rows
+    carry take no part.
 
     References
     ----------

@@ -4,10 +4,11 @@ With W₊ and W₋ the weights of the rows with and without a label on one side 
 
     Z = 2 Σ_labels Σ_sides √(W₊ W₋)
 
-All thresholds are candidates, few are computed. W₊ and W₋ of a side grow along a run of sorted values, and Z is concave
-in both: between two places of a run, each label's part of it is at least the least at the four corners of the rectangle
-that these places span. Blocks whose bound exceeds a Z already found are left out; the answer stays that of the full
-search.
+All thresholds are candidates. Those of features with few, as words that are present or not, are all computed: the sums
+of one side are one sparse product. Of those of other features few are. W₊ and W₋ of a side grow along a run of sorted
+values, and Z is concave in both: between two places of a run, each label's part of it is at least the least at the four
+corners of the rectangle that these places span. Blocks whose bound exceeds a Z already found are left out; the answer
+stays that of the full search.
 """
 
 from __future__ import annotations
@@ -19,9 +20,18 @@ from scipy import sparse
 
 from nearlabel._blocks import row_blocks, uneven_blocks
 from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel.adaptation._sorted_features import BLOCK, SortedFeatures, sorted_features, stored_columns
+from nearlabel.adaptation._sorted_features import (
+    BLOCK,
+    Blocks,
+    SortedFeatures,
+    in_blocks,
+    sides,
+    sorted_features,
+    stored_columns,
+)
 
 _CACHE_BYTES = 2**19  # of one temporary array
+_FEW = 4  # thresholds of a run that are all computed
 _PART = 4  # entries of a part of a block
 _N_FIRST = 32  # blocks that are searched before there is a Z to compare with
 TIED = 1 + 1e-10  # labels in another order give other sums
@@ -51,9 +61,14 @@ class StumpSearch:
 
     def __init__(self, X: Matrix, n_labels: int) -> None:
         self._columns = stored_columns(X)
-        self._sorted = sorted_features(self._columns)
-        self._has_threshold = ~np.isnan(self._sorted.thresholds)
-        self._groups = _groups(self._sorted, X.shape[0], n_labels)
+        entries = sorted_features(self._columns)
+        n_thresholds = np.bincount(entries.run, ~np.isnan(entries.thresholds))
+        few, many = (n_thresholds > 0) & (n_thresholds <= _FEW), n_thresholds > _FEW
+        self._searches: list[_FullSearch | _BoundedSearch] = []
+        if few.any():
+            self._searches.append(_FullSearch(entries.of_runs(few), X.shape[0], n_labels))
+        if many.any():  # after the other, whose least Z limits it
+            self._searches.append(_BoundedSearch(entries.of_runs(many), X.shape[0], n_labels))
 
     def goes_left(self, feature: int, threshold: float) -> BoolArray:
         """Tell of each row whether its value is at most the threshold."""
@@ -65,7 +80,7 @@ class StumpSearch:
     @property
     def has_thresholds(self) -> bool:
         """Whether any feature varies."""
-        return bool(self._has_threshold.any())
+        return bool(self._searches)
 
     def best(self, weights: FloatArray) -> Stump:
         """Return the stump of least Z, of equal ones that of the lowest feature, then that of the lowest threshold.
@@ -75,20 +90,61 @@ class StumpSearch:
         weights : ndarray of shape (n_samples, 2 * n_labels)
             Weights of each row's labels, 0 for those it lacks; then of those it lacks. All 0: the row takes no part.
         """
+        found, least = [], np.inf
+        for search in self._searches:
+            found.append(search.candidates(weights, least))
+            least = found[-1].z.min(initial=least)
+        feature, threshold, z = (np.concatenate(of_each) for of_each in zip(*found, strict=True))
+        tied = np.flatnonzero(z <= least * TIED)
+        first = tied[np.lexsort((threshold[tied], feature[tied]))[0]]
+        return Stump(int(feature[first]), float(threshold[first]), float(least))
+
+
+class _Candidates(NamedTuple):
+    feature: IntArray
+    threshold: FloatArray
+    z: FloatArray
+
+
+class _FullSearch:
+    """Computes Z of every threshold of its runs, which have few."""
+
+    def __init__(self, entries: SortedFeatures, n_samples: int, n_labels: int) -> None:
+        self._sides = sides(entries, n_samples)
+        members = self._sides.members
+        self._parts = [members[part] for part in row_blocks(members.shape[0], 16 * n_labels, _CACHE_BYTES)]
+
+    def candidates(self, weights: FloatArray, limit: float) -> _Candidates:
+        """Return all thresholds, whatever the limit."""
+        totals = weights.sum(axis=0)
+        z = np.concatenate([_z(part @ weights, totals) for part in self._parts])
+        return _Candidates(self._sides.feature, self._sides.thresholds, z)
+
+
+class _BoundedSearch:
+    """Computes Z of those thresholds of its runs whose bounds allow less than is known."""
+
+    def __init__(self, entries: SortedFeatures, n_samples: int, n_labels: int) -> None:
+        self._blocks = in_blocks(entries, n_samples)
+        self._has_threshold = ~np.isnan(self._blocks.thresholds)
+        self._groups = _groups(self._blocks, n_samples, n_labels)
+
+    def candidates(self, weights: FloatArray, limit: float) -> _Candidates:
+        """Return the thresholds whose Z may be the least, if that is at most `limit`."""
         padded = np.vstack([weights, np.zeros_like(weights[:1])])
         edges, bounds = self._edges(padded, weights.sum(axis=0))
         first = np.argpartition(bounds, min(_N_FIRST, len(bounds)) - 1)[:_N_FIRST]
-        entries, z = self._entries(first, edges, padded, np.inf)
+        entries, z = self._entries(first, edges, padded, limit)
         bounds[first] = np.inf
-        rest = np.flatnonzero(bounds <= z.min() * TIED)
+        rest = np.flatnonzero(bounds <= z.min(initial=limit) * TIED)
         for some in row_blocks(len(rest), BLOCK * padded[0].nbytes, _CACHE_BYTES):
-            more = self._entries(rest[some], edges, padded, z.min())
+            more = self._entries(rest[some], edges, padded, z.min(initial=limit))
             entries, z = np.append(entries, more[0]), np.append(z, more[1])
-        return self._first_of_least(entries, z)
+        return _Candidates(self._blocks.feature[entries // BLOCK], self._blocks.thresholds.ravel()[entries], z)
 
     def _edges(self, weights: FloatArray, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the weights from the start of its run up to each block's end, and a lower bound of Z in the block."""
-        edges = np.empty((len(self._sorted.feature), weights.shape[1]))
+        edges = np.empty((len(self._blocks.feature), weights.shape[1]))
         bounds = np.empty(len(edges))
         for group in self._groups:
             here = edges[group.blocks]
@@ -102,7 +158,7 @@ class StumpSearch:
     ) -> tuple[IntArray, FloatArray]:
         """Return the thresholds of some blocks whose Z may be at most `limit`, as places of entries, and their Z."""
         totals = weights.sum(axis=0)
-        sums = weights[self._sorted.rows[blocks]].reshape(len(blocks), -1, _PART, len(totals))
+        sums = weights[self._blocks.rows[blocks]].reshape(len(blocks), -1, _PART, len(totals))
         parts = np.cumsum(np.hstack([edges[blocks - 1, np.newaxis], sums.sum(axis=2)]), axis=1)
         opened = _lower_bounds(parts, totals) <= limit * TIED
         sums = sums[opened]
@@ -111,12 +167,6 @@ class StumpSearch:
         entries = (BLOCK * blocks[:, np.newaxis] + np.arange(BLOCK)).reshape(*opened.shape, _PART)[opened].ravel()
         kept = self._has_threshold.ravel()[entries] & (z <= limit * TIED)
         return entries[kept], z[kept]
-
-    def _first_of_least(self, entries: IntArray, z: FloatArray) -> Stump:
-        tied = entries[z <= z.min() * TIED]
-        feature, threshold = self._sorted.feature[tied // BLOCK], self._sorted.thresholds.ravel()[tied]
-        first = np.lexsort((threshold, feature))[0]
-        return Stump(int(feature[first]), float(threshold[first]), float(z.min()))
 
 
 class _Group(NamedTuple):
@@ -134,15 +184,15 @@ class _Group(NamedTuple):
         return sums
 
 
-def _groups(entries: SortedFeatures, n_samples: int, n_labels: int) -> list[_Group]:
-    n_blocks = len(entries.feature)
-    ends = np.append(entries.starts, n_blocks)
-    ones, indptr = np.ones(entries.rows.size), np.arange(0, entries.rows.size + 1, BLOCK)
-    members = sparse.csr_array((ones, entries.rows.ravel(), indptr), shape=(n_blocks, n_samples + 1))
+def _groups(blocks: Blocks, n_samples: int, n_labels: int) -> list[_Group]:
+    n_blocks = len(blocks.feature)
+    ends = np.append(blocks.starts, n_blocks)
+    ones, indptr = np.ones(blocks.rows.size), np.arange(0, blocks.rows.size + 1, BLOCK)
+    members = sparse.csr_array((ones, blocks.rows.ravel(), indptr), shape=(n_blocks, n_samples + 1))
     groups = []
     for runs in uneven_blocks(np.diff(ends) * 16 * n_labels, _CACHE_BYTES):
-        blocks = slice(ends[runs.start], ends[runs.stop])
-        groups.append(_Group(blocks, members[blocks], entries.starts[runs] - blocks.start))
+        part = slice(ends[runs.start], ends[runs.stop])
+        groups.append(_Group(part, members[part], blocks.starts[runs] - part.start))
     return groups
 
 

@@ -26,9 +26,13 @@ class Weights:
         self._signs = 2 * self._carried - 1
         self._smoothing = 1 / self._signs.size
         self._weights = np.full(self._signs.shape, self._smoothing)
+        self._by_sign = self._rounded()
 
     def by_sign(self) -> FloatArray:
         """Return (n_samples, 2 * n_labels): weights of the labels that rows carry, then of those that they lack."""
+        return self._by_sign
+
+    def _rounded(self) -> FloatArray:
         rounded = np.rint(self._weights * _PRECISION) / _PRECISION
         carried = rounded * self._carried
         return np.hstack([carried, rounded - carried])
@@ -50,11 +54,11 @@ class Weights:
         z : float
             Sum of the weights before they were normalised.
         """
-        weights = self.by_sign()
-        sums = np.stack([weights[part == number].sum(axis=0) for number in range(n_parts + 1)])
+        sums = np.stack([self._by_sign[part == number].sum(axis=0) for number in range(n_parts + 1)])
         carried, lacking = np.split(sums, 2, axis=1)
         outputs = np.log((carried + self._smoothing) / (lacking + self._smoothing)) / 2
         outputs[n_parts] = 0
         z = float((carried * np.exp(-outputs) + lacking * np.exp(outputs)).sum())
         self._weights *= np.exp(-self._signs * outputs[part]) / z
+        self._by_sign = self._rounded()
         return outputs[:n_parts], z
