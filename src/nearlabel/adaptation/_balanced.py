@@ -10,6 +10,7 @@ from nearlabel._typing import FloatArray
 from nearlabel.adaptation._label_pairs import LabelPairs
 
 _MAX_STEPS, _MAX_HALVINGS, _ACCURACY, _RIDGE = 50, 30, 1e-12, 1e-8
+_ROUNDING = 1e-13  # share of the function that may be lost in its sum, so that the last steps are not refused
 
 
 def balanced(alpha: FloatArray, pairs: LabelPairs, caps: FloatArray) -> FloatArray:
@@ -27,7 +28,7 @@ def balanced(alpha: FloatArray, pairs: LabelPairs, caps: FloatArray) -> FloatArr
         step = np.linalg.solve(projection.curvature(nearest), sums)
         for shrinkage in 0.5 ** np.arange(_MAX_HALVINGS):
             lower, nearest, sums = projection.at(multipliers + shrinkage * step)
-            if lower <= value:
+            if lower <= value + _ROUNDING * abs(value):
                 break
         multipliers, value = multipliers + shrinkage * step, lower
     return nearest

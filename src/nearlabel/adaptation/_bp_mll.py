@@ -16,6 +16,7 @@ from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense, check_choice, check_integer, check_positive
 from nearlabel.adaptation._ranking_network import RankingNetwork
 from nearlabel.adaptation._size_predictor import above_threshold, fit_size_predictor
+from nearlabel.adaptation._virtual_label import has_pairs, virtual_threshold, with_virtual_label
 
 _LARGEST_INPUT, _LARGEST_RATE = 0.8, 0.05
 
@@ -53,7 +54,7 @@ class BPMLL(WithDecisions):
     ----------
     coefs_ : list of two ndarrays of shapes (n_features, n_hidden) and (n_hidden, n_labels)
         Weights of the two layers; they apply to the scaled inputs. Labels that all or no training rows carry are left
-        out here and below.
+        out here and below. Where there is a virtual label, see the notes, it is the last.
     intercepts_ : list of two ndarrays of shapes (n_hidden,) and (n_labels,)
         Biases of the two layers.
     learning_rate_ : float
@@ -63,7 +64,7 @@ class BPMLL(WithDecisions):
     loss_curve_ : list of float
         Mean loss of the rows in each epoch, each taken before the step that it causes.
     n_iter_ : int
-        Epochs done; 0 where no row has a pair of labels.
+        Epochs done.
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label.
     label_names_ : ndarray of shape (n_labels,)
@@ -81,11 +82,14 @@ class BPMLL(WithDecisions):
     features to -0.8, which makes all rows long and alike: on yahoo-arts (462 words) unscaled features are better
     (average precision 0.61 against 0.44 after 20 epochs). See `loss_curve_`.
 
-    First weights are uniform within ± 1/sqrt(number of inputs of the unit), which the paper leaves open. Rows without
-    labels, or with all labels, have no pair and are not learnt from, but tell their threshold, which the authors leave
-    out. Scaling and decay are MULAN's; the authors' program leaves inputs unscaled, takes the rows in the order given,
-    and has a decay of 0.2 over the number of rows. On data of noisy labels 100 epochs may be too many: on yeast test
-    rows are ranked better after 10.
+    First weights are uniform within ± 1/sqrt(number of inputs of the unit), which the paper leaves open. Scaling and
+    decay are MULAN's; the authors' program leaves inputs unscaled, takes the rows in the order given, and has a decay
+    of 0.2 over the number of rows. On data of noisy labels 100 epochs may be too many: on yeast test rows are ranked
+    better after 10.
+
+    Rows without labels, or with all labels, have no pair and are not learnt from, but tell their threshold, which the
+    authors leave out. Where no row has a pair, as with one label, the paper has nothing to learn: we add a virtual
+    label that just the rows without labels carry, and predict the labels that are ranked above it.
 
     See Also
     --------
@@ -138,10 +142,14 @@ class BPMLL(WithDecisions):
         labels, random = as_dense(labels), check_random_state(self.random_state)
         self._scale = InputScale.of(X) if self.scale == "range" else InputScale.none()
         self.learning_rate_ = self._rate(X) if isinstance(self.learning_rate, str) else float(self.learning_rate)
-        self._network = RankingNetwork.at_random((X.shape[1], self._width(X.shape[1]), labels.shape[1]), random)
-        self._train(X, labels, random)
+        ranked = labels if has_pairs(labels) else with_virtual_label(labels)
+        n_labels = ranked.shape[1]
+        self._network = RankingNetwork.at_random((X.shape[1], self._width(X.shape[1]), n_labels), random)
+        self._train(X, ranked, random)
         self.coefs_, self.intercepts_ = self._network.coefs, self._network.intercepts
-        self.size_coef_ = fit_size_predictor(self._outputs(X), labels)
+        self.size_coef_ = (
+            fit_size_predictor(self._outputs(X), labels) if ranked is labels else virtual_threshold(n_labels)
+        )
 
     def _width(self, n_features: int) -> int:
         """Return the number of hidden units."""
@@ -158,8 +166,8 @@ class BPMLL(WithDecisions):
         """Present the rows that have pairs, in a new order each epoch."""
         sizes = labels.sum(axis=1)
         paired = np.flatnonzero((sizes > 0) & (sizes < labels.shape[1]))
-        self.n_iter_ = self.n_epochs if len(paired) else 0
-        self.loss_curve_ = [self._present(X, labels, random.permutation(paired)) for _ in range(self.n_iter_)]
+        self.n_iter_ = self.n_epochs
+        self.loss_curve_ = [self._present(X, labels, random.permutation(paired)) for _ in range(self.n_epochs)]
 
     def _present(self, X: Matrix, labels: IntArray, order: IntArray) -> float:
         """Learn from the rows, one after the other, and return their mean loss."""
@@ -171,7 +179,7 @@ class BPMLL(WithDecisions):
         return total / len(order)
 
     def _score(self, X: Matrix) -> FloatArray:
-        return above_threshold(self._outputs(X), self.size_coef_)
+        return above_threshold(self._outputs(X), self.size_coef_)[:, : len(self._varying)]  # without the virtual label
 
     def _outputs(self, X: Matrix) -> FloatArray:
         outputs = np.empty((X.shape[0], len(self._network.intercepts[1])))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy import sparse
-from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from nearlabel._blocks import row_blocks
 from nearlabel._classifier import WithDecisions
 from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense, check_choice, check_integer, check_positive
+from nearlabel.adaptation._kernel import Kernel
 from nearlabel.adaptation._label_pairs import LabelPairs
 from nearlabel.adaptation._ranking_program import RankingProgram, solve
 from nearlabel.adaptation._size_predictor import above_threshold, fit_size_predictor
+from nearlabel.adaptation._virtual_label import has_pairs, virtual_threshold, with_virtual_label
 
 _KERNELS = ("linear", "poly", "rbf")
 
@@ -36,7 +36,8 @@ class RankSVM(WithDecisions):
     C : float, default=1.0
         Cost of a row whose labels are ranked wrongly.
     kernel : {"linear", "poly", "rbf"}, default="poly"
-        Inner product of φ: <x, x'>, (gamma <x, x'> + coef0)^degree or exp(-gamma |x - x'|²).
+        Inner product of φ: <x - m, x' - m>, (gamma <x, x'> + coef0)^degree or exp(-gamma |x - x'|²). The mean m of the
+        training rows changes no more than the biases. "poly" does depend on it: centre and scale the features.
     degree : int, default=8
         Of the polynomial; 8 is the choice of Zhang and Zhou (2007).
     gamma : "scale" or float, default="scale"
@@ -55,7 +56,7 @@ class RankSVM(WithDecisions):
         Training rows with labels, but not all labels, of weight in the scores.
     dual_coef_ : ndarray of shape (n_support, n_labels)
         β: the score of label k is Σ_i β_ik K(x_i, x) + b_k. Labels that all or no training rows carry are left out here
-        and in the attributes below.
+        and in the attributes below. Where there is a virtual label, see the notes, it is the last.
     intercept_ : ndarray of shape (n_labels,)
         b, with sum 0.
     size_coef_ : ndarray of shape (n_labels + 1,)
@@ -81,13 +82,19 @@ class RankSVM(WithDecisions):
     needs one eigendecomposition of the kernel, so memory grows with the square and time with the cube of the number of
     rows. Its answer is of the primal problem, where nearly all β differ from 0.
 
+    Memory grows also with the number of pairs, Σ_i |Y_i||Ȳ_i|, at about 90 bytes each: 2,000 rows with 27 of 300 labels
+    have 15 million.
+
     Rows without labels, or with all labels, are in no pair, but tell their threshold: all rows train the size
-    predictor, where the authors' program leaves those out. Where no row has a pair, all scores are 0.
+    predictor, where the authors' program leaves those out. Where no row has a pair, as with one label, the paper has
+    nothing to learn. We then add a virtual label that just the rows without labels carry, and predict the labels that
+    are ranked above it: for one label, the binary machine.
 
-    The kernel "rbf" fills sparse rows, a block of them at a time.
+    Rows that are stored sparse are filled, a block of them at a time.
 
-    A polynomial of high degree magnifies differences of scale: the length of the rows decides most of all. Scale the
-    features.
+    A polynomial of high degree magnifies differences of scale: the length of the rows decides most of all. Degree 8
+    wants rows of mean zero and about unit length; where single rows are far longer, as normal features are in one
+    dimension, `max_iter` may be reached at a gap above `tol`. Scale the features, or take a lower degree or "rbf".
 
     See Also
     --------
@@ -146,19 +153,21 @@ class RankSVM(WithDecisions):
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
         X, labels = X.astype(np.float64), as_dense(labels)
-        self._gamma = _scale(X) if isinstance(self.gamma, str) else float(self.gamma)
-        sizes = labels.sum(axis=1)
-        paired = np.flatnonzero((sizes > 0) & (sizes < labels.shape[1]))
-        self._minimise(X[paired], labels[paired])
-        self.support_ = paired[self._used]
-        self.size_coef_ = fit_size_predictor(self._rank(X), labels)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            self._kernel = Kernel.for_rows(X, self.kernel, self.gamma, self.degree, self.coef0)
+        ranked = labels if has_pairs(labels) else with_virtual_label(labels)
+        self._minimise(X, ranked)
+        self.size_coef_ = (
+            fit_size_predictor(self._rank(X), labels) if ranked is labels else virtual_threshold(ranked.shape[1])
+        )
 
     def _minimise(self, X: Matrix, labels: IntArray) -> None:
-        """Set β, b, and how good they are, from rows that all have pairs."""
-        pairs = LabelPairs.of(labels)
-        solution = solve(
-            RankingProgram(self._kernel_of_training(X), pairs, self.C * pairs.weights), self.tol, self.max_iter
-        )
+        """Set β, b, and how good they are, from the rows that have pairs."""
+        sizes = labels.sum(axis=1)
+        paired = np.flatnonzero((sizes > 0) & (sizes < labels.shape[1]))
+        pairs = LabelPairs.of(labels[paired])
+        program = RankingProgram(self._kernel_of_training(X[paired]), pairs, self.C * pairs.weights)
+        solution = solve(program, self.tol, self.max_iter)
         if not solution.converged:
             warnings.warn(
                 f"RankSVM stopped after {solution.n_iter} steps at a duality gap of {solution.relative_gap:.2g};"
@@ -166,54 +175,28 @@ class RankSVM(WithDecisions):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self._used = np.flatnonzero(solution.dual_coef.any(axis=1))
-        self._rows, self.dual_coef_ = X[self._used], solution.dual_coef[self._used]
+        used = np.flatnonzero(solution.dual_coef.any(axis=1))
+        self.support_, self.dual_coef_ = paired[used], solution.dual_coef[used]
+        self._rows = X[self.support_]
         self.intercept_, self.n_iter_ = solution.intercept, solution.n_iter
         self.objective_, self.duality_gap_ = solution.objective, solution.relative_gap
 
+    def _kernel_of_training(self, X: Matrix) -> FloatArray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernel = self._kernel(X, X)
+        if not np.isfinite(kernel).all():
+            given = self.kernel != "linear" and not isinstance(self.gamma, str)
+            large, value = ("gamma", f", got {self.gamma!r}") if given else ("X", "")
+            raise ValueError(f"{large} must be small enough for finite kernel values{value}. Hint: scale the features.")
+        return kernel
+
     def _score(self, X: Matrix) -> FloatArray:
-        return above_threshold(self._rank(X.astype(np.float64)), self.size_coef_)
+        ranked = self._rank(X.astype(np.float64))
+        return above_threshold(ranked, self.size_coef_)[:, : len(self._varying)]  # without the virtual label
 
     def _rank(self, X: Matrix) -> FloatArray:
         """Return Σ_i β_ik K(x_i, x) + b_k."""
         scores = np.tile(self.intercept_, (X.shape[0], 1))
-        if len(self.dual_coef_):
-            for block in row_blocks(X.shape[0], 8 * len(self.dual_coef_)):
-                scores[block] += self._kernel(X[block], self._rows) @ self.dual_coef_
+        for block in row_blocks(X.shape[0], 8 * len(self.dual_coef_)):
+            scores[block] += self._kernel(X[block], self._rows) @ self.dual_coef_
         return scores
-
-    def _kernel_of_training(self, X: Matrix) -> FloatArray:
-        with np.errstate(over="ignore"):
-            kernel = self._kernel(X, X) if X.shape[0] else np.zeros((0, 0))
-        if not np.isfinite(kernel.sum()):
-            raise ValueError(
-                f"gamma must be small enough for finite kernel values, got {self.gamma!r}. Hint: scale the features."
-            )
-        return kernel
-
-    def _kernel(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Return the kernel of each row of X with each of Z."""
-        if self.kernel == "rbf":
-            return np.asarray(np.exp(-self._gamma * _squared_distances(X, Z)))
-        if self.kernel == "linear":
-            return as_dense(X @ Z.T)
-        return np.asarray((self._gamma * as_dense(X @ Z.T) + self.coef0) ** self.degree)
-
-
-def _squared_distances(X: Matrix, Z: Matrix) -> FloatArray:
-    """Return Σ (x - z)², never expanded: that would cancel on rows far from zero, and differ with the storage."""
-    distances = np.empty((X.shape[0], Z.shape[0]))
-    for block in row_blocks(X.shape[0], 8 * X.shape[1]):
-        rows = as_dense(X[block])
-        for others in row_blocks(Z.shape[0], 8 * Z.shape[1]):
-            distances[block, others] = cdist(rows, as_dense(Z[others]), "sqeuclidean")
-    return distances
-
-
-def _scale(X: Matrix) -> float:
-    """Return 1 / (n_features * variance of all cells), or 1 where that is 0."""
-    n_cells, mean = X.shape[0] * X.shape[1], float(X.mean())
-    stored = X.data if sparse.issparse(X) else X
-    variance = float(np.square(stored - mean).sum() + (n_cells - stored.size) * mean**2) / n_cells
-    constant = variance <= (64 * np.finfo(np.float64).eps * mean) ** 2  # what rounding leaves of 0
-    return 1.0 if constant else 1.0 / (X.shape[1] * variance)

@@ -64,13 +64,12 @@ def solve(program: RankingProgram, tol: float, max_iter: int) -> RankingSolution
     The scores F of all rows and the margins of all pairs are treated as separate variables; α are the multipliers that
     make them agree. With a proximal term in place of D'D, whose largest eigenvalue is n_labels (D takes scores to
     margins), a step is a kernel ridge regression for F and a clipped update of α. Hence an ill-conditioned kernel, the
-    rule with polynomials of degree 8, costs no more steps than another.
+    rule with polynomials of degree 8, costs no more steps than another. The penalty of a row is proportional to its
+    pace, so that long rows, of large kernel values and small α, do not hold up the others.
     """
-    if not len(program.caps):
-        empty = np.zeros((len(program.kernel), program.pairs.n_labels))
-        return RankingSolution(empty, empty.sum(axis=0), objective=0.0, bound=0.0, converged=True, n_iter=0)
-    smoother = RidgeSmoother.of(program.kernel)
-    penalty = smoother.first_penalty(program)
+    paces = _paces(program)
+    smoother = RidgeSmoother.of(program.kernel, paces)
+    penalty = float(program.caps.mean())
     scores, alpha = np.zeros((len(program.kernel), program.pairs.n_labels)), np.zeros(len(program.caps))
     for n_iter in range(1, max_iter + 1):
         step = _step(program, smoother, penalty, scores, alpha)
@@ -79,9 +78,16 @@ def solve(program: RankingProgram, tol: float, max_iter: int) -> RankingSolution
             solution = _certified(program, step, n_iter, tol)
             if solution.converged:
                 break
-            penalty = _better_penalty(program.pairs, step, moves, penalty)
+            penalty = _better_penalty(program.pairs, paces, step, moves, penalty)
         scores, alpha = scores + _RELAXATION * moves[0], alpha + _RELAXATION * moves[1]
     return solution
+
+
+def _paces(program: RankingProgram) -> FloatArray:
+    """Return of what size α will be in each row: 1, a share of the box, or less where the kernel is large."""
+    means = program.kernel.mean(axis=0)
+    squared_norms = np.maximum(np.diag(program.kernel) - 2 * means + means.mean(), 0)  # from the mean
+    return np.asarray(1 / (1 + float(program.caps.mean()) * program.pairs.n_labels * squared_norms))
 
 
 @dataclass(frozen=True)
@@ -96,21 +102,27 @@ class _Step:
 def _step(
     program: RankingProgram, smoother: RidgeSmoother, penalty: float, scores: FloatArray, alpha: FloatArray
 ) -> _Step:
-    ridge = 1 / (penalty * program.pairs.n_labels)
-    target = scores + ridge * program.pairs.spread(alpha)
+    pairs, ridge = program.pairs, 1 / (penalty * program.pairs.n_labels)
+    weights = smoother.weights[:, np.newaxis]
+    target = scores + ridge * pairs.spread(alpha) / weights
     smooth = smoother(target, ridge)
-    margins = program.pairs.margins(2 * smooth - scores)
-    return _Step(smooth, (target - smooth) / ridge, np.clip(alpha + penalty * (1 - margins), 0, program.caps))
+    slack = 1 - pairs.margins(2 * smooth - scores)
+    moved = alpha + penalty * pairs.of_rows(smoother.weights) * slack
+    return _Step(smooth, weights * (target - smooth) / ridge, np.clip(moved, 0, program.caps))
 
 
-def _better_penalty(pairs: LabelPairs, step: _Step, moves: tuple[FloatArray, FloatArray], penalty: float) -> float:
+def _better_penalty(
+    pairs: LabelPairs, paces: FloatArray, step: _Step, moves: tuple[FloatArray, FloatArray], penalty: float
+) -> float:
     """Return the penalty that would make α and the scores miss their optimality conditions by like shares.
 
     A larger one makes α move faster, a smaller one the scores.
     """
-    in_weights = moves[0] * penalty * pairs.n_labels - pairs.spread(moves[1])
-    in_margins = moves[1] / penalty - pairs.margins(moves[0])
-    factor = np.sqrt(_share(in_margins, pairs.margins(step.scores)) / _share(in_weights, step.dual_coef))
+    of_rows, of_pairs = np.sqrt(paces)[:, np.newaxis], np.sqrt(pairs.of_rows(paces))
+    in_weights = moves[0] * penalty * pairs.n_labels * of_rows - pairs.spread(moves[1]) / of_rows
+    in_margins = moves[1] / penalty / of_pairs - pairs.margins(moves[0]) * of_pairs
+    wrong_margins = _share(in_margins, pairs.margins(step.scores) * of_pairs)
+    factor = np.sqrt(wrong_margins / _share(in_weights, step.dual_coef / of_rows))
     factor = np.clip(factor, 1 / _LARGEST_CHANGE, _LARGEST_CHANGE)
     return float(penalty * factor) if abs(np.log(factor)) > np.log(_LEAST_CHANGE) else penalty
 
@@ -131,27 +143,32 @@ def _certified(program: RankingProgram, step: _Step, n_iter: int, tol: float) ->
 
 @dataclass(frozen=True)
 class RidgeSmoother:
-    """Kernel ridge regression with a free constant, for any ridge by one eigendecomposition of the centred kernel."""
+    """Kernel ridge regression of weighted rows with a free constant, for any ridge by one eigendecomposition.
 
-    vectors: FloatArray  # (n_rows, rank)
+    Of rows times the roots of their weights it is one of equal weights, whose constant is the roots' direction.
+    """
+
+    weights: FloatArray  # (n_rows,)
+    vectors: FloatArray  # (n_rows, rank), orthogonal to the constant
     values: FloatArray  # (rank,)
 
     @classmethod
-    def of(cls, kernel: FloatArray) -> Self:
+    def of(cls, kernel: FloatArray, weights: FloatArray) -> Self:
         """Decompose a kernel; what rounding leaves of an eigenvalue 0 is left out."""
-        means = kernel.mean(axis=0)
-        values, vectors = np.linalg.eigh(kernel - means - means[:, np.newaxis] + means.mean())
-        kept = values > len(kernel) * np.finfo(np.float64).eps * np.abs(kernel).max()
-        return cls(vectors[:, kept], values[kept])
+        roots = np.sqrt(weights)
+        weighted, constant = roots[:, np.newaxis] * kernel * roots, roots / np.linalg.norm(roots)
+        along = weighted @ constant
+        along = np.outer(along - (constant @ along) / 2 * constant, constant)
+        values, vectors = np.linalg.eigh(weighted - along - along.T)
+        kept = values > len(kernel) * np.finfo(np.float64).eps * np.abs(weighted).max()
+        return cls(weights, vectors[:, kept], values[kept])
 
     def __call__(self, target: FloatArray, ridge: float) -> FloatArray:
-        """Return the scores Kβ + b that minimise |Kβ + b - target|² + ridge <β, Kβ>; β is (target - scores) / ridge."""
-        mean = target.mean(axis=0)
-        shrinkage = (self.values / (self.values + ridge))[:, np.newaxis]
-        return np.asarray(mean + self.vectors @ (shrinkage * (self.vectors.T @ (target - mean))))
+        """Return the scores Kβ + b that minimise Σ weight_i |Kβ + b - target|_i² + ridge <β, Kβ>.
 
-    def first_penalty(self, program: RankingProgram) -> float:
-        """Return a penalty of the size that α will have: that of the box, or less where the kernel is large."""
-        mean_value = float(self.values.sum()) / len(program.kernel)
-        box = float(program.caps.mean())
-        return box / (1 + box * program.pairs.n_labels * mean_value)
+        β is weight_i (target - scores)_i / ridge.
+        """
+        roots = np.sqrt(self.weights)[:, np.newaxis]
+        mean = np.average(target, axis=0, weights=self.weights)
+        shrinkage = (self.values / (self.values + ridge))[:, np.newaxis]
+        return np.asarray(mean + self.vectors @ (shrinkage * (self.vectors.T @ (roots * (target - mean)))) / roots)
