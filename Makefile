@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-TEST_EXTRAS ?= test,ann,dask,stats
+TEST_EXTRAS ?= test,ann,dask
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
 .PHONY: help demo test test-oldest bench lint types check clean
@@ -30,6 +30,7 @@ bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write
 	$(BIN)/python benchmarks/adversarial.py $(QUICK)
 	$(BIN)/python benchmarks/real.py $(QUICK)
 	$(BIN)/python benchmarks/peers.py $(QUICK)
+	$(BIN)/python benchmarks/rivals.py $(QUICK)
 	$(BIN)/python benchmarks/shares.py $(QUICK)
 	$(BIN)/python benchmarks/growth.py $(QUICK)
 	$(BIN)/python benchmarks/scale.py $(QUICK)

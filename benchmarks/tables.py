@@ -14,7 +14,19 @@ from typing import Any
 from _harness import GOAL_HEADERS, QUICK_RESULTS, RESULTS, as_text, facts_as_text
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-NAMES = ("search", "adversarial", "real", "peers", "shares", "growth", "scale", "thresholds", "sweep", "reading")
+NAMES = (
+    "search",
+    "adversarial",
+    "real",
+    "peers",
+    "rivals",
+    "shares",
+    "growth",
+    "scale",
+    "thresholds",
+    "sweep",
+    "reading",
+)
 INTRODUCTION = """# Benchmarks
 
 This page is made by `python benchmarks/tables.py` from the files in `benchmarks/results/`; how they are measured is in

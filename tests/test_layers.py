@@ -23,7 +23,6 @@ NOT_EACH_OTHER = {3}  # siblings of this level do not know each other
 NOT_DATASETS = {2, 3}  # estimators and measures never read files
 ONLY_LEVEL_0 = {"report"}  # sees records, plain dicts
 OPTIONAL_HOME = {
-    "baycomp": "experiments/_significance.py",
     "dask": "neighbors/_dask.py",
     "distributed": "neighbors/_dask.py",
     "matplotlib": "report/_figures.py",

@@ -279,6 +279,7 @@ def test_remarks_and_corrections_are_of_the_transcripts_corrections(transcripts)
 def test_the_printed_web_tables_give_the_printed_order(load):
     """The t-test over the printed figures of tables 10 to 14 returns table 15, relation for relation."""
     order = with_methods(Paper("zhang2007", load=load), "mlknn", "br:estimator=logistic").reproduce_order("15")
+    assert [note.split(",")[0] for note in order.notes] == ["By its figures: yahoo-society"]
     assert [r.of_printed for r in order.relations if r.printed] == [True] * 9
     assert not [r for r in order.relations if r.of_printed and not r.printed]
     assert {method: score.of_printed for method, score in order.scores.items()} == {
@@ -313,7 +314,7 @@ def test_an_order_of_our_records(load):
     paper = Paper("zhang2007", load=load)
     paper._facts["experiments"]["yeast-rivals"] |= {"methods": ["mlknn", "adtboostmh"], "cv": 3, "n_neighbors": [3]}
     order = paper.reproduce_order("3")
-    assert order.notes[-1].startswith("Folds share training rows")
+    assert order.notes[-1].startswith("The test is the paper's: folds share training rows")
     (values,) = paired_values(paper._records["yeast-rivals"], "folds", ["coverage"])
     with pytest.warns(UserWarning, match="Folds share training rows"):
         (test,) = paired_tests(values, "t")
@@ -339,6 +340,8 @@ def test_a_look_runs_less_and_says_so(load, tmp_path):
     assert (tmp_path / "zhang2007-web-quick" / "records.jsonl").is_file()
     paper.reproduce_table("2")
     assert {record["fold"] for record in paper._records["yeast-rivals"]} == {0, 1}
+    for number in ("6", "8"):  # a look has enough for every order
+        assert paper.reproduce_order(number).relations
     assert "A look only" not in " ".join(with_methods(paper, "mlknn").reproduce_table("1").notes)
 
 

@@ -48,17 +48,54 @@ def test_values_by_fold_and_by_data_set():
 
 
 def test_undefined_values():
-    """A pair needs both values; a method without any takes part in nothing; neutral counts are no measure."""
+    """A pair needs both values, 0 is one; a method without any takes part in nothing; counts are no measure."""
     records = [
-        record("one", m, f, v) for m, row in {"a": [1, 2, None], "b": [3, None, 4]}.items() for f, v in enumerate(row)
+        record("one", m, f, v) for m, row in {"a": [0.0, 2, None], "b": [3, None, 4]}.items() for f, v in enumerate(row)
     ]
     records += [record("one", "c", f, None) for f in range(3)] + [record("one", "a", 0, 5, metric="empty_predictions")]
     (values,) = paired_values(records, "folds")
-    assert values.difference("a", "b").tolist() == [-2]
+    assert values.difference("a", "b").tolist() == [-3]
     assert len(values.difference("a", "c")) == 0
     assert values.complete().methods == ("a", "b")
-    assert values.complete().values.tolist() == [[1, 3]]
+    assert values.complete().values.tolist() == [[0, 3]]
     assert [t.methods for t in paired_tests(values, "corrected-t")] == [("a", "b")]
+
+
+def test_folds_of_a_run_that_is_not_complete():
+    """The overlap is that of as many folds as the highest number tells, also where another seed has but one."""
+    records = [
+        record("one", m, f, f + (m == "b"), seed=s) for m in "ab" for s, f in [*((0, f) for f in range(10)), (1, 0)]
+    ]
+    (values,) = paired_values(records, "folds")
+    assert values.overlap == 1 / 9
+    assert len(values.values) == 11
+    given = [record(d, m, 0, 1.0, seed=None) for d in ("one", "two") for m in "ab"]
+    assert [table.overlap for table in paired_values(given, "folds")] == [0.0, 0.0]
+
+
+def test_data_sets_have_the_means_of_common_folds():
+    """A method that lacks folds, of an interrupted run, lets the others be compared on those it has."""
+    records = [record("one", m, f, f + (m == "b")) for m, n in (("a", 10), ("b", 4)) for f in range(n)]
+    records += [record("two", "a", 0, 1.0), record("two", "b", 1, 2.0)]  # no fold in common
+    records += [record("three", "a", f, f) for f in range(3)]  # b is not there at all
+    (values,) = paired_values(records, "datasets")
+    np.testing.assert_array_equal(values.values, [[1.5, 2.5], [np.nan, np.nan], [1.0, np.nan]])
+
+
+def test_numbers_of_neighbors_must_be_the_same():
+    """Means over other numbers are not comparable; one that is undefined for a method is left out for all."""
+    records = [record("one", m, f, k + f, n_neighbors=k) for m in "ab" for f in range(2) for k in (1, 3)]
+    records += [record("one", "c", f, 7.0) for f in range(2)]
+    (values,) = paired_values(records, "folds")
+    np.testing.assert_array_equal(values.values, [[2, 2, 7], [3, 3, 7]])
+    undefined = [
+        r | {"value": None} if (r["method"], r["fold"], r["n_neighbors"]) == ("a", 0, 1) else r for r in records
+    ]
+    np.testing.assert_array_equal(paired_values(undefined, "folds")[0].values, [[3, 3, 7], [3, 3, 7]])
+    with pytest.raises(
+        ValueError, match=r"n_neighbors must be the same .* on one \(hamming_loss\), got .*\[1, 3\].*\[1\]"
+    ):
+        paired_values([r for r in records if (r["method"], r["n_neighbors"]) != ("b", 3)], "folds")
 
 
 def test_t_equals_scipy_and_the_sign_follows_the_measure():
@@ -91,7 +128,7 @@ def test_corrected_t_by_hand():
 def test_wilcoxon_equals_all_signs(seed):
     """The p-value is the share of the 2^n signs whose rank sum is as far out; ties share ranks, zeros count half."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(4, 9))
+    n = int(rng.integers(4, 15))
     differences = rng.integers(-3, 4, n) / 10 if seed % 2 else rng.normal(size=n)
     (test,) = paired_tests(table(np.column_stack([differences, np.zeros(n)])), "wilcoxon")
     differences = np.round(differences, 12)
@@ -104,21 +141,35 @@ def test_wilcoxon_equals_all_signs(seed):
     assert test.p_value == pytest.approx(np.mean(np.abs(sums) >= abs(observed) - 1e-9))
 
 
-def test_bayesian_signed_rank():
-    """Probabilities add to one; a clear winner has nearly all; the same numbers give the same answer."""
-    pytest.importorskip("baycomp")
-    clear = table(np.column_stack([np.arange(10) + 5.0, np.arange(10)]))
-    (test,) = paired_tests(clear, "bayes")
-    assert test.statistic > 0.99
-    assert test.p_value < 0.005
-    even = table([[1, 2], [2, 1], [3, 4], [4, 3]])
-    (one,), (two,) = paired_tests(even, "bayes"), paired_tests(even, "bayes")
-    assert one == two
-    assert abs(one.statistic) < 0.2
-    assert one.p_value == pytest.approx((1 - abs(one.statistic)) / 2)
+def test_wilcoxon_of_many_pairs_equals_scipy():
+    """Without ties the exact distribution is scipy's, also for sixty pairs."""
+    differences = np.random.default_rng(0).normal(size=60) + 0.2
+    (test,) = paired_tests(table(np.column_stack([differences, np.zeros(60)])), "wilcoxon")
+    assert test.p_value == pytest.approx(stats.wilcoxon(np.round(differences, 12), method="exact").pvalue)
 
 
-@pytest.mark.parametrize("test", ["t", "corrected-t", "wilcoxon"])
+@pytest.mark.parametrize("n", [5, 8, 30])
+def test_bayesian_signed_rank_equals_baycomp(n):
+    """The same random numbers give the probabilities of the authors' library, in both directions of the measure."""
+    baycomp = pytest.importorskip("baycomp")
+    rng = np.random.default_rng(n)
+    values = np.round(rng.normal(size=(n, 2)) + np.array([0.2, 0]), 1)
+    worse, better = baycomp.SignedRankTest.probs(np.zeros(n), np.round(values[:, 0] - values[:, 1], 12), random_state=0)
+    for metric, sign in (("micro_f1", 1), ("hamming_loss", -1)):
+        (test,) = paired_tests(table(sign * values, metric=metric), "bayes")
+        assert test.statistic == pytest.approx(better - worse, abs=1e-9)
+        assert test.p_value == pytest.approx(min(better, worse), abs=1e-9)
+
+
+def test_few_pairs_have_no_bayesian_answer():
+    """Below five the prior decides."""
+    (test,) = paired_tests(table([[2, 1]] * 4), "bayes")
+    assert math.isnan(test.p_value)
+    (test,) = paired_tests(table([[2, 1]] * 5), "bayes")
+    assert test.p_value < 0.05
+
+
+@pytest.mark.parametrize("test", ["t", "corrected-t", "wilcoxon", "bayes"])
 def test_nothing_to_test(test):
     """No difference, or one pair: nothing is computed and nothing warns; noise of rounding is no difference."""
     for values in ([[1, 1], [2, 2]], [[1, 2]], [[0.1 + 0.2, 0.3], [0.3, 0.3]]):
@@ -142,7 +193,7 @@ def test_overlapping_folds_are_told():
         with pytest.warns(OverlappingFoldsWarning, match="corrected-t"):
             paired_tests(values, test)
     with pytest.warns(OverlappingFoldsWarning):
-        friedman_test(values)
+        friedman_test(table(np.random.default_rng(0).normal(size=(7, 3)), overlap=1 / 6))
     assert len(paired_tests(values, "corrected-t")) == 3
 
 
@@ -168,6 +219,30 @@ def test_critical_differences_of_the_literature(n_methods, n, expected):
     """Demšar (2006): four methods on 14 data sets need 1.25; q = 2.728 for five gives 2.728 sqrt(5·6/(6·30)) = 1.11."""
     values = np.random.default_rng(0).normal(size=(n, n_methods))
     assert friedman_test(table(values)).critical_difference == pytest.approx(expected, abs=0.005)
+    assert friedman_test(table(values), alpha=0.1).critical_difference < 0.95 * expected
+
+
+def test_pairs_are_not_looked_at_unless_f_rejects():
+    """Here F does not reject, Nemenyi would: the diagram, as the relations, shows no difference."""
+    rng = np.random.default_rng(31)
+    values = rng.random((int(rng.integers(5, 12)), 6))
+    values[:, 0] += 0.35
+    test = friedman_test(table(values))
+    assert min(pair.p_value for pair in test.tests) < 0.05 < test.f_p_value
+    assert not test.rejects()
+    assert [len(group) for group in test.not_different()] == [6]
+
+
+def test_rows_that_friedman_leaves_out_are_told():
+    """One method that is known of few data sets takes the others' rows with it."""
+    records = [record(f"set{d}", m, 0, d + i) for d in range(9) for i, m in enumerate("abc")]
+    records += [record(f"set{d}", "late", 0, d + 3) for d in range(7)]
+    notes = compare(records, test="friedman").notes
+    assert notes == (
+        "hamming_loss: 2 of 9 rows are left out, on which late have no value. Hint: compare without them.",
+    )
+    rough = compare([r for r in records if r["dataset"] < "set5"], test="friedman").notes
+    assert rough == ("Friedman's p-values are approximations, rough for 5 rows.",)
 
 
 def test_post_hoc_tests_equal_other_libraries():
@@ -196,18 +271,18 @@ def test_holm_by_hand():
     p = {pair: 2 * stats.norm.sf(v) for pair, v in z.items()}
     expected = {("a", "c"): 3 * p["a", "c"], ("a", "b"): 2 * p["a", "b"], ("b", "c"): p["b", "c"]}
     assert {t.methods: t.p_value for t in test.tests} == pytest.approx(expected)
-    assert test.alike() == [["b", "c"]]
-    assert test.alike(alpha=0.02) == [["a", "b"], ["b", "c"]]
-    assert test.alike(alpha=0.001) == [["a", "b", "c"]]
+    assert test.not_different() == [["b", "c"]]
+    assert test.not_different(alpha=0.02) == [["a", "b"], ["b", "c"]]
+    assert test.not_different(alpha=0.001) == [["a", "b", "c"]]
 
 
 def test_friedman_on_equal_and_on_unanimous_rows():
     """All alike: nothing to find; all rows agree: χ² is at its largest, F infinite."""
-    equal = friedman_test(table(np.ones((4, 3))))
+    equal = friedman_test(table(np.ones((6, 3))))
     assert (equal.statistic, equal.p_value, equal.f_p_value) == (0.0, 1.0, 1.0)
-    assert equal.alike() == [["a", "b", "c"]]
-    unanimous = friedman_test(table([[1, 2, 3]] * 5))
-    assert unanimous.statistic == pytest.approx(10)
+    assert equal.not_different() == [["a", "b", "c"]]
+    unanimous = friedman_test(table([[1, 2, 3]] * 6))
+    assert unanimous.statistic == pytest.approx(12)
     assert (unanimous.f_statistic, unanimous.f_p_value) == (math.inf, 0.0)
     assert isinstance(unanimous, FriedmanTest)
 
@@ -215,7 +290,9 @@ def test_friedman_on_equal_and_on_unanimous_rows():
 @pytest.mark.parametrize("values", [[[1, 2], [2, 1]], [[1, 2, 3]], [[1, 2, np.nan]] * 4])
 def test_too_little_for_friedman(values):
     """Three methods on two rows at least, after what is undefined has left."""
-    with pytest.raises(ValueError, match="at least 3 methods on at least 2 rows for Friedman's test, got"):
+    with pytest.raises(
+        ValueError, match="must have values of 3 methods on the same 2 folds or data sets, for Friedman's"
+    ):
         friedman_test(table(values))
 
 
@@ -253,10 +330,14 @@ def test_compare():
     assert (one.over, one.test, one.notes) == ("folds", "corrected-t", ())
     assert one.order.scores == {"a": 2, "b": 0, "c": -2}
     assert "corrected-t" in compare(random_records(1), test="t").notes[0]
-    several = compare(random_records(6), test="wilcoxon")
+    several = compare(random_records(6))
+    assert several.test == "wilcoxon"
     assert (several.over, several.notes) == ("datasets", ())
     assert several.order.scores == {"a": 2, "b": 0, "c": -2}
     assert {t.n_pairs for t in several.tests} == {6}
+    relation = several.order.relations[0]
+    assert (relation.better, relation.worse, relation.n_pairs) == ("a", "b", 6)
+    assert relation.difference == pytest.approx(-0.1, abs=0.02)
     each = compare(random_records(6), over="folds")
     assert each.order.scores == {"a": 12, "b": 0, "c": -12}
     assert compare(random_records(6), methods=["c", "a"]).order.scores == {"a": 1, "c": -1}
@@ -280,8 +361,10 @@ def test_measures_that_friedman_cannot_take():
     records = random_records(6) + [record(f"set{d}", m, 0, d, metric="coverage") for d in range(6) for m in "ab"]
     comparison = compare(records, test="friedman")
     assert [of.metric for of in comparison.friedman] == ["hamming_loss"]
-    assert comparison.notes == ("coverage is left out: it must be known of at least 3 methods on at least 2 rows.",)
-    with pytest.raises(ValueError, match="coverage must be known of at least 3 methods"):
+    assert comparison.notes == (
+        "coverage is left out: it must have values of 3 methods on the same 2 folds or data sets.",
+    )
+    with pytest.raises(ValueError, match="coverage must have values of 3 methods"):
         compare(records, test="friedman", metrics=["coverage"])
 
 
@@ -293,12 +376,20 @@ def test_measures_that_friedman_cannot_take():
         (random_records(1), {"alpha": 1}, "alpha must be below 1, got 1"),
         (random_records(1), {"alpha": 0}, "alpha must be a finite number above 0, got 0"),
         (random_records(6), {"test": "friedman", "post_hoc": "x"}, "post_hoc must be one of"),
-        (random_records(1), {"metrics": ["x"]}, "metrics must occur in the records, which have hamming_loss, got x"),
-        (random_records(1), {"methods": ["a", "x"]}, "methods must occur in the records, which have a, b, c, got x"),
+        (random_records(1), {"metrics": ["x"]}, "metrics must be of those in the records, hamming_loss, got x"),
+        (random_records(1), {"methods": ["a", "x"]}, "methods must be of those in the records, a, b, c, got x"),
         (random_records(1, methods="a"), {}, "at least 2 methods to compare, got a"),
         (random_records(1, n_folds=1), {}, "at least 2 folds to compare methods over them, got 1. Hint"),
         (random_records(1), {"over": "datasets"}, "at least 2 datasets to compare methods over them, got 1"),
-        ([], {}, "records must hold values of measures"),
+        ([], {}, "records must hold values of measures that are better or worse, got none"),
+        ([record("one", "a", 0, 1, metric="n_scans")], {}, "that are better or worse, got n_scans"),
+        (random_records(1), {"methods": ["a", "a"]}, r"methods must name at least one, each once, got \('a', 'a'\)"),
+        (random_records(1), {"metrics": ["hamming_loss"] * 2}, "metrics must name at least one, each once"),
+        (
+            [record("one", m, f, 0.5, seed=i) for i, m in enumerate("ab") for f in range(3)],
+            {},
+            "methods must share folds to be compared, got none in common of a, b. Hint: the same seed",
+        ),
     ],
 )
 def test_bad_input(records, options, message):

@@ -391,3 +391,23 @@ def test_a_failing_check_says_what_was_expected():
     with pytest.raises(AssertionError, match="check_container_of_labels_is_kept: Predictions come back as Y"):
         testing.check_multilabel_estimator(Reversed(3))
     testing.check_multilabel_estimator(BRkNN(3))
+
+
+def test_checks_that_are_expected_to_fail_are_left_out():
+    """What is named with a reason is not run, what is not named is; a name that is no check's is refused."""
+
+    class Shifted(BRkNN):
+        def predict(self, X):
+            return np.asarray(super().predict(X)) + 1
+
+    reasons = {
+        check.__name__: "it is wrong"
+        for check in testing.MULTILABEL_CHECKS
+        if check is not testing.check_constructor_only_stores
+    }
+    testing.check_multilabel_estimator(Shifted(3), expected_failed_checks=reasons)
+    del reasons["check_predictions_are_label_sets"]
+    with pytest.raises(AssertionError, match="check_predictions_are_label_sets"):
+        testing.check_multilabel_estimator(Shifted(3), expected_failed_checks=reasons)
+    with pytest.raises(ValueError, match=r"must name checks of MULTILABEL_CHECKS, got \['check_x'\]"):
+        testing.check_multilabel_estimator(BRkNN(3), expected_failed_checks={"check_x": ""})

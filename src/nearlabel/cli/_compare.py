@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from nearlabel.cli import _console
+from nearlabel.cli import _comparison, _console
 from nearlabel.cli._comparison import print_order, title_of
-from nearlabel.experiments import OVER, POST_HOC, TESTS, Comparison, FriedmanTest, PairedTest, compare, read_runs
+from nearlabel.experiments import (
+    OVER,
+    POST_HOC,
+    TESTS,
+    Comparison,
+    FriedmanTest,
+    PairedTest,
+    compare,
+    read_runs,
+    warnings_as_notes,
+)
 from nearlabel.report import draw_critical_differences
+
+_OVER = {"folds": "folds", "datasets": "data sets"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test",
         choices=TESTS,
-        default="corrected-t",
+        default=None,
         help="t: paired two-tailed t-test, as Zhang and Zhou (2007); corrected-t: the same with the variance corrected"
         " for folds that share training rows (Nadeau and Bengio 2003); wilcoxon: signed ranks; bayes: Bayesian signed"
-        " ranks; friedman: mean ranks of all methods; default: corrected-t",
+        " ranks; friedman: mean ranks of all methods; default: corrected-t over folds, wilcoxon over data sets",
     )
     parser.add_argument(
         "--over", choices=OVER, default=None, help="what is paired; default: data sets if there are several"
@@ -32,8 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--post-hoc", choices=POST_HOC, default="nemenyi", help="after --test friedman; default: nemenyi"
     )
     parser.add_argument("--alpha", type=float, default=0.05, help="level; default: 0.05")
-    parser.add_argument("--metrics", type=names, default=None, help="comma-separated; default: all of the records")
-    parser.add_argument("--methods", type=names, default=None, help="comma-separated; default: all of the records")
+    parser.add_argument(
+        "--metrics", type=_comparison.some_names, default=None, help="comma-separated; default: all of the records"
+    )
+    parser.add_argument(
+        "--methods", type=_comparison.some_names, default=None, help="comma-separated; default: all of the records"
+    )
     parser.add_argument(
         "--figure", type=Path, default=None, metavar="FILE", help="critical difference diagrams, of --test friedman"
     )
@@ -43,9 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Read the records, compare, print."""
     if arguments.figure is not None and arguments.test != "friedman":
-        raise ValueError(f"--figure must go with --test friedman, got --test {arguments.test}.")
+        raise ValueError(f"--figure must go with --test friedman, got --test {arguments.test or 'not given'}.")
+    with warnings_as_notes() as notes:
+        records = read_runs(arguments.records)
     comparison = compare(
-        read_runs(arguments.records),
+        records,
         test=arguments.test,
         over=arguments.over,
         post_hoc=arguments.post_hoc,
@@ -53,21 +71,18 @@ def main(arguments: argparse.Namespace) -> None:
         metrics=arguments.metrics,
         methods=arguments.methods,
     )
+    comparison = replace(comparison, notes=(*notes, *comparison.notes))
     if arguments.format == "json":
         _console.print_json(comparison.as_dict())
     elif arguments.format == "csv":
         _console.print_csv([_flat(test) for test in comparison.tests])
+        _console.print_notes(comparison.notes)
     else:
         _print(comparison)
     for of in comparison.friedman if arguments.figure is not None else ():
-        file = _draw(of, arguments.figure, comparison.alpha)
+        file = _draw(of, arguments.figure, comparison)
         if arguments.format == "table":
             _console.print_text(f"Figure: {file}")
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Parse ``a,b``."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _flat(test: PairedTest) -> dict[str, object]:
@@ -79,43 +94,45 @@ def _flat(test: PairedTest) -> dict[str, object]:
 
 def _print(comparison: Comparison) -> None:
     for of in comparison.friedman:
-        _print_friedman(of)
+        _print_friedman(of, comparison.over)
     several = len({test.dataset for test in comparison.tests}) > 1
+    of_ranks = "difference of ranks" if comparison.friedman else "difference"
     rows = [
         (*((relation.dataset,) if several else ()), title_of(relation.metric), relation.better, relation.worse,
-         f"{relation.p_value:.2g}")
+         f"{relation.difference:+.4f}", f"{relation.p_value:.2g}", str(relation.n_pairs))
         for relation in comparison.order.relations
     ]  # fmt: skip
-    over = "data sets" if comparison.over == "datasets" else "folds"
-    test = f"{comparison.test} over {over}, level {comparison.alpha:g}"
+    test = f"{comparison.test} over {_OVER[comparison.over]}, level {comparison.alpha:g}"
     if rows:
-        columns = (*(("data set",) if several else ()), "measure", "better", "worse", "p")
-        _console.print_table(f"Significant differences: {test}", columns, rows, left=len(columns) - 1)
-        print_order(comparison.order, "Wins less losses")
+        names = (*(("data set",) if several else ()), "measure", "better", "worse")
+        columns = (*names, of_ranks, "p", _OVER[comparison.over])
+        _console.print_table(f"Significant differences: {test}", columns, rows, left=len(names))
+        print_order(comparison.order, "Total order: wins less losses")
     else:
         _console.print_text(f"No significant difference: {test}.")
     for note in comparison.notes:
         _console.print_text(f"Note: {note}")
 
 
-def _print_friedman(of: FriedmanTest) -> None:
+def _print_friedman(of: FriedmanTest, over: str) -> None:
     rows = [(method, f"{rank:.2f}") for method, rank in sorted(of.mean_ranks.items(), key=lambda item: item[1])]
+    where = f"{of.n_pairs} {_OVER[over]}" + (f" of {of.dataset}" if over == "folds" else "")
     heading = (
-        f"{title_of(of.metric)}, {'data sets' if of.dataset == 'all' else of.dataset}: Friedman's chi-squared"
-        f" {of.statistic:.2f}, p = {of.p_value:.2g}; F {of.f_statistic:.2f}, p = {of.f_p_value:.2g}"
+        f"{title_of(of.metric)}, {where}: Friedman's chi-squared {of.statistic:.2f}, p = {of.p_value:.2g};"
+        f" F {of.f_statistic:.2f}, p = {of.f_p_value:.2g}"
     )
     _console.print_table(heading, ("method", "mean rank"), rows)
     if of.post_hoc == "nemenyi":
         _console.print_text(f"Critical difference of mean ranks (Nemenyi): {of.critical_difference:.2f}")
 
 
-def _draw(of: FriedmanTest, file: Path, alpha: float) -> Path:
+def _draw(of: FriedmanTest, file: Path, comparison: Comparison) -> Path:
     """Draw a diagram; the measure, and the data set if the folds are ranked, stand in the file's name."""
-    of_one = "" if of.dataset == "all" else f"-{of.dataset}"
+    of_one = f"-{of.dataset}" if comparison.over == "folds" else ""
     return draw_critical_differences(
         of.mean_ranks,
-        of.alike(alpha),
+        of.not_different(comparison.alpha),
         file.with_name(f"{file.stem}-{of.metric}{of_one}{file.suffix}"),
-        title=f"{title_of(of.metric)}: mean ranks over {of.n_pairs} {'data sets' if not of_one else 'folds'}",
+        title=f"{title_of(of.metric)}: mean ranks over {of.n_pairs} {_OVER[comparison.over]}",
         critical_difference=of.critical_difference if of.post_hoc == "nemenyi" else None,
     )

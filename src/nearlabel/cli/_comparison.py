@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,6 +11,18 @@ from nearlabel.cli import _console
 from nearlabel.experiments import Cell, Order, SearchCost
 from nearlabel.metrics import CATALOGUE
 from nearlabel.report import Series
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Parse ``a,b``."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def some_names(text: str) -> tuple[str, ...]:
+    """Parse ``a,b``, at least one."""
+    if not names(text):
+        raise argparse.ArgumentTypeError(f"must name at least one, got {text!r}")
+    return names(text)
 
 
 def show(cells: Sequence[Cell], format_: str) -> None:

@@ -71,6 +71,12 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     writer.writerows(rows)
 
 
+def print_notes(notes: Iterable[str]) -> None:
+    """Print on standard error what a reader of a file must know."""
+    for note in notes:
+        sys.stderr.write(f"nearlabel: {note}\n")
+
+
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
     """Show on standard error, if that is a terminal, how many folds are done."""

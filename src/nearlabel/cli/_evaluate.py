@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help=_data.HELP)
     parser.add_argument(
         "--methods",
-        type=_names,
+        type=_comparison.names,
         default=NEIGHBOR_METHODS,
         help=f"comma-separated, of {', '.join(METHODS)}, or all; options behind a colon (lpknn:ties=first), thresholds"
         f" behind an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn); the"
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--thresholds",
-        type=_some_names,
+        type=_comparison.some_names,
         default=(),
         help="comma-separated; each method is compared as it is and with each of these: a number for all labels (0.3),"
         f" or tuned on scores of rows left out {', '.join(THRESHOLDS)} (options behind a colon: micro-f:beta=2);"
@@ -62,21 +62,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the shuffle; default: 0")
     parser.add_argument(
         "--search",
-        type=_some_names,
+        type=_comparison.some_names,
         default=(),
         metavar="SEARCH",
         help="comma-separated; each method is run with the exact search and with each of these, and what is lost by it"
         f" printed: {', '.join(SEARCHES)} (options behind a colon: faiss-ivf:n_probe=4); default: exact, not compared",
     )
     parser.add_argument(
-        "--metrics", type=_names, default=None, help="comma-separated; default: all, with --search micro_f1"
+        "--metrics", type=_comparison.names, default=None, help="comma-separated; default: all, with --search micro_f1"
     )
     parser.add_argument(
         "--test",
         choices=(*TESTS, "none"),
-        default="corrected-t",
+        default=None,
         help="below the table, by this test over the folds, which methods are significantly better than others; see"
-        " nearlabel compare; default: corrected-t",
+        " nearlabel compare; default: corrected-t, where there are several methods and folds",
     )
     parser.add_argument("--out", type=Path, default=None, help="folder for the records; the same command resumes there")
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
@@ -96,6 +96,7 @@ def main(arguments: argparse.Namespace) -> None:
         seeds=(arguments.seed,),
         **settings,
     )
+    _check_test(arguments, len(plan.methods))
     comparison = SearchPlan(plan, arguments.search) if arguments.search else plan
     name, problem = _problem(arguments.data, given=arguments.cv == "given")
     with _console.progress_bar(f"folds of {name}") as progress:
@@ -112,21 +113,31 @@ def main(arguments: argparse.Namespace) -> None:
         _show_order(records, arguments.test)
 
 
-def _show_order(records: Sequence[Record], test: str) -> None:
+def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
+    """Refuse a test that could not be made of what is run, before it is run."""
+    if arguments.test in (None, "none"):
+        return
+    least = 3 if arguments.test == "friedman" else 2
+    if arguments.cv == "given" or arguments.search or arguments.format != "table" or n_methods < least:
+        raise ValueError(
+            f"--test {arguments.test} must go with {least} methods, several folds, the table format and no --search."
+            " Hint: nearlabel compare, on the folder of --out."
+        )
+
+
+def _show_order(records: Sequence[Record], test: str | None) -> None:
     """Print which methods are significantly better than others, if there are several, on several folds."""
     records = [record for record in records if record["metric"] in CATALOGUE]
     n_folds = len({(record["seed"], record["fold"]) for record in records})
     n_methods = len({record["method"] for record in records})
-    if test == "none" or n_folds < 2 or n_methods < (3 if test == "friedman" else 2):
+    if test == "none" or n_folds < 2 or n_methods < 2:
         return
     comparison = compare(records, test=test)
-    heading = f"Wins less losses: {test} over the {n_folds} folds, 5 % level"
+    heading = f"{comparison.test} over the {n_folds} folds, 5 % level"
     if comparison.order.relations:
-        _comparison.print_order(comparison.order, heading)
+        _comparison.print_order(comparison.order, f"Total order, wins less losses: {heading}")
     else:
-        _console.print_text(
-            f"No method is significantly better than another: {test} over the {n_folds} folds, 5 % level."
-        )
+        _console.print_text(f"No method is significantly better than another: {heading}.")
     for note in comparison.notes:
         _console.print_text(f"Note: {note}")
 
@@ -146,17 +157,6 @@ def numbers(text: str) -> tuple[int, ...]:
             raise argparse.ArgumentTypeError(f"must name numbers of at least 1, low to high, got {text!r}")
         chosen += numbers_of_part
     return tuple(dict.fromkeys(chosen))
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _some_names(text: str) -> tuple[str, ...]:
-    names = _names(text)
-    if not names:
-        raise argparse.ArgumentTypeError(f"must name at least one, got {text!r}")
-    return names
 
 
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:

@@ -63,7 +63,8 @@ def _print_table(page: _console.Page, table: Reproduction) -> None:
         if mark:
             page.print_text(f"{mark} {cell.remark}.")
     largest = ", ".join(f"{metric} {_number(value, table.decimals + 1)}" for metric, value in differences)
-    page.print_text(f"Largest differences: {largest}.")
+    if table.cells:
+        page.print_text(f"Largest differences: {largest}.")
     for note in table.notes:
         page.print_text(f"Note: {note}")
     page.print_text("")
@@ -88,7 +89,7 @@ def _print_order(page: _console.Page, order: ReproducedOrder) -> None:
         (method, f"{score.printed:+d}", *((f"{score.of_printed:+d}",) if testable else ()), f"{score.ours:+d}")
         for method, score in order.scores.items()
     ]
-    page.print_table("Wins less losses", ("method", "printed", *of_printed, "ours"), scores)
+    page.print_table("Total order: wins less losses", ("method", "printed", *of_printed, "ours"), scores)
     agree = sum(relation.printed and relation.ours for relation in order.relations)
     printed = sum(relation.printed for relation in order.relations)
     others = sum(relation.ours for relation in order.relations) - agree

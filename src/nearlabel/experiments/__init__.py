@@ -21,6 +21,7 @@ from nearlabel.experiments._significance import (
     PairedTest,
     friedman_test,
     paired_tests,
+    warnings_as_notes,
 )
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import CLASSIFIERS, ThresholdPlan
@@ -75,4 +76,5 @@ __all__ = [
     "run",
     "search_costs",
     "summarise",
+    "warnings_as_notes",
 ]

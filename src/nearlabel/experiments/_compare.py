@@ -12,7 +12,7 @@ from typing import Any
 from nearlabel._validation import check_choice, check_positive
 from nearlabel.experiments._orders import Order, order_methods
 from nearlabel.experiments._paired import PairedValues, paired_values
-from nearlabel.experiments._records import Record, read_plan, read_records
+from nearlabel.experiments._records import PLAN, Record, read_plan, read_records
 from nearlabel.experiments._significance import (
     ENOUGH_FOR_FRIEDMAN,
     PAIRED_TESTS,
@@ -67,7 +67,7 @@ class Comparison:
 def compare(
     records: Iterable[Record],
     *,
-    test: str = "corrected-t",
+    test: str | None = None,
     over: str | None = None,
     post_hoc: str = "nemenyi",
     alpha: float = 0.05,
@@ -81,8 +81,9 @@ def compare(
     records : iterable of dict
         As `run` gives and `read_runs` reads them. Of a method with several numbers of neighbours the mean over them is
         compared.
-    test : {"t", "corrected-t", "wilcoxon", "bayes", "friedman"}, default="corrected-t"
-        See `paired_tests` and `friedman_test`. "t" is that of Zhang and Zhou (2007).
+    test : {"t", "corrected-t", "wilcoxon", "bayes", "friedman"}, default=None
+        See `paired_tests` and `friedman_test`. "t" is that of Zhang and Zhou (2007). None: "corrected-t" over folds,
+        "wilcoxon" over data sets.
     over : {"folds", "datasets"}, default=None
         What is paired. None: data sets if there are several, else folds.
     post_hoc : {"nemenyi", "holm"}, default="nemenyi"
@@ -101,7 +102,8 @@ def compare(
     Raises
     ------
     ValueError
-        If a name is unknown, a level out of range, or there are too few methods, folds or data sets for the test.
+        If a name is unknown, a level out of range, there are too few methods, folds or data sets for the test, or no
+        two methods share any.
 
     Examples
     --------
@@ -111,12 +113,14 @@ def compare(
     >>> compare(run(plan, {"multidigits": load_multidigits()})).order.by_metric()
     {'f1_examples': {'brknn-b': 1, 'brknn': -1}}
     """
-    check_choice("test", test, TESTS)
+    if test is not None:
+        check_choice("test", test, TESTS)
     if check_positive("alpha", alpha) >= 1:
         raise ValueError(f"alpha must be below 1, got {alpha}.")
     records = list(records)
     if over is None:
         over = "folds" if len({r["dataset"] for r in records}) <= 1 else "datasets"
+    test = test or ("corrected-t" if over == "folds" else "wilcoxon")
     tables = paired_values(records, over, metrics, methods)
     _check_enough(tables, over)
     with warnings_as_notes() as notes:
@@ -126,7 +130,12 @@ def compare(
             if friedman
             else tuple(pair for table in tables for pair in paired_tests(table, test))
         )
-    rejected = {(of.dataset, of.metric) for of in friedman if of.f_p_value < alpha}
+    if not tests:
+        raise ValueError(
+            f"methods must share {over} to be compared, got none in common of {', '.join(tables[0].methods)}."
+            + (" Hint: the same seed, or over='datasets'." if over == "folds" else "")
+        )
+    rejected = {(of.dataset, of.metric) for of in friedman if of.rejects(alpha)}
     seen = [pair for pair in tests if not friedman or (pair.dataset, pair.metric) in rejected]
     names = tables[0].methods
     return Comparison(
@@ -140,7 +149,8 @@ def _friedman_tests(tables: Sequence[PairedValues], post_hoc: str, alpha: float)
     enough = [table for table in tables if is_enough_for_friedman(table)]
     for table in tables if enough else ():
         if table not in enough:
-            warnings.warn(f"{table.metric} is left out: it {ENOUGH_FOR_FRIEDMAN}.", stacklevel=3)
+            of = "" if table.dataset == "all" else f" of {table.dataset}"
+            warnings.warn(f"{table.metric}{of} is left out: it {ENOUGH_FOR_FRIEDMAN}.", stacklevel=3)
     return tuple(friedman_test(table, post_hoc, alpha) for table in enough or tables)
 
 
@@ -160,34 +170,57 @@ def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Record]:
     Parameters
     ----------
     paths : iterable of str or path
-        Folders that `run` wrote.
+        Folders that `run` wrote, or folders of such folders.
 
     Raises
     ------
     ValueError
-        If there is no record, or two runs differ in the rows or folds of a data set, or in a value that both have.
+        If there is no record, a run compared searches, or two runs differ in the rows or folds of a data set, or in a
+        value that both have.
+
+    Warns
+    -----
+    UserWarning
+        If runs scaled the features differently.
     """
     seen: dict[tuple[Any, ...], Record] = {}
     folds: dict[str, tuple[Path, dict[str, Any]]] = {}
-    for path in map(Path, paths):
+    scales: dict[str, Path] = {}
+    for path in _run_folders(paths):
         plan = read_plan(path)
+        if "searches" in plan:
+            raise ValueError(f"{path} must hold a comparison of methods, got one of searches (evaluate --search).")
         for dataset, digest in plan["problems"].items():
-            cut = path, {"cv": plan.get("cv"), "rows": digest}
+            cut = path, {"folds": plan.get("cv"), "rows or split": digest}
             _check_same_folds(dataset, folds.setdefault(dataset, cut), cut)
+        scales.setdefault(str(plan.get("scale")), path)
         for record in read_records(path):
             key = tuple(value for name, value in record.items() if name != "value")
             if seen.setdefault(key, record)["value"] != record["value"]:
-                raise ValueError(
-                    f"{path} must agree with the other runs on what they share, got another value: {record}."
-                )
+                differ = f" Scales: {', '.join(scales)}." if len(scales) > 1 else ""
+                raise ValueError(f"{path} must agree with the other runs on what they share, got {record}.{differ}")
     if not seen:
-        raise ValueError("RECORDS must name at least one folder with records, got none.")
+        raise ValueError("RECORDS must hold at least one record, got none.")
+    if len(scales) > 1:
+        each = ", ".join(f"{scale} in {path}" for scale, path in scales.items())
+        warnings.warn(f"Features are scaled differently: {each}.", stacklevel=2)
     return list(seen.values())
 
 
+def _run_folders(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the folders with a plan: those named, or what lies in them."""
+    folders: list[Path] = []
+    for path in map(Path, paths):
+        inner = sorted(plan.parent for plan in path.glob(f"*/{PLAN}")) if path.is_dir() else []
+        folders += inner if inner and not (path / PLAN).is_file() else [path]
+    return folders
+
+
 def _check_same_folds(dataset: str, first: tuple[Path, dict[str, Any]], other: tuple[Path, dict[str, Any]]) -> None:
-    different = [
-        f"{name} {value} against {first[1][name]}" for name, value in other[1].items() if value != first[1][name]
-    ]
+    known = first[1]
+    different = [name for name, value in other[1].items() if value != known[name]]
     if different:
-        raise ValueError(f"{other[0]} must have the folds of {dataset} of {first[0]}, got {', '.join(different)}.")
+        numbers = f" ({other[1]['folds']} against {known['folds']})" if "folds" in different else ""
+        raise ValueError(
+            f"{other[0]} must have the folds of {dataset} of {first[0]}, got other {different[0]}{numbers}."
+        )

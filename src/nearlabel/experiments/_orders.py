@@ -19,15 +19,21 @@ class Relation:
         As in `PairedTest`.
     better, worse : str
         The methods.
+    difference : float
+        Of the means, of the better method less that of the worse; after a Friedman test of the mean ranks.
     p_value : float
         Of the test.
+    n_pairs : int
+        Number of folds or data sets.
     """
 
     dataset: str
     metric: str
     better: str
     worse: str
+    difference: float
     p_value: float
+    n_pairs: int
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,8 @@ def relation_of(test: PairedTest, alpha: float) -> Relation | None:
     if not test.p_value < alpha:  # also where it is undefined
         return None
     (worse,) = set(test.methods) - {test.better}
-    return Relation(test.dataset, test.metric, test.better, worse, test.p_value)
+    difference = test.difference if test.better == test.methods[0] else -test.difference
+    return Relation(test.dataset, test.metric, test.better, worse, difference, test.p_value, test.n_pairs)
 
 
 def order_methods(tests: Iterable[PairedTest], methods: Sequence[str], alpha: float = 0.05) -> Order:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from nearlabel._typing import FloatArray
 from nearlabel._validation import check_choice
+from nearlabel.experiments._folds import each_once
 from nearlabel.experiments._records import Record
 from nearlabel.metrics import CATALOGUE, get_metric
 
 OVER = ("folds", "datasets")
 
-_DECIMALS = 12  # what the order of a sum may change is no difference
+_DECIMALS = 12
+ROUNDING = 10.0**-_DECIMALS  # what the order of a sum may change is no difference
+
+# Values of one method on one fold, by the number of neighbours.
+_ByNumber: TypeAlias = dict[int | None, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,21 +52,25 @@ class PairedValues:
     def difference(self, first: str, second: str) -> FloatArray:
         """Return what the first method has more than the second, where both have a value."""
         of_first, of_second = (self.values[:, self.methods.index(method)] for method in (first, second))
-        difference: FloatArray = np.round(of_first - of_second, _DECIMALS)
+        difference = rounded(of_first - of_second)
         return difference[~np.isnan(difference)]
 
     def complete(self) -> PairedValues:
         """Return the methods that have any value, on the rows where all of these have one."""
         known = np.flatnonzero(~np.isnan(self.values).all(axis=0))
-        values = self.values[:, known]
+        values = rounded(self.values[:, known])
         methods = tuple(self.methods[column] for column in known)
-        rows = values[~np.isnan(values).any(axis=1)]
-        return PairedValues(self.dataset, self.metric, methods, np.round(rows, _DECIMALS), self.overlap)
+        return replace(self, methods=methods, values=values[~np.isnan(values).any(axis=1)])
 
     @property
     def sign(self) -> int:
         """1 if a greater value is better, else -1."""
         return 1 if get_metric(self.metric).greater_is_better else -1
+
+
+def rounded(values: FloatArray) -> FloatArray:
+    """Return values without what the order of a sum may change."""
+    return np.asarray(np.round(values, _DECIMALS))
 
 
 def paired_values(
@@ -72,30 +81,38 @@ def paired_values(
     Parameters
     ----------
     records : iterable of dict
-        As `run` gives them. The values of all numbers of neighbours of a method are averaged first.
+        As `run` gives them. Of a method with several numbers of neighbours the mean over them is taken, fold by fold,
+        over those with which all such methods have a value.
     over : {"folds", "datasets"}
-        What is a row: a fold, one table for each data set; or a data set, with the mean of its folds.
+        What is a row: a fold, one table for each data set; or a data set, with the means of its folds, those on which
+        all methods that occur there have a value.
     metrics, methods : sequence of str, default=None
         Which, in their order; None: all that occur. What is counted of predictions alone ("empty_predictions") is
         neither good nor bad, and is left out.
 
+    Returns
+    -------
+    list of PairedValues
+        The overlap of folds is 1 / (k - 1), k being the highest number of a fold plus 1.
+
     Raises
     ------
     ValueError
-        If there is no value, or a metric or method does not occur in the records.
+        If there is no value, a metric or method does not occur or comes twice, or methods were run with different
+        numbers of neighbours.
     """
     check_choice("over", over, OVER)
-    found: Mapping[tuple[str, str], dict[tuple[Any, Any], dict[str, list[float]]]]
-    found = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    found: Mapping[tuple[str, str], dict[tuple[Any, Any], dict[str, _ByNumber]]]
+    found = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
     for r in records:
-        values = found[r["metric"], r["dataset"]][r["seed"], r["fold"]][r["method"]]
+        of_method = found[r["metric"], r["dataset"]][r["seed"], r["fold"]][r["method"]]
         if r["value"] is not None:
-            values.append(r["value"])
-    known_metrics = [metric for metric in dict.fromkeys(metric for metric, _ in found) if metric in CATALOGUE]
-    known_methods = list(dict.fromkeys(m for folds in found.values() for row in folds.values() for m in row))
-    metrics, methods = _chosen("metrics", metrics, known_metrics), _chosen("methods", methods, known_methods)
+            of_method[r.get("n_neighbors")] = r["value"]
+    known_methods = dict.fromkeys(method for folds in found.values() for row in folds.values() for method in row)
+    metrics = _chosen("metrics", metrics, dict.fromkeys(metric for metric, _ in found))
+    methods = _chosen("methods", methods, known_methods)
     folds = [
-        _of_folds(dataset, metric, methods, by_fold)
+        _of_folds(dataset, metric, methods, list(by_fold), list(by_fold.values()))
         for metric in metrics
         for (of_metric, dataset), by_fold in found.items()
         if of_metric == metric
@@ -103,31 +120,60 @@ def paired_values(
     return folds if over == "folds" else [_of_datasets(metric, methods, folds) for metric in metrics]
 
 
-def _chosen(name: str, wanted: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
-    if not known:
-        raise ValueError(f"records must hold values of measures, got no {name}.")
-    unknown = [value for value in wanted or () if value not in known]
+def _chosen(name: str, wanted: Sequence[str] | None, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that are wanted, or all; of metrics those with a better and a worse."""
+    judged = [value for value in known if name != "metrics" or value in CATALOGUE]
+    if not judged:
+        raise ValueError(
+            f"records must hold values of measures that are better or worse, got {', '.join(known) or 'none'}."
+        )
+    chosen: tuple[str, ...] = tuple(judged) if wanted is None else each_once(name, wanted)
+    unknown = [value for value in chosen if value not in judged]
     if unknown:
-        raise ValueError(f"{name} must occur in the records, which have {', '.join(known)}, got {', '.join(unknown)}.")
-    return tuple(known if wanted is None else wanted)
+        raise ValueError(f"{name} must be of those in the records, {', '.join(judged)}, got {', '.join(unknown)}.")
+    return chosen
 
 
 def _of_folds(
-    dataset: str, metric: str, methods: Sequence[str], by_fold: Mapping[tuple[Any, Any], Mapping[str, list[float]]]
+    dataset: str,
+    metric: str,
+    methods: Sequence[str],
+    folds: Sequence[tuple[int | None, int]],
+    rows: Sequence[Mapping[str, _ByNumber]],
 ) -> PairedValues:
-    values = [
-        [float(np.mean(row[method])) if row.get(method) else np.nan for method in methods] for row in by_fold.values()
-    ]
-    per_shuffle = min(Counter(seed for seed, _ in by_fold).values())
-    overlap = 1 / (per_shuffle - 1) if per_shuffle > 1 else 0.0
-    return PairedValues(dataset, metric, tuple(methods), np.array(values), overlap)
+    _check_same_numbers(dataset, metric, methods, rows)
+    values = np.array([_means(methods, row) for row in rows])
+    n_folds = 1 + max((fold for seed, fold in folds if seed is not None), default=0)  # a given split has no seed
+    return PairedValues(dataset, metric, tuple(methods), values, 1 / (n_folds - 1) if n_folds > 1 else 0.0)
+
+
+def _check_same_numbers(
+    dataset: str, metric: str, methods: Sequence[str], rows: Sequence[Mapping[str, _ByNumber]]
+) -> None:
+    """Raise unless all methods that have numbers of neighbours have the same."""
+    numbers = {method: frozenset(k for row in rows for k in row.get(method, {}) if k is not None) for method in methods}
+    different = {some: method for method, some in numbers.items() if some}
+    if len(different) > 1:
+        each = "; ".join(f"{method} {sorted(some)}" for some, method in different.items())
+        raise ValueError(f"n_neighbors must be the same for all methods on {dataset} ({metric}), got {each}.")
+
+
+def _means(methods: Sequence[str], row: Mapping[str, _ByNumber]) -> list[float]:
+    """Return the value of each method on a fold, the mean over the numbers of neighbours that all have in common."""
+    with_numbers = [set(row[method]) for method in methods if row.get(method) and None not in row[method]]
+    common: set[int | None] = set.intersection(*with_numbers) if with_numbers else set()
+    means = []
+    for method in methods:
+        values = [value for k, value in row.get(method, {}).items() if k is None or k in common]
+        means.append(float(np.mean(values)) if values else np.nan)
+    return means
 
 
 def _of_datasets(metric: str, methods: Sequence[str], folds: Sequence[PairedValues]) -> PairedValues:
-    """Return a row for each data set: the means over the folds on which each method has a value."""
-    rows = [
-        [float(np.mean(column[~np.isnan(column)])) if not np.isnan(column).all() else np.nan for column in of.values.T]
-        for of in folds
-        if of.metric == metric
-    ]
+    """Return a row for each data set: the means over the folds on which every method of that data set has a value."""
+    rows = []
+    for values in (of.values for of in folds if of.metric == metric):
+        seen = ~np.isnan(values)
+        common = seen[:, seen.any(axis=0)].all(axis=1) & seen.any()
+        rows.append(values[common].mean(axis=0) if common.any() else np.full(len(methods), np.nan))
     return PairedValues("all", metric, tuple(methods), np.array(rows))

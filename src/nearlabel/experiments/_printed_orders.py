@@ -15,6 +15,7 @@ from nearlabel.experiments._records import Record
 from nearlabel.experiments._significance import PairedTest, paired_tests, warnings_as_notes
 
 _TEST = "t"  # Zhang and Zhou's
+_OVERLAP = "The test is the paper's: folds share training rows, so its p-values are too small."
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def reproduce_order(
     of_cells = _figures_as_values(cells)
     datasets = {dataset for _, _, dataset in cells}
     tables = paired_values([r for r in records if r["dataset"] in datasets], facts["over"])
-    with warnings_as_notes() as warned:
+    with warnings_as_notes() as overlap:
         ours = [
             test
             for table in tables
@@ -120,6 +121,11 @@ def reproduce_order(
             if known.metric == table.metric
             for test in paired_tests(table, _TEST, [p for p in _pairs(known) if set(p) <= set(table.methods)])
         ]
+    notes = [_OVERLAP] if overlap else []
+    notes += [
+        f"By its figures: {dataset}, {method}, {metric} is taken as {value}, which is what the average asks for."
+        for dataset, method, metric, value in facts.get("corrections", ())
+    ]
     methods = list(facts["scores"])
     of_printed = [test for values in of_cells for test in paired_tests(values, _TEST)]
     order, order_of_printed = order_methods(ours, methods), order_methods(of_printed, methods)
@@ -129,7 +135,7 @@ def reproduce_order(
         for method, score in facts["scores"].items()
     }
     return ReproducedOrder(
-        paper, number, facts["title"], (*facts.get("notes", ()), *warned),
+        paper, number, facts["title"], (*facts.get("notes", ()), *notes),
         tuple(_relations(facts["relations"], order, order_of_printed if testable else None, ours)), scores,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from nearlabel.experiments._paired import rounded
 from nearlabel.experiments._significance import PairedTest
 from nearlabel.experiments._summary import Cell
 from nearlabel.metrics import get_metric
@@ -77,5 +78,5 @@ def rank_methods(cells: Iterable[Cell], metric: str, claim: str) -> RankedMeasur
             missing = ", ".join(method for method in methods if method not in row)
             raise ValueError(f"{metric} must be defined for every method on {dataset}, got none of {missing}.")
     sign = -1 if get_metric(metric).greater_is_better else 1
-    ranks = [rankdata([sign * row[method] for method in methods]) for row in values.values()]
+    ranks = [rankdata(rounded(sign * np.array([row[m] for m in methods]))) for row in values.values()]
     return RankedMeasure(metric, claim, dict(values), dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True)))

@@ -17,7 +17,8 @@ except ImportError:  # Windows
 
 Record: TypeAlias = dict[str, Any]
 
-_RECORDS, _PLAN = "records.jsonl", "plan.json"
+_FIELDS = ("dataset", "seed", "fold", "method", "metric", "value")
+_RECORDS, PLAN = "records.jsonl", "plan.json"
 
 
 class RecordFolder:
@@ -58,10 +59,10 @@ class RecordFolder:
             os.close(self._lock)
 
     def _compare_plans(self) -> None:
-        known, records = self.path / _PLAN, self.path / _RECORDS
+        known, records = self.path / PLAN, self.path / _RECORDS
         if records.exists() and records.stat().st_size:
             if not known.exists():
-                raise ValueError(f"{records} must stand beside its {_PLAN}, got none. Hint: choose another folder.")
+                raise ValueError(f"{records} must stand beside its {PLAN}, got none. Hint: choose another folder.")
             _check_same_plan(_parsed(known.read_text(), known, 1), json.loads(self._plan), self.path)
         else:
             _write_whole(known, self._plan)
@@ -119,10 +120,20 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[Record]:
     ValueError
         If a line is no record.
     """
-    with (Path(path) / _RECORDS).open() as file:
+    records = Path(path) / _RECORDS
+    if not records.is_file():
+        return  # no fold is done yet
+    with records.open() as file:
         for number, line in enumerate(file, 1):
             if line.endswith("\n"):  # else the run was killed in the middle of it
-                yield _parsed(line, Path(path) / _RECORDS, number)
+                yield _checked(_parsed(line, records, number), records, number)
+
+
+def _checked(record: Record, file: Path, line: int) -> Record:
+    missing = [name for name in _FIELDS if name not in record]
+    if missing:
+        raise ValueError(f"{file}, line {line}: must be a record, got one without {', '.join(missing)}.")
+    return record
 
 
 def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -133,10 +144,13 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     ValueError
         If the folder holds no plan.
     """
-    file = Path(path) / _PLAN
+    file = Path(path) / PLAN
     if not file.is_file():
-        raise ValueError(f"{path} must be a folder of records, with a {_PLAN}, got none. Hint: evaluate --out {path}.")
-    return _parsed(file.read_text(), file, 1)
+        raise ValueError(f"{path} must be a folder of records, with a {PLAN}, got none. Hint: evaluate --out FOLDER.")
+    plan = _parsed(file.read_text(), file, 1)
+    if not isinstance(plan.get("problems"), dict):
+        raise ValueError(f"{file} must be a plan that nearlabel wrote, got one without problems.")
+    return plan
 
 
 def _check_same_plan(known: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
@@ -154,9 +168,11 @@ def _check_same_fold(records: Sequence[Record], settings: Sequence[Record], file
 
 def _parsed(text: str, file: Path, line: int) -> Record:
     try:
-        value: Record = json.loads(text)
+        value: Any = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"{file}, line {line + error.lineno - 1}: must be JSON, got {text[:60]!r}.") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{file}, line {line}: must be an object of JSON, got {text[:60]!r}.")
     return value
 
 

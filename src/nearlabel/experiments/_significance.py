@@ -1,7 +1,4 @@
-"""Which of two methods is better, and whether chance explains it: tests on paired values.
-
-scipy, and baycomp for the Bayesian test, do the statistics; here is what is paired, corrected, and said of it.
-"""
+"""Which of two methods is better, and whether chance explains it: tests on paired values."""
 
 from __future__ import annotations
 
@@ -14,14 +11,16 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import RandomState
 from scipy import stats
 
-from nearlabel._optional import import_optional
 from nearlabel._typing import FloatArray
 from nearlabel._validation import check_choice
-from nearlabel.experiments._paired import PairedValues
+from nearlabel.experiments._paired import ROUNDING, PairedValues
 
-_MOST_ENUMERATED = 13  # pairs: 2^13 signs
+_LEAST_FOR_BAYES = 5  # pairs: with fewer the prior decides
+_FEW_ROWS = 6  # for Friedman's approximations
+_N_SAMPLES = 50_000  # of the posterior
 
 
 class OverlappingFoldsWarning(UserWarning):
@@ -45,9 +44,10 @@ class PairedTest:
     statistic : float
         What the test computes, positive where the first method is better: t; Wilcoxon's sum of signed ranks; z of the
         mean ranks; of the Bayesian test the probability that the first is better less that that the second is. NaN
-        where it is undefined: no difference at all, one pair only, or, for t, the same difference everywhere.
+        where it is undefined: no difference at all, one pair only, for t the same difference everywhere, and for the
+        Bayesian test fewer than five pairs.
     p_value : float
-        Two-tailed; of the Bayesian test the probability that the method that seems the better one is not.
+        Two-tailed; of the Bayesian test the probability that the method that seems better is the worse one.
     n_pairs : int
         Number of pairs.
     """
@@ -62,7 +62,7 @@ class PairedTest:
 
     @property
     def better(self) -> str:
-        """The method that the statistic favours."""
+        """The method that the statistic favours; the second if it favours none."""
         return self.methods[0] if self.statistic > 0 else self.methods[1]
 
 
@@ -102,19 +102,22 @@ class FriedmanTest:
     post_hoc: str
     tests: tuple[PairedTest, ...]
 
-    def alike(self, alpha: float = 0.05) -> list[list[str]]:
+    def rejects(self, alpha: float = 0.05) -> bool:
+        """Tell whether the methods differ, by Iman and Davenport's F; if not, no pair is looked at."""
+        return self.f_p_value < alpha
+
+    def not_different(self, alpha: float = 0.05) -> list[list[str]]:
         """Return the largest groups of neighbours in rank whose first and last do not differ significantly."""
         methods = sorted(self.mean_ranks, key=lambda method: self.mean_ranks[method])
+        if not self.rejects(alpha):
+            return [methods]
         p_values = {frozenset(test.methods): test.p_value for test in self.tests}
         groups: list[list[str]] = []
         for start, method in enumerate(methods):
-            last = max(
-                i
-                for i in range(start, len(methods))
-                if i == start or p_values[frozenset((method, methods[i]))] >= alpha
-            )
-            if last > start and not (groups and methods[last] in groups[-1]):
-                groups.append(methods[start : last + 1])
+            p_of = {i: p_values[frozenset((method, methods[i]))] for i in range(start + 1, len(methods))}
+            alike = [i for i, p_value in p_of.items() if p_value >= alpha]
+            if alike and not (groups and methods[alike[-1]] in groups[-1]):
+                groups.append(methods[start : alike[-1] + 1])
         return groups
 
 
@@ -137,26 +140,39 @@ def _corrected_t(difference: FloatArray, overlap: float) -> _Outcome:
 
 
 def _t_with_variance(difference: FloatArray, factor: float) -> _Outcome:
-    if np.ptp(difference) == 0:
+    if np.ptp(difference) <= 2 * ROUNDING:
         return _UNDEFINED
     statistic = difference.mean() / np.sqrt(factor * difference.var(ddof=1))
     return _Outcome(float(statistic), float(2 * stats.t.sf(abs(statistic), len(difference) - 1)))
 
 
 def _wilcoxon(difference: FloatArray, overlap: float) -> _Outcome:
-    """Wilcoxon's signed ranks; equal pairs count half for each side, as Demšar (2006) has it."""
-    tied = len(np.unique(np.abs(difference))) < len(difference) or not difference.all()
-    few = len(difference) <= _MOST_ENUMERATED
-    method = "exact" if not tied and len(difference) <= 50 else stats.PermutationMethod() if few else "asymptotic"
-    p_value = stats.wilcoxon(difference, zero_method="zsplit", method=method).pvalue
-    return _Outcome(float(np.sign(difference) @ stats.rankdata(np.abs(difference))), float(p_value))
+    """Wilcoxon's signed ranks; equal pairs have a rank and speak for neither side, as Demšar (2006) has it.
+
+    The distribution over all signs is exact, also where ranks are tied: they are halves of whole numbers.
+    """
+    ranks = np.rint(2 * stats.rankdata(np.abs(difference))).astype(np.int64)
+    observed = int(np.sign(difference) @ ranks)
+    shares = np.ones(1)  # of the signs, by the sum of signed ranks
+    for rank in ranks[difference != 0]:
+        shares = (np.pad(shares, (0, 2 * rank)) + np.pad(shares, (2 * rank, 0))) / 2
+    sums = np.arange(len(shares)) - len(shares) // 2
+    return _Outcome(observed / 2, min(1.0, float(shares[np.abs(sums) >= abs(observed)].sum())))
 
 
 def _bayesian(difference: FloatArray, overlap: float) -> _Outcome:
-    """Benavoli et al. (2014): a Dirichlet process in place of Wilcoxon's null hypothesis."""
-    baycomp = import_optional("baycomp", extra="stats", purpose="The Bayesian signed-rank test")
-    worse, better = baycomp.SignedRankTest.probs(np.zeros(len(difference)), difference, random_state=0)
-    return _Outcome(float(better - worse), float(min(better, worse)))
+    """Benavoli et al. (2014): a Dirichlet process, with half a pair of equals as prior, in place of a null hypothesis.
+
+    The probability that the first method is better is the share of posterior samples in which the mean of two
+    differences drawn is rather above 0 than below.
+    """
+    if len(difference) < _LEAST_FOR_BAYES:
+        return _UNDEFINED
+    pairs = np.concatenate([[0.0], difference])
+    weights = RandomState(0).dirichlet([0.5] + [1.0] * len(difference), _N_SAMPLES)
+    wins = (np.sign(pairs[:, np.newaxis] + pairs) + 1) / 2
+    better = float(np.mean(((weights @ wins) * weights).sum(axis=1) > 0.5))
+    return _Outcome(2 * better - 1, min(better, 1 - better))
 
 
 PAIRED_TESTS: Mapping[str, Callable[[FloatArray, float], _Outcome]] = MappingProxyType(
@@ -165,7 +181,7 @@ PAIRED_TESTS: Mapping[str, Callable[[FloatArray, float], _Outcome]] = MappingPro
 _TAKES_OVERLAP = ("corrected-t",)
 
 POST_HOC = ("nemenyi", "holm")
-ENOUGH_FOR_FRIEDMAN = "must be known of at least 3 methods on at least 2 rows"
+ENOUGH_FOR_FRIEDMAN = "must have values of 3 methods on the same 2 folds or data sets"
 
 
 def paired_tests(values: PairedValues, test: str, pairs: Sequence[tuple[str, str]] | None = None) -> list[PairedTest]:
@@ -186,8 +202,6 @@ def paired_tests(values: PairedValues, test: str, pairs: Sequence[tuple[str, str
     ------
     ValueError
         If there is no such test.
-    ImportError
-        If a library is missing.
 
     Warns
     -----
@@ -231,7 +245,7 @@ def warn_of_overlap(values: PairedValues) -> None:
     if values.overlap:
         warnings.warn(
             "Folds share training rows, so this test's p-values are too small. Hint: the corrected t-test (corrected-t)"
-            " takes it into account.",
+            " takes that into account.",
             OverlappingFoldsWarning,
             stacklevel=3,
         )
@@ -289,8 +303,9 @@ def friedman_test(values: PairedValues, post_hoc: str = "nemenyi", alpha: float 
     complete = values.complete()
     n, k = complete.values.shape
     if not is_enough_for_friedman(values):
-        raise ValueError(f"{values.metric} {ENOUGH_FOR_FRIEDMAN} for Friedman's test, got {k} methods and {n} rows.")
+        raise ValueError(f"{values.metric} {ENOUGH_FOR_FRIEDMAN}, for Friedman's test, got {k} methods on {n}.")
     warn_of_overlap(values)
+    _warn_of_rows(values, n)
     ranks = stats.rankdata(-complete.sign * complete.values, axis=1)
     statistic, p_value, f_statistic, f_p_value = _friedman(ranks)
     mean_ranks = dict(zip(complete.methods, ranks.mean(axis=0).tolist(), strict=True))
@@ -307,6 +322,21 @@ def friedman_test(values: PairedValues, post_hoc: str = "nemenyi", alpha: float 
         values.dataset, values.metric, mean_ranks, statistic, p_value, f_statistic, f_p_value, n, critical, post_hoc,
         tests,
     )  # fmt: skip
+
+
+def _warn_of_rows(values: PairedValues, n_rows: int) -> None:
+    """Warn if rows are left out, or are so few that p-values are rough."""
+    undefined, n_all = np.isnan(values.values), len(values.values)
+    if n_rows < n_all:
+        partly = np.flatnonzero(undefined.any(axis=0) & ~undefined.all(axis=0))
+        names = ", ".join(values.methods[column] for column in partly)
+        warnings.warn(
+            f"{values.metric}: {n_all - n_rows} of {n_all} rows are left out, on which {names} have no value. Hint:"
+            " compare without them.",
+            stacklevel=3,
+        )
+    if n_rows < _FEW_ROWS:
+        warnings.warn(f"Friedman's p-values are approximations, rough for {n_rows} rows.", stacklevel=3)
 
 
 def _friedman(ranks: FloatArray) -> tuple[float, float, float, float]:

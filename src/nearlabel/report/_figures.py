@@ -167,23 +167,21 @@ def draw_critical_differences(
     if len(mean_ranks) < 2:
         raise ValueError(f"mean_ranks must hold at least two methods, got {len(mean_ranks)}.")
     methods = sorted(mean_ranks, key=lambda method: mean_ranks[method])
-    n_left = -(-len(methods) // 2)
-    height = 0.3 * (n_left + len(alike) / 2) + 1.3
-    figure = matplotlib.Figure(figsize=(7.6, height), layout="constrained")
-    axis = figure.subplots()
-    highest = len(methods)
-    _draw_bars(axis, mean_ranks, alike)
-    below = -0.5 * (len(alike) + 1)
-    for place, method in enumerate(methods):
-        left = place < n_left
-        depth = below - (place if left else len(methods) - 1 - place)
-        _draw_method(axis, method, mean_ranks[method], depth, 1 - 0.04 * highest if left else 1.04 * highest, left=left)
+    left, right = methods[: -(-len(methods) // 2)], methods[-(-len(methods) // 2) :][::-1]
+    highest, below = len(methods), -0.5 * (len(alike) + 1)
+    figure = matplotlib.Figure(figsize=(5.5, 0.3 * (len(left) - below) + 1.0))
+    axis = figure.add_axes((0, 0, 1, 1))  # names stand outside, and the file is as large as they need
+    _draw_bars(axis, mean_ranks, alike, 0.006 * highest)
+    for end, side in ((1 - 0.05 * highest, left), (1.05 * highest, right)):
+        for depth, method in enumerate(side):
+            _draw_method(axis, method, mean_ranks[method], below - depth, end, left=side is left)
     if critical_difference is not None:
         _draw_scale(axis, critical_difference)
-    axis.set(xlim=(1 - 0.3 * highest, 1.3 * highest), ylim=(below - n_left, 2.2 if critical_difference else 0.8))
+    top = 0.8 if critical_difference is None else 2.4
+    axis.set(xlim=(1 - 0.05 * highest, 1.05 * highest), ylim=(below - len(left) + 0.5, top))
     _draw_axis_of_ranks(axis, highest)
-    figure.suptitle(title, fontsize=11)
-    return _write(figure, Path(file))
+    axis.set_title(title, fontsize=11, parse_math=False)
+    return _write(figure, Path(file), whole=True)
 
 
 def _draw_axis_of_ranks(axis: Any, highest: int) -> None:
@@ -196,29 +194,30 @@ def _draw_axis_of_ranks(axis: Any, highest: int) -> None:
 
 def _draw_method(axis: Any, method: str, rank: float, depth: float, end: float, *, left: bool) -> None:
     """Draw a line from the rank down to the method's name."""
-    axis.plot([rank, rank, end], [0, depth, depth], color="#666666", linewidth=0.8)
-    text = f"{method} ({rank:.2f})" if left else f"({rank:.2f}) {method}"
+    axis.plot([rank, rank, end], [0, depth, depth], color="#666666", linewidth=0.8, clip_on=False)
     axis.annotate(
-        text, (end, depth), xytext=(-3 if left else 3, 0), textcoords="offset points",
-        ha="right" if left else "left", va="center", fontsize=9,
-    )  # fmt: skip
+        f"{method} ({rank:.2f})" if left else f"({rank:.2f}) {method}",
+        (end, depth),
+        xytext=(-3 if left else 3, 0),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        va="center",
+        fontsize=9,
+        annotation_clip=False,
+        parse_math=False,
+    )
 
 
-def _draw_bars(axis: Any, mean_ranks: Mapping[str, float], alike: Sequence[Sequence[str]]) -> None:
+def _draw_bars(axis: Any, mean_ranks: Mapping[str, float], alike: Sequence[Sequence[str]], overhang: float) -> None:
     for number, group in enumerate(alike, 1):
         ranks = [mean_ranks[method] for method in group]
-        axis.plot(
-            [min(ranks) - 0.04, max(ranks) + 0.04], [-0.5 * number, -0.5 * number], linewidth=3.5, color=_COLOURS[0],
-            solid_capstyle="butt",
-        )  # fmt: skip
+        ends = [min(ranks) - overhang, max(ranks) + overhang]
+        axis.plot(ends, [-0.5 * number] * 2, linewidth=3.5, color=_COLOURS[0], solid_capstyle="butt")
 
 
 def _draw_scale(axis: Any, critical_difference: float) -> None:
-    axis.plot([1, 1 + critical_difference], [1.5, 1.5], color="#000000", linewidth=1.5, marker="|")
-    axis.annotate(
-        f"critical difference {critical_difference:.2f}", (1 + critical_difference / 2, 1.65), ha="center",
-        va="bottom", fontsize=8,
-    )  # fmt: skip
+    axis.plot([1, 1 + critical_difference], [1.4, 1.4], color="#000000", linewidth=1.5, marker="|", clip_on=False)
+    axis.annotate(f"critical difference {critical_difference:.2f}", (1, 1.55), ha="left", va="bottom", fontsize=8)
 
 
 def _draw_equal_f(axis: Any) -> None:
@@ -240,7 +239,8 @@ def _draw_equal_f(axis: Any) -> None:
         )
 
 
-def _write(figure: Any, target: Path) -> Path:
+def _write(figure: Any, target: Path, *, whole: bool = False) -> Path:
+    """Write a figure; `whole`: with all that stands outside of it."""
     ending, known = target.suffix.removeprefix(".").lower(), figure.canvas.get_supported_filetypes()
     if ending not in known:
         raise ValueError(f"file must end in one of {', '.join(sorted(known))}, got {str(target)!r}.")
@@ -248,7 +248,7 @@ def _write(figure: Any, target: Path) -> Path:
     # The same series give the same file: no date in it, and its identifiers are drawn from a fixed seed.
     date = {"svg": "Date", "pdf": "CreationDate"}.get(ending)
     with import_optional("matplotlib", extra="plot", purpose="Drawing").rc_context({"svg.hashsalt": "nearlabel"}):
-        figure.savefig(target, dpi=150, metadata={date: None} if date else None)
+        figure.savefig(target, dpi=150, metadata={date: None} if date else None, bbox_inches="tight" if whole else None)
     return target
 
 
