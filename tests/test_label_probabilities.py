@@ -7,8 +7,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
 from sklearn.ensemble import BaggingClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -17,7 +18,15 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from conftest import CONTAINERS
-from nearlabel._label_probabilities import LabelProbabilities, Platt, _sigmoid, deal_out, default_estimator, with_seed
+from nearlabel._label_probabilities import (
+    LabelProbabilities,
+    Platt,
+    _sigmoid,
+    chosen_classifier,
+    deal_out,
+    default_estimator,
+    with_seed,
+)
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
 RNG = np.random.default_rng(0)
@@ -334,6 +343,31 @@ def test_an_estimator_without_scores_is_refused():
     """Neither probabilities nor decisions: nothing can be calibrated, and the message names the class."""
     with pytest.raises(ValueError, match="must have predict_proba or decision_function, got StandardScaler"):
         fitted(StandardScaler())
+
+
+def test_what_is_no_classifier_is_refused():
+    """Regressors, also at the end of a pipeline, clusterings, classes and names; duck types are taken."""
+    for wrong in (LinearRegression(), make_pipeline(StandardScaler(), LinearRegression()), KMeans(2), LinearSVC, "svm"):
+        with pytest.raises(ValueError, match="estimator must be a classifier, got "):
+            chosen_classifier(wrong)
+        with pytest.raises(ValueError, match="estimator must be a classifier, got "):
+            fitted(wrong)
+
+    class Duck:
+        """Fits and predicts, and knows nothing of tags."""
+
+        def fit(self, X, y):
+            """Learn nothing."""
+
+        def predict(self, X):
+            """Say nothing."""
+
+    class Untagged(Duck, BaseEstimator):
+        """One whose tags do not say what it is."""
+
+    for right in (Duck(), Untagged(), LinearSVC(), make_pipeline(StandardScaler(), LinearSVC())):
+        assert chosen_classifier(right) is right
+    assert isinstance(chosen_classifier(None), LinearSVC)
 
 
 def test_one_far_decision_value_does_not_flatten_the_sigmoid():

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import as_dense, check_problem, check_rows, with_multilabel_target
+from nearlabel._validation import as_dense, check_flag, check_problem, check_rows, with_multilabel_target
 from nearlabel.decision import cut
 
 
@@ -49,13 +52,14 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             If a parameter is of a wrong type.
         """
         self._check_parameters()
-        X, labels = check_problem(self, X, Y)
-        frequencies = np.asarray(labels.sum(axis=0)).reshape(-1)
-        constant = (frequencies == 0) | (frequencies == labels.shape[0])
-        self._varying = np.flatnonzero(~constant | self._takes_constant_labels)
-        self._carried_by_all = (frequencies == labels.shape[0]).astype(np.int64)
-        if len(self._varying):
-            self._learn(X, labels if len(self._varying) == len(constant) else labels[:, self._varying])
+        with self._afresh():
+            X, labels = check_problem(self, X, Y)
+            frequencies = np.asarray(labels.sum(axis=0)).reshape(-1)
+            constant = (frequencies == 0) | (frequencies == labels.shape[0])
+            self._varying = np.flatnonzero(~constant | self._takes_constant_labels)
+            self._carried_by_all = (frequencies == labels.shape[0]).astype(np.int64)
+            if len(self._varying):
+                self._learn(X, labels if len(self._varying) == len(constant) else labels[:, self._varying])
         return self
 
     def predict(self, X: MatrixLike) -> Matrix:
@@ -94,6 +98,17 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         """Raise unless the method's own parameters make sense."""
+
+    @contextmanager
+    def _afresh(self) -> Iterator[None]:
+        """Delete what an earlier `fit` left, and take down what this one leaves; scikit-learn may keep more here."""
+        for name in getattr(self, "_learnt", ()):
+            self.__dict__.pop(name, None)
+        before = set(vars(self))
+        try:
+            yield
+        finally:
+            self._learnt = sorted(set(vars(self)) - before)
 
     def _queries(self, X: MatrixLike) -> Matrix:
         check_is_fitted(self)
@@ -135,6 +150,39 @@ class WithProbabilities(MultilabelClassifier):
         if len(self._varying):
             scores[:, self._varying] = self._score(queries)
         return scores
+
+
+class WithOptionalProbabilities(WithProbabilities):
+    """One that has probabilities only with ``probability=True``, as it was when it was fitted."""
+
+    probability: bool
+
+    def _has_probabilities(self) -> bool:
+        if not getattr(self, "_probability", self.probability):
+            raise AttributeError("predict_proba needs probability=True.")
+        return True
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the probability of every label; there only with ``probability=True``.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            One array, never a list; column l is the probability of label l, 0 or 1 for a label with one class.
+        """
+        return super().predict_proba(X)
+
+    def _check_parameters(self) -> None:
+        check_flag("probability", self.probability)
+
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
+        self._probability = self.probability
 
 
 class WithDecisions(MultilabelClassifier):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel._binomial import fit_binomial
@@ -30,6 +31,26 @@ def default_estimator() -> Any:
     return LinearSVC(dual=False)
 
 
+def chosen_classifier(estimator: Any, default: Callable[[], Any] = default_estimator) -> Any:
+    """Return the classifier that is to be cloned, the default for None.
+
+    Raises ValueError for a name, a class, or what scikit-learn's tags say is no classifier but a regressor, say; what
+    has no tags is taken at its word.
+    """
+    if estimator is None:
+        return default()
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or _kind(estimator) not in (None, "classifier"):
+        raise ValueError(f"estimator must be a classifier, got {estimator!r}.")
+    return estimator
+
+
+def _kind(estimator: Any) -> str | None:
+    try:
+        return get_tags(estimator).estimator_type  # type: ignore[no-any-return]  # scikit-learn has no types
+    except AttributeError:
+        return None
+
+
 @dataclass(frozen=True)
 class LabelProbabilities:
     """A fitted classifier for each label, or its constant probability, 0 or 1, where the label has one class."""
@@ -38,11 +59,12 @@ class LabelProbabilities:
 
     @classmethod
     def fit(cls, estimator: Any, X: Matrix, labels: Matrix, random: RandomState, n_jobs: int | None = None) -> Self:
-        """Fit a clone of the estimator to each label.
+        """Fit a clone of the estimator, see `chosen_classifier`, to each label.
 
         One without `predict_proba` gets its decision values calibrated, see `Platt`. All labels are fitted by the same
         random numbers, so their order does not matter.
         """
+        estimator = chosen_classifier(estimator)
         method = response_method_of(estimator)
         columns = sparse.csc_array(labels)
         seed = int(random.randint(np.iinfo(np.int32).max))

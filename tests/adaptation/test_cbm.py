@@ -61,7 +61,7 @@ def rows(seed, n=120, d=4, n_labels=5):
 
 @pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
 @pytest.mark.parametrize(
-    "method", [CBM(3, tol=0.01, decision=decision, random_state=0) for decision in DECISIONS], ids=DECISIONS
+    "method", [CBM(2, tol=0.1, decision=decision, random_state=0) for decision in DECISIONS], ids=DECISIONS
 )
 def test_contract(method, check):
     """The mixture keeps our own contract, whatever the decision."""
@@ -69,7 +69,7 @@ def test_contract(method, check):
 
 
 @parametrize_with_checks(
-    [CBM(3, tol=0.01, decision="marginals", random_state=0)],
+    [CBM(2, tol=0.1, decision="marginals", random_state=0)],
     expected_failed_checks=lambda _: testing.expected_failed_checks(),
 )
 def test_scikit_learn_checks(estimator, check):
@@ -78,7 +78,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.parametrize("allow_empty", [True, False])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_the_label_set_is_the_best_of_all(seed, allow_empty):
     """The answer of the search is as probable as the best of all 2^L label sets."""
     mixtures = random_mixtures(seed)
@@ -156,8 +156,11 @@ def test_a_search_cut_off_says_so(monkeypatch):
     assert (loss < 0.1).all()
     X = rng.normal(size=(300, 2))
     model = CBM(8, random_state=0, max_iter=30, tol=0.1).fit(X, rng.random((300, 20)) < 0.5)
-    with pytest.warns(ConvergenceWarning, match="may not be the most probable"):
+    monkeypatch.setattr("nearlabel._blocks.row_blocks.__defaults__", (200_000,))
+    assert len(list(model._mixtures(X))) > 3
+    with pytest.warns(ConvergenceWarning, match="of 300 queries are good, but may not be the most probable") as caught:
         model.predict(X)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -222,6 +225,16 @@ def test_many_features_in_few_directions(stored):
     )
 
 
+def test_many_features_far_from_zero():
+    """More features than rows, all a million away: nothing is lost to cancellation, sparse or dense."""
+    X, Y = rows(0, n=20, d=60)
+    model = CBM(3, random_state=0)
+    expected = model.fit(X, Y).predict_proba(X)
+    for stored in (np.asarray, sparse.csr_array):
+        far = stored(X + 1e6)
+        np.testing.assert_allclose(clone(model).fit(far, Y).predict_proba(far), expected, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("ridge", [0.5, 5.0])
 def test_gate_equals_scikit_learn(ridge):
     """Soft targets are stacked copies of the rows, weighted by them."""
@@ -253,7 +266,7 @@ def test_one_component_is_binary_relevance(scale, stored):
 def test_a_step_is_that_of_the_paper(seed):
     """The objective is that of a loop, and no regression on the responsibilities of a loop would go on from there."""
     X, Y = rows(seed, n=60)
-    model = CBM(3, tol=1e-6, max_iter=3000, n_inner_iter=50, random_state=seed).fit(X, Y)
+    model = CBM(3, tol=1e-6, max_iter=3000, n_inner_iter=20, random_state=seed).fit(X, Y)
     Z = (X - model.mean_) / model.scale_
     joint = np.empty((60, 3))
     for i, (z, labels) in enumerate(zip(Z, Y, strict=True)):
@@ -279,7 +292,7 @@ def test_the_objective_never_falls(seed, inner):
     """Each step raises the penalised log-likelihood, few iterations or many; also with more components than sets."""
     X, Y = rows(seed)
     for columns in (slice(0, 5), slice(2, 3)):
-        model = CBM(6, n_inner_iter=inner, tol=1e-4, max_iter=500, random_state=seed).fit(X, Y[:, columns])
+        model = CBM(4, n_inner_iter=inner, tol=1e-4, max_iter=500, random_state=seed).fit(X, Y[:, columns])
         assert np.diff(model.objective_).min() > -1e-8
         assert len(model.objective_) == model.n_iter_ > 3
 
@@ -325,13 +338,13 @@ def test_bernoulli_mixture_finds_groups():
 
 
 @pytest.mark.parametrize("decision", DECISIONS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_order_of_labels_and_storage(seed, decision):
     """Labels in another order, or rows stored sparsely, give the same marginals to 1e-9, and the same label sets."""
     X, Y = rows(seed, n_labels=7)
     X = np.where(X < 0, 0, X)
     order = np.random.default_rng(seed).permutation(7)
-    model = CBM(5, decision=decision, random_state=seed).fit(X, Y)
+    model = CBM(4, decision=decision, tol=0.005, random_state=seed).fit(X, Y)
     scores, labels = model.predict_proba(X), model.predict(X)
     for stored in (sparse.csr_array, sparse.csr_matrix, lambda X: X.astype(np.float64)):
         other = clone(model).fit(stored(X), sparse.csr_array(Y))
@@ -349,7 +362,7 @@ def test_edges(problem, decision):
     X, Y, queries = problem
     for chosen in (slice(None), slice(0, 1), slice(0, 2), slice(0, 5)):
         for columns in (slice(0, 5), slice(0, 1), slice(0, 2)):
-            model = CBM(4, decision=decision, random_state=0).fit(X[chosen], Y[chosen, columns])
+            model = CBM(3, tol=0.01, decision=decision, random_state=0).fit(X[chosen], Y[chosen, columns])
             scores, labels = model.predict_proba(queries), model.predict(queries)
             assert ((scores >= 0) & (scores <= 1)).all()
             assert set(np.unique(labels)) <= {0, 1}
@@ -431,7 +444,7 @@ def test_pickles():
 def test_real_data_in_any_order_and_storage(data_folder, name):
     """On real data, too, sparse and dense rows and reordered labels give the same marginals, after many steps."""
     training = fetch_dataset(name, subset="train")
-    X, Y = (M.toarray() if sparse.issparse(M) else np.asarray(M) for M in (training.X, training.Y))
+    X, Y = ((M.toarray() if sparse.issparse(M) else np.asarray(M))[:150] for M in (training.X, training.Y))
     model = CBM(3, random_state=0).fit(X, Y)
     scores = model.predict_proba(X)
     stored = sparse.csr_array(X)
@@ -443,7 +456,7 @@ def test_real_data_in_any_order_and_storage(data_folder, name):
 def test_real_data(data_folder, name):
     """More label sets are right than by binary relevance, marginals are the better guess label by label."""
     training, test = (fetch_dataset(name, subset=part) for part in ("train", "test"))
-    model = CBM(5, ridge=10.0, random_state=0).fit(training.X, training.Y)
+    model = CBM(5, ridge=10.0, tol=0.005, random_state=0).fit(training.X, training.Y)
     relevance = BinaryRelevance(LogisticRegression(max_iter=1000))
     scaler = StandardScaler().fit(training.X)
     theirs = relevance.fit(scaler.transform(training.X), training.Y).predict(scaler.transform(test.X))

@@ -5,7 +5,7 @@ import pytest
 from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -20,8 +20,9 @@ from nearlabel.transformation import BinaryRelevance
 BOTH = [EnsembleOfClassifierChains, EnsembleOfBinaryRelevance]
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
 METHODS = [
-    EnsembleOfClassifierChains(n_estimators=3, random_state=0),
-    EnsembleOfClassifierChains(LOGISTIC, n_estimators=2, voting="soft", threshold="cardinality", random_state=0),
+    EnsembleOfClassifierChains(
+        LogisticRegression(solver="liblinear"), n_estimators=2, voting="soft", threshold="cardinality", random_state=0
+    ),
     EnsembleOfBinaryRelevance(n_estimators=3, bootstrap=True, random_state=0),
 ]
 
@@ -105,9 +106,8 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("rare", [0, 3])
-@pytest.mark.parametrize("voting", ["hard", "soft"])
-@pytest.mark.parametrize(("max_samples", "bootstrap"), [(0.67, False), (1.0, False), (1.0, True), (0.3, True)])
+@pytest.mark.parametrize(("voting", "rare"), [("hard", 3), ("soft", 0), ("soft", 3)])
+@pytest.mark.parametrize(("max_samples", "bootstrap"), [(0.67, False), (1.0, False), (0.5, True)])
 @pytest.mark.parametrize("method", BOTH, ids=lambda m: m.__name__)
 def test_equals_a_naive_ensemble(method, max_samples, bootstrap, voting, rare):
     """Chains and single classifiers written down as loops give the same votes, on the rows that each was shown."""
@@ -192,12 +192,12 @@ def test_decision_values_are_calibrated_to_vote_softly():
 
 
 @pytest.mark.parametrize("voting", ["hard", "soft"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("method", BOTH, ids=lambda m: m.__name__)
 def test_cardinality_threshold_equals_exhaustive_search(method, seed, voting):
     """Of all thresholds none predicts, on the training rows, a number of labels nearer to the true one."""
     X, Y, queries = noisy_problem(seed)
-    Y = Y * (np.random.default_rng(seed).random(Y.shape) < 0.2 + 0.15 * seed)
+    Y = Y * (np.random.default_rng(seed).random(Y.shape) < 0.2 + 0.3 * seed)
     base = DecisionTreeClassifier(max_depth=1 + seed % 2, random_state=0)
     model = method(base, voting=voting, threshold="cardinality", n_estimators=5, random_state=seed).fit(X, Y)
     scores = model.predict_proba(X)
@@ -284,6 +284,8 @@ def test_seeds_and_jobs(method):
         ({"threshold": None}, TypeError, "threshold must be a number, got None"),
         ({"random_state": "a"}, ValueError, "cannot be used to seed"),
         ({"estimator": StandardScaler()}, ValueError, "estimator must have predict, got StandardScaler"),
+        ({"estimator": LinearRegression()}, ValueError, r"estimator must be a classifier, got LinearRegression\(\)"),
+        ({"estimator": "svm"}, ValueError, "estimator must be a classifier, got 'svm'"),
         (
             {"estimator": StandardScaler(), "voting": "soft"},
             ValueError,

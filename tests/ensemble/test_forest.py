@@ -63,6 +63,7 @@ def test_trees_are_those_of_the_summed_variance(seed):
     """
     X, Y, _ = noisy_problem(seed)
     model, same, nodes = RandomForestPCT(20, bootstrap=False, random_state=seed).fit(X, Y), 0, 0
+    X = ((X - model.shift_) / model.scale_).astype(np.float32)  # what the trees see
     for tree in model.forest_.estimators_:
         variance = DecisionTreeRegressor(max_features=tree.max_features_, random_state=tree.random_state).fit(X, Y)
         ours, theirs = tree.tree_, variance.tree_
@@ -83,8 +84,10 @@ def test_trees_are_those_of_the_summed_variance(seed):
 def test_each_split_is_the_best_of_all():
     """With every feature at hand, no split of a node leaves less summed variance than the one that was made."""
     X, Y, _ = noisy_problem(0, n=40, d=5)
-    tree = RandomForestPCT(1, max_features=1.0, bootstrap=False, random_state=0).fit(X, Y).forest_.estimators_[0]
-    inside, nodes = tree.decision_path(X).toarray().astype(bool), tree.tree_
+    model = RandomForestPCT(1, max_features=1.0, bootstrap=False, random_state=0).fit(X, Y)
+    tree = model.forest_.estimators_[0]
+    seen = ((X - model.shift_) / model.scale_).astype(np.float32)
+    inside, nodes = tree.decision_path(seen).toarray().astype(bool), tree.tree_
     for node in np.flatnonzero(nodes.children_left >= 0):
         rows = inside[:, node]
         left = inside[rows, nodes.children_left[node]]
@@ -107,6 +110,32 @@ def test_a_tenth_of_the_features_and_one(d, expected):
     """By default each node draws floor(0.1 d) + 1 features."""
     model = RandomForestPCT(1, random_state=0).fit(np.eye(4, d), [[1, 0], [0, 1], [0, 0], [1, 1]])
     assert model.forest_.estimators_[0].max_features_ == expected
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("factor", "offset"), [(1e-8, 0), (1e-300, 0), (1e150, 0), (1.0, 1e9), (-1e-7, -1.0)])
+def test_units_of_features_change_nothing(factor, offset, stored):
+    """Features of tiny range, far from zero or huge: the trees see more than single precision, and learn the same."""
+    X, Y, queries = (M.astype(np.float64) for M in noisy_problem(0))
+    X[:, 1], queries[:, 1] = 3, 3  # a constant feature
+    expected = clone(FOREST).fit(np.sign(factor) * X, Y).predict_proba(np.sign(factor) * queries)
+    model = clone(FOREST).fit(stored(factor * X + offset), Y)
+    np.testing.assert_allclose(model.predict_proba(stored(factor * queries + offset)), expected, rtol=0, atol=1e-12)
+    assert model.forest_.estimators_[0].tree_.node_count > 9
+    beyond = np.array([[1e305], [-1e305]]) * np.ones((1, X.shape[1]))
+    assert np.isfinite(model.predict_proba(stored(beyond))).all()
+
+
+def test_sparse_rows_are_rescaled_as_dense_ones():
+    """Features that hold 0 are only divided, the others shifted as well, also rows that lack them."""
+    X = np.array([[1.0, -3.0, 0.0, 7.0, -1.0], [3.0, -2.0, 4.0, 7.0, 2.0]])
+    model = RandomForestPCT(1, random_state=0).fit(X, np.eye(2, dtype=int))
+    assert model.shift_.tolist() == [1, -2, 0, 7, 0]
+    assert model.scale_.tolist() == [2, 1, 4, 1, 2]
+    for rows in (X, np.zeros((1, 5)), np.array([[9.0, 0.0, -1.0, 0.0, 0.5]])):
+        expected = np.clip((rows - model.shift_) / model.scale_, -2, 2)
+        np.testing.assert_array_equal(model._rescaled(rows), expected)
+        np.testing.assert_array_equal(model._rescaled(sparse.csr_array(rows)).toarray(), expected)
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

@@ -6,7 +6,7 @@ from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
@@ -18,12 +18,13 @@ from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.ensemble import HOMER
 from nearlabel.ensemble._balanced_clusters import balanced_assignment, balanced_clusters
-from nearlabel.transformation import BinaryRelevance
+from nearlabel.transformation import BinaryRelevance, LabelPowerset
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
+TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
 METHODS = [
-    HOMER(BinaryRelevance(LOGISTIC), n_clusters=2, random_state=0),
-    HOMER(BinaryRelevance(LOGISTIC), n_clusters=9, random_state=0),
+    HOMER(BinaryRelevance(TREE), n_clusters=2, random_state=0),
+    HOMER(BinaryRelevance(TREE), n_clusters=9, random_state=0),
 ]
 _ONE_CLUSTER = "it sets n_clusters to 1 where there is such a parameter; here a node has at least two children"
 EXPECTED_FAILURES = testing.expected_failed_checks(labels_follow_scores=False) | {
@@ -39,9 +40,10 @@ class Witness(BinaryRelevance):
     """Binary relevance that remembers what it was fitted to."""
 
     def fit(self, X, Y):
-        """Remember both, and learn."""
+        """Learn, and remember both."""
+        super().fit(X, Y)
         self.rows_, self.meta_ = X[:, 0].astype(int), dense(Y)
-        return super().fit(X, Y)
+        return self
 
 
 def dense(labels):
@@ -187,7 +189,7 @@ def test_the_tree(n_labels, n_clusters, container):
     assert list(model.root_.inner_nodes()) == inner(model.root_)
 
 
-@pytest.mark.parametrize(("n_clusters", "container"), [(2, "dense"), (3, "csr_array"), (3, "csr_matrix")])
+@pytest.mark.parametrize(("n_clusters", "container"), [(2, "dense"), (3, "csr_matrix")])
 @pytest.mark.parametrize("base", [GaussianNB(), LinearSVC(dual=False)], ids=lambda e: type(e).__name__)
 def test_predictions_equal_a_recursive_loop(base, n_clusters, container):
     """Label sets and scores are those of one query after the other sent down the tree."""
@@ -220,10 +222,23 @@ def test_enough_clusters_make_it_the_estimator(n_clusters):
 def test_scikit_learn_estimators_take_nodes():
     """A multi-label classifier that answers with lists is no obstacle."""
     X, Y, queries = grouped_problem(4)
-    model = HOMER(DecisionTreeClassifier(max_depth=4, random_state=0), n_clusters=2, random_state=0).fit(X, Y)
+    model = HOMER(TREE, n_clusters=2, random_state=0).fit(X, Y)
     assert len(inner(model.root_)) > 4
     for query, labels in zip(queries, model.predict(queries), strict=True):
         assert sorted(descend(model.root_, query)) == np.flatnonzero(labels).tolist()
+
+
+def test_without_probability():
+    """Label sets need only `predict`: a label powerset without probabilities serves; there is no `predict_proba`."""
+    X, Y, queries = grouped_problem(4)
+    powerset = LabelPowerset(TREE, probability=False)
+    model = HOMER(powerset, n_clusters=2, probability=False, random_state=0).fit(X, Y)
+    assert not hasattr(model, "predict_proba")
+    for query, labels in zip(queries, model.predict(queries), strict=True):
+        assert sorted(descend(model.root_, query)) == np.flatnonzero(labels).tolist()
+    with pytest.raises(ValueError, match="estimator must have predict_proba, got LabelPowerset"):
+        HOMER(powerset).fit(X, Y)
+    assert not hasattr(model.set_params(probability=True), "predict_proba")  # it counts from the next fit on
 
 
 def test_odd_rows(problem):
@@ -248,16 +263,16 @@ def test_few_rows_and_no_labels():
 
 
 def test_many_labels_stay_sparse():
-    """1,000 sparse labels of 5,000 rows need no dense matrix of both, and every label has its leaf."""
+    """500 sparse labels of 3,000 rows need no dense matrix of both, and every label has its leaf."""
     rng = np.random.default_rng(0)
-    Y = sparse.random_array((5000, 1000), density=0.002, rng=rng, format="csr").astype(bool).astype(int)
-    X = rng.normal(size=(5000, 2))
+    Y = sparse.random_array((3000, 500), density=0.004, rng=rng, format="csr").astype(bool).astype(int)
+    X = rng.normal(size=(3000, 2))
     model = HOMER(BinaryRelevance(DummyClassifier()), random_state=0).fit(X, Y)
     assert sparse.issparse(model.predict(X))
     leaves = [child.labels[0] for node in inner(model.root_) for child in node.children if not child.children]
-    assert sorted(leaves) == list(range(1000))
+    assert sorted(leaves) == list(range(500))
     depth = lambda node: 1 + max(map(depth, node.children), default=-1)  # noqa: E731
-    assert depth(model.root_) == 7  # 3^6 < 1000 <= 3^7
+    assert depth(model.root_) == 6  # 3^5 < 500 <= 3^6
 
 
 def test_seeds_and_jobs():
@@ -281,6 +296,8 @@ def test_seeds_and_jobs():
         ({"max_iter": 0}, ValueError, "max_iter must be at least 1, got 0"),
         ({"random_state": "a"}, ValueError, "cannot be used to seed"),
         ({"estimator": LinearSVC()}, ValueError, "estimator must have predict_proba, got LinearSVC"),
+        ({"estimator": LinearRegression()}, ValueError, r"estimator must be a classifier, got LinearRegression\(\)"),
+        ({"probability": 1}, TypeError, "probability must be True or False, got 1"),
     ],
 )
 def test_bad_parameters(options, error, message):

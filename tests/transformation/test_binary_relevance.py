@@ -2,11 +2,12 @@ import pickle
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
@@ -21,7 +22,7 @@ from nearlabel.transformation import SMBR, BinaryRelevance
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
 STUMP = DecisionTreeClassifier(max_depth=1, random_state=0)  # decides many sets that never occur
-METHODS = [BinaryRelevance(random_state=0), SMBR(random_state=0)]
+METHODS = [method(LogisticRegression(solver="liblinear"), random_state=0) for method in (BinaryRelevance, SMBR)]
 
 
 def dense(labels):
@@ -52,16 +53,15 @@ def random_sets(seed, n, n_labels, n_sets):
 
 
 @pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
-@pytest.mark.parametrize(
-    "method", [BinaryRelevance(random_state=0), BinaryRelevance(LOGISTIC), SMBR(LOGISTIC)], ids=str
-)
+@pytest.mark.parametrize("method", METHODS, ids=str)
 def test_contract(method, check):
     """Binary relevance and subset mapping keep our own contract."""
     check(clone(method))
 
 
 @parametrize_with_checks(
-    METHODS, expected_failed_checks=lambda _: testing.expected_failed_checks(labels_follow_scores=False)
+    METHODS,
+    expected_failed_checks=lambda _: testing.expected_failed_checks(),
 )
 def test_scikit_learn_checks(estimator, check):
     """scikit-learn's checks pass, but for those listed with a reason."""
@@ -203,7 +203,8 @@ def test_seeds_and_jobs():
         one, two, other = (BinaryRelevance(estimator, random_state=s).fit(X, Y).predict_proba(X) for s in (1, 1, 2))
         np.testing.assert_array_equal(one, two)
         assert (one != other).any()
-        jobs = BinaryRelevance(estimator, random_state=1, n_jobs=2).fit(X, Y)
+        with parallel_config("threading"):
+            jobs = BinaryRelevance(estimator, random_state=1, n_jobs=2).fit(X, Y)
         np.testing.assert_array_equal(jobs.predict_proba(X), one)
 
 
@@ -213,6 +214,8 @@ def test_seeds_and_jobs():
     [
         ({"random_state": "a"}, "cannot be used to seed"),
         ({"estimator": StandardScaler()}, "estimator must have predict_proba or decision_function, got StandardScaler"),
+        ({"estimator": LinearRegression()}, r"estimator must be a classifier, got LinearRegression\(\)"),
+        ({"estimator": "svm"}, "estimator must be a classifier, got 'svm'"),
     ],
 )
 def test_bad_parameters(method, options, message):

@@ -2,10 +2,12 @@ import pickle
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
@@ -271,7 +273,10 @@ def test_without_probability():
     with pytest.raises(AttributeError) as error:
         model.predict_proba(X)
     assert "probability=True" in str(error.value.__cause__)
-    np.testing.assert_array_equal(model.predict(X), LabelPowerset().fit(X, Y).predict(X))
+    calibrated = LabelPowerset().fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), calibrated.predict(X))
+    assert not hasattr(model.set_params(probability=True), "predict_proba")  # it counts from the next fit on
+    assert hasattr(calibrated.set_params(probability=False), "predict_proba")
 
     class Decides(ClassifierMixin, BaseEstimator):
         """A classifier without scores."""
@@ -345,7 +350,8 @@ def test_seeds_and_jobs():
         one, two, other = (LabelPowerset(estimator, random_state=s).fit(X, Y).predict_proba(X) for s in (1, 1, 2))
         np.testing.assert_array_equal(one, two)
         assert (one != other).any()
-    jobs = LabelPowerset(random_state=1, n_jobs=2).fit(X, Y)
+    with parallel_config("threading"):
+        jobs = LabelPowerset(random_state=1, n_jobs=2).fit(X, Y)
     np.testing.assert_array_equal(jobs.predict_proba(X), LabelPowerset(random_state=1).fit(X, Y).predict_proba(X))
 
 
@@ -355,6 +361,16 @@ def test_seeds_and_jobs():
         ({"random_state": "a"}, ValueError, "cannot be used to seed"),
         ({"probability": "yes"}, TypeError, "probability must be True or False, got 'yes'"),
         ({"estimator": StandardScaler()}, ValueError, "estimator must have predict_proba or decision_function"),
+        (
+            {"estimator": StandardScaler(), "probability": False},
+            ValueError,
+            "estimator must have predict, got Standard",
+        ),
+        (
+            {"estimator": LinearRegression(), "probability": False},
+            ValueError,
+            r"estimator must be a classifier, got LinearRegression\(\)",
+        ),
     ],
 )
 def test_bad_parameters(options, error, message):

@@ -67,6 +67,9 @@ class ADTBoostMH(WithDecisions):
     only of those that reach the precondition. Of equal Z, to a part in 10¹⁰, the earliest precondition is taken, then
     the lowest feature, then the lowest threshold; the paper does not say. If no feature varies the tree is its root.
 
+    The cost of a round grows with the tree: every prediction node is a place where the next rule may hang, so the time
+    of a fit grows faster than the number of rounds.
+
     References
     ----------
     F. De Comité, R. Gilleron, M. Tommasi. Learning multi-label alternating decision trees from texts and data. Machine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -50,7 +51,8 @@ class ConditionalBernoulliMixture(WithProbabilities):
         variance, 1 in their program too. Worth tuning, as they do.
     scale : {"standard", "none"}, default="standard"
         Whether features are divided by their standard deviation, so that the ridge is the same to all whatever their
-        units. "none", as in the authors' program, is often better for words, where it would favour the rare ones.
+        units. "none", as in the authors' program, is often better for words, where it would favour the rare ones; then
+        features should be of size about 1, as the ridge weighs little on large ones, and steps become many.
     decision : {"labelset", "marginals", "sampling"}, default="labelset"
         "labelset": the most probable label set, exactly. "marginals": the labels more probable than one half.
         "sampling": the most probable of `n_samples` label sets drawn.
@@ -97,7 +99,9 @@ class ConditionalBernoulliMixture(WithProbabilities):
 
     The regressions take steps that cannot go down, rather than those of L-BFGS, with one factorisation for each
     component of a matrix as large as features or rows are many, whichever are fewer: the method is made for up to some
-    thousand of these.
+    thousand of these. With r the smaller number, a step costs in the order of K n r (r + n_inner_iter · L); sparse rows
+    are made dense to fit. Where features tell labels apart without doubt, or the ridge is small, coefficients grow for
+    long and steps are many: `tol` and `max_iter` end them.
 
     The paper finds the most probable label set by enumerating those of each component in falling probability. We take
     branch and bound on the labels that components disagree on: the same answer, all queries at once, and fewer label
@@ -209,15 +213,16 @@ class ConditionalBernoulliMixture(WithProbabilities):
         if self.decision == "marginals":
             return super()._decide(X)
         decide = self._most_probable if self.decision == "labelset" else self._sampled
-        return np.concatenate([decide(mixtures) for mixtures in self._mixtures(X)]).astype(np.int64)
+        return decide(X).astype(np.int64)
 
     def _may_be_empty(self) -> bool:
         """Tell whether no label may be predicted of those that have both classes."""
         allowed = self._empty_seen if self.allow_empty is None else self.allow_empty
         return bool(allowed or self._carried_by_all.any())
 
-    def _most_probable(self, mixtures: LabelMixtures) -> BoolArray:
-        labels, proven = most_probable_labelsets(mixtures, self._may_be_empty())
+    def _most_probable(self, X: Matrix) -> BoolArray:
+        answers = [most_probable_labelsets(mixtures, self._may_be_empty()) for mixtures in self._mixtures(X)]
+        labels, proven = (np.concatenate(part) for part in zip(*answers, strict=True))
         if not proven.all():
             warnings.warn(
                 f"The label sets of {(~proven).sum()} of {len(proven)} queries are good, but may not be the most"
@@ -227,8 +232,10 @@ class ConditionalBernoulliMixture(WithProbabilities):
             )
         return labels
 
-    def _sampled(self, mixtures: LabelMixtures) -> BoolArray:
-        return sampled_labelsets(mixtures, self.n_samples, RandomState(self._sampling_seed), self._may_be_empty())
+    def _sampled(self, X: Matrix) -> BoolArray:
+        draw = partial(sampled_labelsets, n_samples=self.n_samples, allow_empty=self._may_be_empty())
+        seed = self._sampling_seed  # for each block anew, so that blocks do not matter
+        return np.concatenate([draw(mixtures, random=RandomState(seed)) for mixtures in self._mixtures(X)])
 
 
 class _Model(NamedTuple):

@@ -52,15 +52,13 @@ class Reduced(NamedTuple):
     def of(cls, design: Design) -> Self:
         """Take a basis of the space of the rows where features are many: coefficients outside of it are 0."""
         n, d = design.rows.shape
+        centred = as_dense(design.rows) - design.mean
         if d <= n:
-            return cls(as_dense(design.rows) - design.mean, None)
-        shift = np.asarray(design.rows @ design.mean)
-        gram = as_dense(design.rows @ design.rows.T) - shift - shift[:, np.newaxis] + design.mean @ design.mean
-        values, vectors = eigh(gram)
+            return cls(centred, None)
+        values, vectors = eigh(centred @ centred.T)
         kept = values > _LEAST_EIGENVALUE * max(values[-1], 1e-300)
         size, vectors = np.sqrt(values[kept]), vectors[:, kept]
-        directions = (design.rows.T @ vectors - np.outer(design.mean, vectors.sum(axis=0))) / size
-        return cls(vectors * size, np.asarray(directions))
+        return cls(vectors * size, np.asarray(centred.T @ vectors / size))
 
     def linear(self, coef: FloatArray) -> FloatArray:
         """Return the linear functions (n, m) of coefficients (1 + r, m), the intercepts first."""

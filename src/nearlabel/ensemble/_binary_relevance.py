@@ -57,6 +57,11 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
     EnsembleOfClassifierChains : The same with chains; its notes hold here too.
     nearlabel.transformation.BinaryRelevance : A single model, on all rows.
 
+    Notes
+    -----
+    The default classifier wants features near zero and of similar scale; give
+    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+
     References
     ----------
     J. Read, B. Pfahringer, G. Holmes, E. Frank. Classifier chains for multi-label classification. Machine Learning 85,

@@ -68,6 +68,9 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
 
     A label that has one class in the rows of a chain is left out of that chain, which votes for that class.
 
+    The default classifier wants features near zero and of similar scale; give
+    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+
     References
     ----------
     J. Read, B. Pfahringer, G. Holmes, E. Frank. Classifier chains for multi-label classification. Machine Learning 85,

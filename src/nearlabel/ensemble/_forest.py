@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
+from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
 
 from nearlabel._classifier import WithProbabilities
 from nearlabel._responses import label_scores
-from nearlabel._typing import FloatArray, Matrix
+from nearlabel._typing import CSR, FloatArray, Matrix
 from nearlabel._validation import as_dense, check_flag, check_integer
 
 
@@ -39,7 +40,12 @@ class RandomForestPCT(WithProbabilities):
     Attributes
     ----------
     forest_ : RandomForestClassifier
-        The forest of the labels that have both classes; not there if none has.
+        The forest of the labels that have both classes, which sees features less `shift_`, divided by `scale_`; it and
+        these two are not there if none has.
+    shift_ : ndarray of shape (n_features,)
+        The end of each feature's training range that is nearer to 0; 0 for a range that holds 0.
+    scale_ : ndarray of shape (n_features,)
+        Largest distance of training values from `shift_`; 1 for a constant feature.
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
@@ -53,6 +59,9 @@ class RandomForestPCT(WithProbabilities):
     of 1 - p² - (1 - p)² = 2 p (1 - p), where p is the share of rows that carry the label, and p (1 - p) is the label's
     variance: the impurity is 2 / n_labels times the summed variance, and the same splits are best. Splits that are
     equally good are told apart by the order in which features are drawn.
+
+    scikit-learn's trees know features in single precision, and take one of range below 1e-7 for constant. So features
+    are brought to [-1, 1] before, in double precision, which changes no order.
 
     CLUS, the authors' program, can weight the labels; here all weigh 1.
 
@@ -105,12 +114,41 @@ class RandomForestPCT(WithProbabilities):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        forest.fit(X, _target(as_dense(labels)))
+        self.shift_, self.scale_ = _shift_and_scale(X)
+        forest.fit(self._rescaled(X), _target(as_dense(labels)))
         # A forest adds up in the order in which its threads finish; one thread keeps the sum the same to the last bit.
         self.forest_ = forest.set_params(n_jobs=None)
 
     def _score(self, X: Matrix) -> FloatArray:
-        return np.asarray(label_scores(self.forest_, X, len(self._varying), "predict_proba"))
+        return np.asarray(label_scores(self.forest_, self._rescaled(X), len(self._varying), "predict_proba"))
+
+    def _rescaled(self, X: Matrix) -> Matrix:
+        """Return rows of which the training part lies in [-1, 1]; the others are cut off beyond, as no split is there.
+
+        scikit-learn's trees see single precision, and no difference below 1e-7.
+        """
+        with np.errstate(over="ignore"):
+            if not sparse.issparse(X):
+                return np.clip((X - self.shift_) / self.scale_, -2.0, 2.0)
+            shifted = sparse.csr_array(X, dtype=np.float64) - _equal_rows(self.shift_, X.shape[0])
+            data = np.clip(shifted.data / self.scale_[shifted.indices], -2.0, 2.0)
+        return sparse.csr_array((data, shifted.indices, shifted.indptr), shape=X.shape)
+
+
+def _shift_and_scale(X: Matrix) -> tuple[FloatArray, FloatArray]:
+    """Return the end of each feature's range that is nearer to 0, 0 if it holds 0, and the largest distance from it.
+
+    So a sparse feature is shifted only if every row has it, and dense rows come out the same.
+    """
+    low, high = (as_dense(end).reshape(-1).astype(np.float64) for end in (X.min(axis=0), X.max(axis=0)))
+    shift = np.maximum(low, 0.0) + np.minimum(high, 0.0)
+    scale = np.maximum(high - shift, shift - low)
+    return shift, np.where(scale > 0, scale, 1.0)
+
+
+def _equal_rows(row: FloatArray, n: int) -> CSR:
+    """Return n rows that are the same."""
+    return sparse.csr_array(np.ones((n, 1))) @ sparse.csr_array(row[np.newaxis])
 
 
 def _target(labels: Any) -> Any:

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel._classifier import WithProbabilities
-from nearlabel._label_probabilities import with_seed
+from nearlabel._classifier import WithOptionalProbabilities
+from nearlabel._label_probabilities import chosen_classifier, with_seed
 from nearlabel._responses import label_scores, response_method_of
 from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense, check_integer
@@ -21,7 +21,7 @@ from nearlabel.ensemble._label_tree import Node, label_tree, meta_labels
 from nearlabel.transformation import BinaryRelevance
 
 
-class HOMER(WithProbabilities):
+class HOMER(WithOptionalProbabilities):
     """Decide among a few groups of labels first, then within the groups that apply, down to single labels.
 
     A tree has the labels as leaves. The labels below a node are dealt out to its children by balanced k-means on their
@@ -32,11 +32,14 @@ class HOMER(WithProbabilities):
     Parameters
     ----------
     estimator : multi-label classifier, default=None
-        Cloned and fitted to each inner node; has `predict_proba`. None: `BinaryRelevance()`.
+        Cloned and fitted to each inner node; has `predict_proba` unless `probability` is False. None:
+        `BinaryRelevance()`.
     n_clusters : int, default=3
         Children of a node, at least 2. If no less than the labels, the root decides all: the method is the estimator.
     max_iter : int, default=20
         How often k-means moves its centres at most.
+    probability : bool, default=True
+        Whether there is a `predict_proba`. False: any multi-label classifier that has `predict` serves.
     random_state : int, RandomState or None, default=None
         Draws the first centres, and is given to the estimator if that has none of its own.
     n_jobs : int, default=None
@@ -70,6 +73,9 @@ class HOMER(WithProbabilities):
 
     A cluster that stays empty, which a bucket size rounded up allows, is no child.
 
+    The classifier within the default wants features near zero and of similar scale; give
+    ``BinaryRelevance(make_pipeline(StandardScaler(), LinearSVC(dual=False)))`` where they are not.
+
     References
     ----------
     G. Tsoumakas, I. Katakis, I. Vlahavas. Effective and efficient multilabel classification in domains with large
@@ -94,24 +100,28 @@ class HOMER(WithProbabilities):
         *,
         n_clusters: int = 3,
         max_iter: int = 20,
+        probability: bool = True,
         random_state: int | RandomState | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_clusters = n_clusters
         self.max_iter = max_iter
+        self.probability = probability
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("n_clusters", self.n_clusters, low=2)
         check_integer("max_iter", self.max_iter, low=1)
         check_random_state(self.random_state)
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
+        super()._learn(X, labels)
         random = check_random_state(self.random_state)
-        estimator = BinaryRelevance() if self.estimator is None else self.estimator
-        response_method_of(estimator, ("predict_proba",))
+        estimator = chosen_classifier(self.estimator, BinaryRelevance)
+        response_method_of(estimator, ("predict_proba" if self.probability else "predict",))
         seeded = with_seed(estimator, int(random.randint(np.iinfo(np.int32).max)))
         columns = self._columns_of_all(labels)
         self.root_ = label_tree(self._varying, columns, self.n_clusters, self.max_iter, random)

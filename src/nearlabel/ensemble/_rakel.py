@@ -43,6 +43,7 @@ class _OnLabelSubsets(WithProbabilities):
         random = check_random_state(self.random_state)
         self.subsets_ = self._draw(labels.shape[1], random)
         seeds = random.randint(np.iinfo(np.int32).max, size=len(self.subsets_))
+        self._answer = "predict_proba" if self.voting == "soft" else "predict"
         columns = labels.tocsc() if sparse.issparse(labels) else labels
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
             delayed(self._powerset(int(seed)).fit)(X, as_dense(columns[:, subset]))
@@ -53,10 +54,9 @@ class _OnLabelSubsets(WithProbabilities):
         return LabelPowerset(self.estimator, probability=self.voting == "soft", random_state=seed)
 
     def _score(self, X: Matrix) -> FloatArray:
-        answer = "predict_proba" if self.voting == "soft" else "predict"
         votes, voters = np.zeros((X.shape[0], len(self.classes_))), np.zeros(len(self.classes_))
         for subset, model in zip(self.subsets_, self.estimators_, strict=True):
-            votes[:, subset] += getattr(model, answer)(X)
+            votes[:, subset] += getattr(model, self._answer)(X)
             voters[subset] += 1
         return np.where(voters > 0, votes / np.maximum(voters, 1), self._carried_by_all)
 
@@ -110,6 +110,12 @@ class RAkELo(_OnLabelSubsets):
     warning names the labels in none; they are predicted only if all training rows carry them.
 
     A tie of votes speaks for the label, as in Mulan.
+
+    Soft votes of a classifier without `predict_proba`, such as the default, cost about six times hard ones: each model
+    is fitted five times more, to calibrate it.
+
+    The default classifier wants features near zero and of similar scale; give
+    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
 
     References
     ----------
@@ -206,6 +212,12 @@ class RAkELd(_OnLabelSubsets):
     -----
     Where k does not divide the number of labels, the last part has fewer; a single label that is left over joins the
     last part, as in Mulan (the paper gives it a part of its own).
+
+    Soft votes of a classifier without `predict_proba`, such as the default, cost about six times hard ones: each model
+    is fitted five times more, to calibrate it.
+
+    The default classifier wants features near zero and of similar scale; give
+    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
 
     References
     ----------

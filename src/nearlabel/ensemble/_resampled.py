@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel._classifier import WithProbabilities
-from nearlabel._label_probabilities import Platt, default_estimator, with_seed
+from nearlabel._label_probabilities import Platt, chosen_classifier, with_seed
 from nearlabel._responses import RESPONSE_METHODS, label_scores, response_method_of
 from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense, check_choice, check_flag, check_integer, check_positive
@@ -87,7 +87,7 @@ class ResampledEnsemble(WithProbabilities):
 
     def _voter(self, seed: int) -> tuple[str, Any]:
         """Return the method that votes, and the binary classifier; decision values are calibrated to vote softly."""
-        estimator = with_seed(default_estimator() if self.estimator is None else self.estimator, seed)
+        estimator = with_seed(chosen_classifier(self.estimator), seed)
         method = response_method_of(estimator, _METHODS[self.voting])
         return ("predict_proba", Platt(estimator, seed)) if method == "decision_function" else (method, estimator)
 

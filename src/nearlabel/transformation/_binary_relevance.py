@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from nearlabel._blocks import row_blocks
 from nearlabel._classifier import WithProbabilities
-from nearlabel._label_probabilities import LabelProbabilities, default_estimator
+from nearlabel._label_probabilities import LabelProbabilities
 from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel._validation import as_dense
 from nearlabel.labels import labelsets_by_frequency
@@ -49,6 +49,9 @@ class BinaryRelevance(WithProbabilities):
     `predict` takes each classifier's own decision. A support vector machine decides by the sign of its decision value,
     which is not always where the calibrated probability exceeds one half.
 
+    The default classifier wants features near zero and of similar scale; give
+    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+
     References
     ----------
     G. Tsoumakas, I. Katakis. Multi-label classification: an overview. International Journal of Data Warehousing and
@@ -76,10 +79,8 @@ class BinaryRelevance(WithProbabilities):
         check_random_state(self.random_state)
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
-        estimator = default_estimator() if self.estimator is None else self.estimator
-        self._probabilities = LabelProbabilities.fit(
-            estimator, X, labels, check_random_state(self.random_state), self.n_jobs
-        )
+        random = check_random_state(self.random_state)
+        self._probabilities = LabelProbabilities.fit(self.estimator, X, labels, random, self.n_jobs)
         self.estimators_ = list(self._probabilities.classifiers)
 
     def _score(self, X: Matrix) -> FloatArray:
@@ -113,6 +114,11 @@ class SMBR(BinaryRelevance):
     --------
     BinaryRelevance : The base method, with its other attributes.
     nearlabel.lazy.NLDD : Takes the distance in the features into account.
+
+    Notes
+    -----
+    The default classifier wants features near zero and of similar scale; give
+    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
 
     References
     ----------

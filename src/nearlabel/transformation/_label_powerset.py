@@ -9,27 +9,19 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from nearlabel._blocks import row_blocks
-from nearlabel._classifier import WithProbabilities
-from nearlabel._label_probabilities import default_estimator, with_seed
-from nearlabel._responses import response_method_of
+from nearlabel._classifier import WithOptionalProbabilities
+from nearlabel._label_probabilities import chosen_classifier, with_seed
+from nearlabel._responses import RESPONSE_METHODS, response_method_of
 from nearlabel._temperature import Temperature
-from nearlabel._typing import FloatArray, Matrix, MatrixLike
-from nearlabel._validation import check_flag
+from nearlabel._typing import FloatArray, Matrix
 from nearlabel.labels import labelsets_by_frequency
 
 _MANY_CLASSES = "The number of unique classes is greater than 50%"  # to scikit-learn that looks like a regression
 
 
-def _with_probabilities(self: LabelPowerset) -> bool:
-    if not self.probability:
-        raise AttributeError("predict_proba needs probability=True.")
-    return True
-
-
-class LabelPowerset(WithProbabilities):
+class LabelPowerset(WithOptionalProbabilities):
     """Decide the label set as a whole, by one multi-class classifier.
 
     Each distinct training label set is a class; the label set of the predicted class is predicted. The probability of
@@ -72,6 +64,9 @@ class LabelPowerset(WithProbabilities):
     estimator's; scikit-learn's take the first of equal classes, which is the more frequent label set. The classes are
     numbered alike whatever the order of the labels, so the order of the labels changes nothing.
 
+    The default classifier wants features near zero and of similar scale; give
+    ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
+
     References
     ----------
     G. Tsoumakas, I. Katakis. Multi-label classification: an overview. International Journal of Data Warehousing and
@@ -107,27 +102,12 @@ class LabelPowerset(WithProbabilities):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @available_if(_with_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
-    def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Return the probability of every label; there only with ``probability=True``.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Queries.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_queries, n_labels)
-            One array, never a list; column l is the probability of label l, 0 or 1 for a label with one class.
-        """
-        return super().predict_proba(X)
-
     def _check_parameters(self) -> None:
-        check_flag("probability", self.probability)
+        super()._check_parameters()
         check_random_state(self.random_state)
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
+        super()._learn(X, labels)
         classifier = self._classifier()
         self.labelsets_, classes = labelsets_by_frequency(labels)
         if self.labelsets_.shape[0] == 1:
@@ -139,10 +119,9 @@ class LabelPowerset(WithProbabilities):
     def _classifier(self) -> Any:
         """Return the classifier to fit, with `predict_proba` if that is asked for."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        estimator = with_seed(default_estimator() if self.estimator is None else self.estimator, seed)
-        if not self.probability or response_method_of(estimator) == "predict_proba":
-            return estimator
-        return Temperature(estimator, seed, self.n_jobs)
+        estimator = with_seed(chosen_classifier(self.estimator), seed)
+        method = response_method_of(estimator, RESPONSE_METHODS if self.probability else ("predict",))
+        return Temperature(estimator, seed, self.n_jobs) if method == "decision_function" else estimator
 
     def _decide(self, X: Matrix) -> Matrix:
         return self.labelsets_[self.estimator_.predict(X)]
