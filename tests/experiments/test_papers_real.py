@@ -21,8 +21,12 @@ SHARES = {"emotions": (0.21, 0.04, 0.12, 0.09), "scene": (0.32, 0.12, 0.23, 0.28
 
 @pytest.fixture(scope="module")
 def zhang(data_folder):
-    """Zhang and Zhou (2007): an experiment runs when its first table is asked for."""
-    return Paper("zhang2007", n_workers=2)
+    """ML-kNN of Zhang and Zhou (2007), as its rivals take minutes; a table runs its experiment when it is asked for."""
+    paper = Paper("zhang2007", n_workers=2)
+    paper._facts["experiments"]["web"]["methods"] = ["mlknn"]
+    for table in paper._facts["tables"].values():
+        table["printed"] = [row for row in table["printed"] if row[1] == "mlknn"]
+    return paper
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +226,27 @@ def test_nldd_beats_binary_relevance(name):
     methods = ("nldd:estimator=logistic", "br:estimator=logistic")
     means = means_of(Plan(methods, (1,), cv=3, metrics=("subset_accuracy",)), name)
     assert means[methods[0], "subset_accuracy"] > means[methods[1], "subset_accuracy"] + 0.05
+
+
+@pytest.fixture(scope="module")
+def boosting(data_folder):
+    """AdaBoost.MH and ML-kNN on two folds of yeast: (method, measure) -> cell of table 2."""
+    paper = Paper("zhang2007", n_workers=2)
+    methods = ("mlknn", "adaboostmh")
+    paper._facts["experiments"]["yeast-rivals"] |= {"methods": list(methods), "first_folds": 2}
+    table = paper._facts["tables"]["2"]
+    table["printed"] = [row for row in table["printed"] if row[1] in methods]
+    return {(cell.method, cell.metric): cell for cell in paper.reproduce_table("2").cells}
+
+
+def test_boosting_on_yeast(boosting):
+    """Table 2: on two of ten folds every figure of the two methods is within two printed deviations."""
+    assert len(boosting) == 5 + 5
+    assert too_far(boosting.values(), lambda cell: 2 * cell.printed_std) == []
+
+
+@pytest.mark.parametrize("metric", ["hamming_loss", "one_error", "coverage", "ranking_loss", "average_precision"])
+def test_mlknn_beats_boostexter_on_yeast(boosting, metric):
+    """Table 3: in every measure."""
+    better = 1 if metric == "average_precision" else -1
+    assert better * (boosting["mlknn", metric].ours - boosting["adaboostmh", metric].ours) > 0

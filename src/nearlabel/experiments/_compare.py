@@ -111,7 +111,7 @@ def compare(
     >>> from nearlabel.experiments import Plan, compare, run
     >>> plan = Plan(("brknn", "brknn-b"), n_neighbors=(10,), cv=5, metrics=("f1_examples", "hamming_loss"))
     >>> compare(run(plan, {"multidigits": load_multidigits()})).order.by_metric()
-    {'f1_examples': {'brknn-b': 1, 'brknn': -1}}
+    {'f1_examples': {'brknn': -1, 'brknn-b': 1}, 'hamming_loss': {'brknn': 1, 'brknn-b': -1}}
     """
     if test is not None:
         check_choice("test", test, TESTS)
