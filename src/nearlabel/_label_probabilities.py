@@ -45,10 +45,8 @@ def chosen_classifier(estimator: Any, default: Callable[[], Any] = default_estim
 
 
 def _kind(estimator: Any) -> str | None:
-    try:
-        return get_tags(estimator).estimator_type  # type: ignore[no-any-return]  # scikit-learn has no types
-    except AttributeError:
-        return None
+    """Return what scikit-learn's tags say, None for what has none."""
+    return get_tags(estimator).estimator_type if hasattr(estimator, "__sklearn_tags__") else None
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,8 @@ def test_few_rows_and_no_labels():
 def test_many_labels_stay_sparse():
     """500 sparse labels of 3,000 rows need no dense matrix of both, and every label has its leaf."""
     rng = np.random.default_rng(0)
-    Y = sparse.random_array((3000, 500), density=0.004, rng=rng, format="csr").astype(bool).astype(int)
+    rows, labels = np.repeat(np.arange(3000), 2), rng.integers(0, 500, 6000)
+    Y = sparse.csr_array((np.ones(6000), (rows, labels)), shape=(3000, 500)).astype(bool).astype(int)
     X = rng.normal(size=(3000, 2))
     model = HOMER(BinaryRelevance(DummyClassifier()), random_state=0).fit(X, Y)
     assert sparse.issparse(model.predict(X))

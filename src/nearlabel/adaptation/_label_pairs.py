@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.sparse import get_index_dtype
 
 from nearlabel._typing import BoolArray, FloatArray, IntArray
 
@@ -35,7 +34,7 @@ class LabelPairs:
         rows = relevant // n_labels
         partners = lacking[rows]
         n_pairs = int(partners.sum())
-        small = get_index_dtype(maxval=max(labels.size, n_pairs))  # 4 bytes, where numbers are not beyond
+        small = np.int32 if max(labels.size, n_pairs) <= np.iinfo(np.int32).max else np.int64
         shift = (np.cumsum(lacking) - lacking)[rows] - (np.cumsum(partners) - partners)
         minus = irrelevant.astype(small)[np.repeat(shift.astype(small), partners) + np.arange(n_pairs, dtype=small)]
         return cls(relevant, partners, minus, np.repeat(1.0 / (sizes[rows] * partners), partners), n_rows, n_labels)
