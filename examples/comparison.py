@@ -31,13 +31,6 @@ for relation in comparison.order.relations:
 # Sets of one kind, made by one program, say nothing about yours; they show what is done. Which test answers which
 # question: :doc:`/comparing`.
 
-from nearlabel.report import draw_critical_differences
+from nearlabel.plots import CriticalDifferenceDisplay
 
-(friedman,) = comparison.friedman
-draw_critical_differences(
-    friedman.mean_ranks,
-    friedman.not_different(),
-    "comparison.png",
-    title="Mean ranks by micro F1 on twelve data sets",
-    critical_difference=friedman.critical_difference,
-)
+CriticalDifferenceDisplay.from_test(comparison.friedman[0])

@@ -17,9 +17,9 @@ print(explanation)
 # %%
 # The same as a picture. The mark on each bar is what the score must reach.
 
-from nearlabel.report import draw_explanation
+from nearlabel.plots import ExplanationDisplay
 
-draw_explanation(explanation.to_dict(), "explanation.png", title="Which digits are on picture 1503?")
+ExplanationDisplay(explanation).plot(title="Which digits are on picture 1503?")
 
 # %%
 # And the pictures themselves: the query, then its neighbours, with the digits that are on them.

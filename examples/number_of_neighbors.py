@@ -18,16 +18,12 @@ print("chosen:", model.n_neighbors_)
 # %%
 # ``cv_results_`` keeps what each number reached. Beside it, what the same numbers reach on rows that nobody has seen.
 
-from nearlabel.report import draw_panels
+from nearlabel.plots import NeighborsCurveDisplay
 
 tried = model.cv_results_["n_neighbors"]
-left_out = dict(zip(tried, model.cv_results_["micro_f1"], strict=True))
-unseen = {k: micro_f1(Y_test, MLkNN(int(k)).fit(X, Y).predict(X_test)) for k in tried}
-draw_panels(
-    {"micro F1": {"leave-one-out, training rows": left_out, "test rows": unseen}},
-    "number_of_neighbors.png",
-    title="ML-kNN on the embedded digits",
-)
+left_out = NeighborsCurveDisplay.from_cv_results(model.cv_results_, name="leave-one-out", chosen=model.n_neighbors_)
+unseen = [micro_f1(Y_test, MLkNN(int(k)).fit(X, Y).predict(X_test)) for k in tried]
+NeighborsCurveDisplay(tried, unseen, metric="micro_f1", name="test rows").plot(left_out.ax_)
 
 # %%
 # Other measures, other numbers, and what pipelines need: `nearlabel.model_selection.tune_neighbors`.

@@ -2,8 +2,11 @@
 
 import importlib.util
 import re
+import runpy
 from pathlib import Path
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 
 from nearlabel.experiments import METHODS, make_method
@@ -11,6 +14,7 @@ from test_docstrings import MODULES
 
 DOCS = Path(__file__).parents[1] / "docs"
 HOWTO = sorted(DOCS.glob("howto/*.md"))
+EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
 
 
 def programs(page):
@@ -31,6 +35,25 @@ def test_programs_of_the_pages_run(page, capsys):
     for program in filter(is_runnable, programs(page)):
         exec(compile(program, str(page), "exec"), names)
     assert names or not programs(page)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_examples_run(example, tmp_path, monkeypatch, capsys):
+    """The programs of the gallery run, and draw without a window; they write nothing where they are started."""
+    if not is_runnable(example.read_text()):
+        pytest.skip("imports what is not installed")
+    monkeypatch.chdir(tmp_path)
+    with mpl.rc_context({"backend": "agg"}):
+        names = runpy.run_path(str(example))
+        plt.close("all")
+    assert len(names) > 10
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_gallery_has_every_example():
+    """The list that orders the gallery names the files, each once."""
+    order = runpy.run_path(str(DOCS / "_sphinx" / "gallery_order.py"))["_ORDER"]
+    assert sorted(order) == [example.stem for example in EXAMPLES]
 
 
 def test_every_method_has_a_card():

@@ -12,7 +12,7 @@ from nearlabel.cli import build_parser
 ROOT = Path(__file__).parents[1]
 MODULES = [
     "adaptation", "datasets", "decision", "ensemble", "experiments", "feature_selection", "labels", "lazy", "metrics",
-    "model_selection", "neighbors", "persistence", "report", "testing", "thresholds", "transformation",
+    "model_selection", "neighbors", "persistence", "plots", "report", "testing", "thresholds", "transformation",
 ]  # fmt: skip
 
 

@@ -15,17 +15,17 @@ LEVELS = {
     "lazy": 3, "transformation": 3, "adaptation": 3, "thresholds": 3,
     "ensemble": 4, "testing": 4, "model_selection": 4,
     "experiments": 5, "persistence": 5,
-    "report": 6,
+    "plots": 6, "report": 6,
     "cli": 7,
     "__main__": 7,
 }  # fmt: skip
-NOT_EACH_OTHER = {3}  # siblings of this level do not know each other
+NOT_EACH_OTHER = {3, 6}  # siblings of these levels do not know each other
 NOT_DATASETS = {2, 3}  # estimators and measures never read files
 ONLY_LEVEL_0 = {"report"}  # sees records, plain dicts
 OPTIONAL_HOME = {
     "dask": "neighbors/_dask.py",
     "distributed": "neighbors/_dask.py",
-    "matplotlib": "report/_figures.py",
+    "matplotlib": "plots/_figure.py",
     "pooch": "datasets/_download.py",
     "pyarrow": "datasets/_arrow.py",
     "rich": "cli/_console.py",

@@ -5,6 +5,7 @@ from pathlib import Path
 _ORDER = (
     "number_of_neighbors",
     "neighbors_per_label",
+    "displays",
     "thresholds",
     "explanation",
     "comparison",

@@ -19,7 +19,7 @@ from nearlabel.experiments import (
     read_runs,
     warnings_as_notes,
 )
-from nearlabel.report import draw_critical_differences
+from nearlabel.plots._critical_difference import CriticalDifferenceDisplay, parts_of
 
 _OVER = {"folds": "folds", "datasets": "data sets"}
 
@@ -129,10 +129,5 @@ def _print_friedman(of: FriedmanTest, over: str) -> None:
 def _draw(of: FriedmanTest, file: Path, comparison: Comparison) -> Path:
     """Draw a diagram; the measure, and the data set if the folds are ranked, stand in the file's name."""
     of_one = f"-{of.dataset}" if comparison.over == "folds" else ""
-    return draw_critical_differences(
-        of.mean_ranks,
-        of.not_different(comparison.alpha),
-        file.with_name(f"{file.stem}-{of.metric}{of_one}{file.suffix}"),
-        title=f"{title_of(of.metric)}: mean ranks over {of.n_pairs} {_OVER[comparison.over]}",
-        critical_difference=of.critical_difference if of.post_hoc == "nemenyi" else None,
-    )
+    diagram = CriticalDifferenceDisplay(**parts_of(of, comparison.alpha))
+    return diagram.write(file.with_name(f"{file.stem}-{of.metric}{of_one}{file.suffix}"))

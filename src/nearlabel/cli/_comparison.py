@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from nearlabel.cli import _console
 from nearlabel.experiments import Cell, Order, SearchCost
 from nearlabel.metrics import CATALOGUE
-from nearlabel.report import Series
+from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -47,15 +47,20 @@ def show_costs(costs: Sequence[SearchCost], format_: str) -> None:
             _print_costs(dataset, [cost for cost in costs if cost.dataset == dataset])
 
 
-def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> dict[str, Series]:
-    """Return, for each measure, each method's values over the number of neighbours."""
+def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> NeighborsPanelsDisplay:
+    """Return a panel for each measure with each method's means over the number of neighbours."""
     lines: dict[str, dict[str, dict[int, float]]] = {}
     for metric in metrics:
         heading = f"{title_of(metric)} ({'higher' if CATALOGUE[metric].greater_is_better else 'lower'} is better)"
         for cell in cells:
             if cell.metric == metric and isinstance(cell.n_neighbors, int):
                 lines.setdefault(heading, {}).setdefault(cell.method, {})[cell.n_neighbors] = cell.mean
-    return dict(lines)
+    return NeighborsPanelsDisplay({heading: curves(of_methods) for heading, of_methods in lines.items()})
+
+
+def curves(series: Mapping[str, Mapping[int, float]]) -> list[NeighborsCurveDisplay]:
+    """Return a line for each name, from its values by number of neighbours."""
+    return [NeighborsCurveDisplay(list(of), list(of.values()), name=name) for name, of in series.items()]
 
 
 def print_order(order: Order, heading: str) -> None:

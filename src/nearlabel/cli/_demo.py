@@ -8,7 +8,6 @@ from pathlib import Path
 from nearlabel.cli import _comparison, _console
 from nearlabel.datasets import load_multidigits
 from nearlabel.experiments import NEIGHBOR_METHODS, Plan, run, summarise
-from nearlabel.report import draw_panels
 
 _METHODS = (*NEIGHBOR_METHODS, "nldd:estimator=logistic")
 _METRICS = ("hamming_loss", "jaccard_examples", "subset_accuracy", "micro_f1", "macro_f1", "average_precision")
@@ -36,10 +35,8 @@ def main(arguments: argparse.Namespace) -> None:
     with _console.progress_bar("folds of multidigits") as progress:
         cells = summarise(run(plan, {"multidigits": digits}, progress=progress))
     _comparison.show(cells, arguments.format)
-    figure = draw_panels(
-        _comparison.panels([cell for cell in cells if cell.method not in _NOT_DRAWN], _DRAWN),
-        arguments.folder / "multidigits.png",
-        title="Lazy methods on multidigits, ten-fold cross-validation",
-    )
+    panels = _comparison.panels([cell for cell in cells if cell.method not in _NOT_DRAWN], _DRAWN)
+    title = "Lazy methods on multidigits, ten-fold cross-validation"
+    figure = panels.write(arguments.folder / "multidigits.png", title=title)
     if arguments.format == "table":
         _console.print_text(f"Figure: {figure}")

@@ -12,7 +12,7 @@ from nearlabel.cli import _console, _data, _model
 from nearlabel.datasets import RowBlock
 from nearlabel.experiments._explained_rows import explain_rows
 from nearlabel.lazy import Explanation
-from nearlabel.report import draw_explanation
+from nearlabel.plots import ExplanationDisplay
 
 _FORMATS = ("text", "json")
 
@@ -39,7 +39,7 @@ def main(arguments: argparse.Namespace) -> None:
         _console.print_text(f"Row {found.row} of {Path(arguments.data).name}" + _named(arguments.id))
         _console.print_lines(str(explanation))
     if arguments.figure is not None:
-        file = draw_explanation(explanation.to_dict(), arguments.figure)
+        file = ExplanationDisplay(explanation).write(arguments.figure)
         if arguments.format == "text":
             _console.print_text(f"Figure: {file}")
 

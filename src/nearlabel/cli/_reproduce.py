@@ -10,6 +10,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from nearlabel.cli import _console
+from nearlabel.cli._comparison import curves
 from nearlabel.cli._reproduced import print_origin, print_part
 from nearlabel.experiments import (
     Curve,
@@ -21,7 +22,7 @@ from nearlabel.experiments import (
     Reproduction,
     paper_names,
 )
-from nearlabel.report import draw_panels
+from nearlabel.plots import NeighborsPanelsDisplay
 
 _SHARED = ("metric", "printed", "ours", "difference", "p_value")  # columns that relations have with figures and tests
 
@@ -137,8 +138,7 @@ def _print_csv(
 
 
 def _draw(curve: Curve, folder: Path, *, tell: bool) -> None:
-    file = draw_panels(
-        {"share of instances": curve.series}, folder / f"{curve.paper}-figure{curve.figure}.png", title=curve.title
-    )
+    panels = NeighborsPanelsDisplay({"share of instances": curves(curve.series)})
+    file = panels.write(folder / f"{curve.paper}-figure{curve.figure}.png", title=curve.title)
     if tell:
         _console.print_text(f"Figure: {file}")

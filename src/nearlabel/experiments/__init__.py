@@ -8,7 +8,7 @@ from nearlabel.experiments._model_facts import model_facts
 from nearlabel.experiments._orders import Order, Relation, order_methods
 from nearlabel.experiments._paired import OVER, PairedValues, paired_values
 from nearlabel.experiments._papers import Curve, Paper, PrintedCell, Reproduction, paper_names
-from nearlabel.experiments._plan import EMPTY_PREDICTIONS, Plan
+from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._printed_orders import PrintedRelation, PrintedScore, ReproducedOrder
 from nearlabel.experiments._ranking import RankedMeasure, Ranking
 from nearlabel.experiments._records import Record, read_records
@@ -29,6 +29,7 @@ from nearlabel.experiments._significance import (
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import CLASSIFIERS, ThresholdPlan
 from nearlabel.experiments._tuning import Candidate, Trial, Tuned, Tuning
+from nearlabel.metrics._counted import EMPTY_PREDICTIONS
 
 __all__ = [
     "CLASSIFIERS",

@@ -11,10 +11,10 @@ from nearlabel import labels
 from nearlabel._typing import MatrixLike
 from nearlabel._validation import as_dense, as_label_matrix
 
-_MOST_PAIRED = 40  # labels of which all pairs are counted
+MOST_PAIRED = 40  # labels of which all pairs are counted
 
 
-def labelset_facts(Y: MatrixLike, names: Sequence[str]) -> dict[str, Any]:
+def labelset_facts(Y: MatrixLike, names: Sequence[str], *, most_paired: int = MOST_PAIRED) -> dict[str, Any]:
     """Return what a report says of label sets.
 
     Parameters
@@ -23,12 +23,14 @@ def labelset_facts(Y: MatrixLike, names: Sequence[str]) -> dict[str, Any]:
         Dense or sparse.
     names : sequence of str of length n_labels
         Names of the labels.
+    most_paired : int, default=40
+        Labels of which all pairs are counted, at most.
 
     Returns
     -------
     dict
         ``figures``, those of `nearlabel.labels.describe`, undefined ones None; ``counts``, rows of each label; and
-        ``co_occurrence``: ``names`` of at most 40 most frequent labels that occur, most frequent first, equal ones by
+        ``co_occurrence``: ``names`` of so many most frequent labels that occur, most frequent first, equal ones by
         column, and ``counts``, the rows of each pair of them.
 
     Raises
@@ -45,7 +47,7 @@ def labelset_facts(Y: MatrixLike, names: Sequence[str]) -> dict[str, Any]:
     """
     matrix = as_label_matrix(Y)
     counts = labels.frequencies(matrix)
-    most = np.argsort(-counts, kind="stable")[:_MOST_PAIRED]
+    most = np.argsort(-counts, kind="stable")[:most_paired]
     most = most[counts[most] > 0]
     pairs = as_dense(labels.co_occurrence(matrix[:, most])).tolist() if len(most) else []
     return {

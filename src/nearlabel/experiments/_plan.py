@@ -23,14 +23,12 @@ from nearlabel.experiments._methods import N_FOLDS, SELECTIONS, MethodSpec, Part
 from nearlabel.experiments._records import Record
 from nearlabel.experiments._scaling import SCALES, scale_features
 from nearlabel.experiments._searches import Finder
-from nearlabel.metrics import CATALOGUE, get_metric, score_all
+from nearlabel.metrics import CATALOGUE, get_metric
+from nearlabel.metrics._counted import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
-
-# What is counted of the predictions alone, beside the measures of the catalogue.
-EMPTY_PREDICTIONS = "empty_predictions"
 
 
 @dataclass(frozen=True)
@@ -213,13 +211,10 @@ class Plan:
 
     def _measure(self, labels: Matrix, fitted: _Fitted, Y: Matrix) -> Iterator[float | None]:
         """Yield each metric, in order, on the test part of a fold; None where it is undefined."""
-        measures = [name for name in self.metrics if name != EMPTY_PREDICTIONS]
-        needs = {get_metric(name).needs for name in measures}
-        values = score_all(Y, labels, fitted.test_scores if "score" in needs else None, measures)
-        if EMPTY_PREDICTIONS in self.metrics:
-            values[EMPTY_PREDICTIONS] = float(np.mean(np.asarray(labels.sum(axis=1)) == 0))
-        for name in self.metrics:
-            yield values[name] if np.isfinite(values[name]) else None
+        needs = {get_metric(name).needs for name in self.metrics if name != EMPTY_PREDICTIONS}
+        values = score_and_count(Y, labels, fitted.test_scores if "score" in needs else None, self.metrics)
+        for value in values.values():
+            yield value if np.isfinite(value) else None
 
 
 def _selected(selection: str, X: Matrix, Y: Matrix, X_test: Matrix) -> tuple[Matrix, Matrix]:

@@ -11,7 +11,8 @@ from sklearn.base import clone
 
 from nearlabel._typing import FloatArray, Matrix
 from nearlabel._validation import as_dense
-from nearlabel.metrics import CATALOGUE, score_all
+from nearlabel.metrics import CATALOGUE
+from nearlabel.metrics._counted import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.neighbors import PrecomputedNeighbors
 
 AUTO = "auto"
@@ -44,8 +45,8 @@ class Needs(NamedTuple):
 
     @classmethod
     def of(cls, metrics: Iterable[str]) -> Needs:
-        """Return what measures of the catalogue need."""
-        needed = {CATALOGUE[name].needs for name in metrics}
+        """Return what measures of the catalogue and counts of predictions need."""
+        needed = {"prediction" if name == EMPTY_PREDICTIONS else CATALOGUE[name].needs for name in metrics}
         return cls("prediction" in needed, "score" in needed)
 
 
@@ -94,7 +95,8 @@ def _stacked(parts: Iterable[Matrix]) -> Matrix:
 def values_over(answers: Iterable[HeldOut], metrics: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Return the table over numbers of neighbours: "n_neighbors", and the values of each measure."""
     rows = [
-        (answer.n_neighbors, score_all(answer.truth, answer.predicted, answer.scores, metrics)) for answer in answers
+        (answer.n_neighbors, score_and_count(answer.truth, answer.predicted, answer.scores, metrics))
+        for answer in answers
     ]
     table: dict[str, NDArray[Any]] = {"n_neighbors": np.array([k for k, _ in rows])}
     return table | {name: np.array([values[name] for _, values in rows]) for name in metrics}

@@ -13,6 +13,7 @@ from nearlabel._validation import LabelContainer, as_label_matrix, check_integer
 from nearlabel.lazy._base import LazyClassifier, LeaveOneOut, fresh_search
 from nearlabel.lazy._sweep import N_FOLDS, SCORING, Fold, Needs, best_of, held_out, values_over
 from nearlabel.metrics import get_metric
+from nearlabel.metrics._counted import EMPTY_PREDICTIONS
 from nearlabel.thresholds._cross_val import rows_of, splits_of, splitter_of
 
 
@@ -41,7 +42,8 @@ def tune_neighbors(
     n_neighbors : int or iterable of int, default=30
         An int: every number from 1 up to it, or as far as the rows allow. Others: these.
     scoring : str or sequence of str, default="micro_f1"
-        Keys of `nearlabel.metrics.CATALOGUE`; the first decides, the others stand beside it in the table.
+        Keys of `nearlabel.metrics.CATALOGUE`; the first decides, the others stand beside it in the table. Among the
+        others may be "empty_predictions", the share of rows for which no label is predicted.
     cv : "loo", int, splitter or iterable of (training, validation) rows, default=None
         How rows are held out. None: "loo" where the classifier has leave-one-out answers, else five folds of shuffled
         rows. "loo": one at a time; the other steps of a pipeline have then seen the row. An int: so many folds, of
@@ -174,8 +176,10 @@ def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -
 
 
 def _metrics(scoring: str | Sequence[str]) -> list[str]:
-    """Return the names of measures of the catalogue, each once."""
+    """Return the names of measures of the catalogue, each once, and of what else stands beside the first."""
     names = list(dict.fromkeys([scoring] if isinstance(scoring, str) else scoring))
     if not names:
         raise ValueError("scoring must name at least one measure, got none.")
-    return [get_metric(name).name for name in names]
+    for name in names[:1] + [name for name in names[1:] if name != EMPTY_PREDICTIONS]:
+        get_metric(name)
+    return names

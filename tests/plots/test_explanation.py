@@ -1,14 +1,15 @@
-import os
-import subprocess
-import sys
-
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNb, CMLkNN, LPkNN, MLkNN
-from nearlabel.report import draw_explanation
+from nearlabel.plots import ExplanationDisplay
+from nearlabel.thresholds import TunedThresholdsClassifierCV
+from nearlabel.transformation import BinaryRelevance
 
 STARTS = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}
 
@@ -31,7 +32,7 @@ def words_of(file):
 def test_the_ending_decides_the_format(tmp_path, ending):
     """Png, svg and pdf; the same explanation gives the same file."""
     plain = explained(MLkNN(3))
-    files = [draw_explanation(plain, tmp_path / "new" / f"{i}.{ending}") for i in range(2)]
+    files = [ExplanationDisplay(plain).write(tmp_path / "new" / f"{i}.{ending}") for i in range(2)]
     assert files[0].read_bytes().startswith(STARTS[ending])
     assert files[0].read_bytes() == files[1].read_bytes()
 
@@ -52,7 +53,7 @@ def test_the_ending_decides_the_format(tmp_path, ending):
 def test_what_is_drawn(tmp_path, estimator):
     """Every neighbour's row and labels, every label with its score; a threshold only where one decides."""
     plain = explained(estimator)
-    words = words_of(draw_explanation(plain, tmp_path / "f.svg"))
+    words = words_of(ExplanationDisplay(plain).write(tmp_path / "f.svg"))
     for one in plain["neighbors"][:12]:
         assert any(text.startswith(f"row {one['row']} ") for text in words)
     carried = sum(len(one["names"]) for one in plain["neighbors"][:12])
@@ -68,7 +69,7 @@ def test_what_is_drawn(tmp_path, estimator):
 def test_many_labels_neighbours_and_long_names(tmp_path):
     """What has no room is counted; names lose their middle; nothing in a name is read as mathematics."""
     plain = explained(BRkNNb(20), n_labels=53, name="$x_{{1}}^2$ and a long name that ends in number {}")
-    words = words_of(draw_explanation(plain, tmp_path / "f.svg"))
+    words = words_of(ExplanationDisplay(plain).write(tmp_path / "f.svg"))
     assert "12 of 20 neighbours" in words
     assert "20 of 53 labels" in words
     names = [text for text in words if text.startswith("$x_{1}^2$")]
@@ -81,7 +82,7 @@ def test_many_labels_neighbours_and_long_names(tmp_path):
 
 def test_a_title_of_ones_own(tmp_path):
     """It takes the place of the method and the chosen labels."""
-    words = words_of(draw_explanation(explained(MLkNN(3)), tmp_path / "f.svg", title="Row 17"))
+    words = words_of(ExplanationDisplay(explained(MLkNN(3))).write(tmp_path / "f.svg", title="Row 17"))
     assert "Row 17" in words
     assert not any(text.startswith("MLkNN") for text in words)
 
@@ -89,19 +90,24 @@ def test_a_title_of_ones_own(tmp_path):
 def test_bad_input(tmp_path):
     """What is no explanation, and an unknown ending."""
     with pytest.raises(ValueError, match=r"must be what Explanation\.to_dict returns, got a mapping without \['doubt'"):
-        draw_explanation({"labels": []}, tmp_path / "f.png")
+        ExplanationDisplay({"labels": []})
     with pytest.raises(ValueError, match="file must end in one of"):
-        draw_explanation(explained(MLkNN(3)), tmp_path / "f.xyz")
+        ExplanationDisplay(explained(MLkNN(3))).write(tmp_path / "f.xyz")
     assert not list(tmp_path.iterdir())
 
 
-def test_the_users_figures_are_left_alone(tmp_path):
-    """Drawing does not load pyplot, which would open a window or choose a backend."""
-    code = (
-        "import sys; from nearlabel.report import draw_explanation; from nearlabel.lazy import BRkNN;"
-        "one = BRkNN(1).fit([[0], [1]], [[1], [0]]).explain([[0]])[0];"
-        "draw_explanation(one.to_dict(), sys.argv[1]);"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "f.png")], env=environment, check=True)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, pd.DataFrame, list])
+def test_of_an_estimator(container):
+    """The row that is asked for, of an estimator with thresholds, too."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 3)), rng.random((30, 2)) < 0.4
+    model = TunedThresholdsClassifierCV(MLkNN(3), cv="loo").fit(container(X), Y)
+    with mpl.rc_context({"backend": "agg"}):
+        display = ExplanationDisplay.from_estimator(model, container(X), row=7)
+        assert display.explanation == model.explain(container(X)[7:8])[0].to_dict()
+        assert [axis.get_title(loc="left") for axis in display.ax_] == ["neighbours", "labels"]
+        plt.close("all")
+    with pytest.raises(ValueError, match="row must be below the number of rows 30, got 30"):
+        ExplanationDisplay.from_estimator(model, container(X), row=30)
+    with pytest.raises(TypeError, match="estimator must explain itself, as lazy classifiers do, got BinaryRelevance"):
+        ExplanationDisplay.from_estimator(BinaryRelevance(DecisionTreeClassifier()), X)

@@ -1,0 +1,22 @@
+"""Pictures for notebooks and files, as displays in scikit-learn's manner; needs matplotlib (extra ``plot``).
+
+Each is made from an estimator, from predictions or from records of a run by a class method that draws it; ``ax_`` and
+``figure_`` are matplotlib's, to go on from there. `write` puts one into a file, the same file each time.
+"""
+
+from nearlabel.plots._co_occurrence import CoOccurrenceDisplay
+from nearlabel.plots._critical_difference import CriticalDifferenceDisplay
+from nearlabel.plots._explanation import ExplanationDisplay
+from nearlabel.plots._micro_frontier import MicroFrontierDisplay
+from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay, NeighborsPanelsDisplay
+from nearlabel.plots._reliability import ReliabilityDisplay
+
+__all__ = [
+    "CoOccurrenceDisplay",
+    "CriticalDifferenceDisplay",
+    "ExplanationDisplay",
+    "MicroFrontierDisplay",
+    "NeighborsCurveDisplay",
+    "NeighborsPanelsDisplay",
+    "ReliabilityDisplay",
+]

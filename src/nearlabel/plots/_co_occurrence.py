@@ -1,0 +1,133 @@
+"""Which labels go together: a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from nearlabel._typing import MatrixLike
+from nearlabel._validation import as_label_matrix, check_integer, label_names_of
+from nearlabel.experiments._label_facts import MOST_PAIRED, labelset_facts
+from nearlabel.plots._display import Display
+
+_LONGEST = 22
+
+
+class CoOccurrenceDisplay(Display):
+    """Of the rows that have one label, a line each, the share that has each other, a column each.
+
+    Made by `from_labels`.
+
+    Parameters
+    ----------
+    counts : array-like of shape (n_labels, n_labels)
+        Rows that have both labels; on the diagonal those that have the one, at least one.
+    label_names : sequence of str of length n_labels
+        Names of the labels.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Raises
+    ------
+    ValueError
+        If there is no label, the matrix is not square, a label has no row, or the names are of another number.
+
+    See Also
+    --------
+    nearlabel.labels.co_occurrence : The counts.
+
+    Examples
+    --------
+    >>> from nearlabel.plots import CoOccurrenceDisplay
+    >>> display = CoOccurrenceDisplay([[40, 10], [10, 20]], ["sea", "beach"])
+    >>> display.shares
+    array([[ nan, 0.25],
+           [0.5 ,  nan]])
+    """
+
+    def __init__(self, counts: Any, label_names: Sequence[str]) -> None:
+        self.counts = np.asarray(counts)
+        self.label_names = tuple(map(str, label_names))
+        n = len(self.label_names)
+        if not n or self.counts.shape != (n, n) or not np.diag(self.counts).all():
+            raise ValueError(
+                f"counts must be of shape ({n}, {n}), a line and a column for each of the label_names, at least one,"
+                f" each with a row, got shape {self.counts.shape}."
+            )
+        self.shares = self.counts / np.diag(self.counts)[:, np.newaxis]
+        np.fill_diagonal(self.shares, np.nan)
+
+    @classmethod
+    def from_labels(
+        cls,
+        Y: MatrixLike,
+        *,
+        label_names: Sequence[str] | None = None,
+        n_labels: int = MOST_PAIRED,
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw which labels go together in label sets.
+
+        Parameters
+        ----------
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1.
+        label_names : sequence of str, default=None
+            Names of the labels. None: the columns of a data frame, else their numbers.
+        n_labels : int, default=40
+            So many of the most frequent labels at most; those that do not occur are left out.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the image, for instance ``cmap``.
+
+        Returns
+        -------
+        CoOccurrenceDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If Y is malformed or no label occurs, or the names are of another number.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        most = check_integer("n_labels", n_labels, low=1)
+        matrix = as_label_matrix(Y)
+        names: Sequence[Any] = list(label_names_of(Y, matrix.shape[1])) if label_names is None else label_names
+        if len(names) != matrix.shape[1]:
+            raise ValueError(f"label_names must be of length {matrix.shape[1]}, the labels of Y, got {len(names)}.")
+        pairs = labelset_facts(matrix, names, most_paired=most)["co_occurrence"]
+        if not pairs["names"]:
+            raise ValueError("Y must have a label that occurs, got none.")
+        return cls(pairs["counts"], pairs["names"]).plot(ax, **style)
+
+    def _size(self) -> tuple[float, float]:
+        side = 1.8 + 0.22 * max(len(self.label_names), 8)
+        return side + 1.0, side
+
+    def _draw(self, ax: Any, **style: Any) -> None:
+        look = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, "interpolation": "nearest"}
+        image = ax.imshow(self.shares, **(look | style))
+        names = [_short(name) for name in self.label_names]
+        ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8, parse_math=False)
+        ax.set_yticks(range(len(names)), names, fontsize=8, parse_math=False)
+        ax.tick_params(length=0)
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.7)
+        bar.set_label("share with the column's label", fontsize=8)
+        bar.ax.tick_params(labelsize=8)
+
+
+def _short(name: str) -> str:
+    """Cut the middle out of a long name: names that are alike often differ at their end."""
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[1 - half :]}"

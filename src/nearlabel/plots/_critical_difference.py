@@ -1,0 +1,167 @@
+"""Methods on a line of mean ranks, with bars over those that do not differ significantly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from nearlabel.experiments import FriedmanTest
+from nearlabel.metrics import CATALOGUE
+from nearlabel.plots._display import Display
+from nearlabel.plots._figure import BLUE
+
+
+class CriticalDifferenceDisplay(Display):
+    """The critical difference diagram of Demšar (2006): mean ranks, and bars that join methods that do not differ.
+
+    Made by `from_test`.
+
+    Parameters
+    ----------
+    mean_ranks : mapping of str to float
+        Of each method, 1 for the best.
+    alike : sequence of sequence of str
+        Groups of methods within which no two differ significantly; a bar joins each.
+    critical_difference : float, default=None
+        Drawn as a scale, if there is one for all pairs.
+    title : str, default=""
+        Above the diagram.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two methods.
+
+    See Also
+    --------
+    nearlabel.experiments.friedman_test : Ranks methods and tests whether they differ.
+
+    References
+    ----------
+    J. Demšar. Statistical comparisons of classifiers over multiple data sets. Journal of Machine Learning Research 7,
+    2006.
+
+    Examples
+    --------
+    >>> from nearlabel.plots import CriticalDifferenceDisplay
+    >>> ranks = {"mlknn": 1.4, "brknn": 2.1, "lpknn": 2.5}
+    >>> diagram = CriticalDifferenceDisplay(ranks, [["brknn", "lpknn"]], critical_difference=0.6)
+    >>> file = diagram.write("ranks.png", title="Hamming loss")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        mean_ranks: Mapping[str, float],
+        alike: Sequence[Sequence[str]],
+        *,
+        critical_difference: float | None = None,
+        title: str = "",
+    ) -> None:
+        if len(mean_ranks) < 2:
+            raise ValueError(f"mean_ranks must hold at least two methods, got {len(mean_ranks)}.")
+        self.mean_ranks = dict(mean_ranks)
+        self.alike = [list(group) for group in alike]
+        self.critical_difference = critical_difference
+        self.title = title
+
+    @classmethod
+    def from_test(cls, test: FriedmanTest, *, alpha: float = 0.05, ax: Any = None) -> Self:
+        """Draw what Friedman's test and the tests after it say.
+
+        Parameters
+        ----------
+        test : FriedmanTest
+            What `nearlabel.experiments.friedman_test` returns, or one of ``friedman`` of a `Comparison`.
+        alpha : float, default=0.05
+            Level; the scale is drawn for 0.05, which the test's critical difference is of.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            Drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        return cls(**parts_of(test, alpha)).plot(ax)
+
+    def _title(self) -> str:
+        return self.title
+
+    def _size(self) -> tuple[float, float]:
+        n_below = 0.5 * (len(self.alike) + 1) + -(-len(self.mean_ranks) // 2)
+        longest = max(map(len, self.mean_ranks))
+        return 5.8 + 0.16 * longest, 0.3 * n_below + 1.2  # names stand on both sides
+
+    def _draw(self, ax: Any, **style: Any) -> None:
+        methods = sorted(self.mean_ranks, key=lambda method: self.mean_ranks[method])
+        half = -(-len(methods) // 2)
+        highest, below = len(methods), -0.5 * (len(self.alike) + 1)
+        _draw_bars(ax, self.mean_ranks, self.alike, 0.006 * highest)
+        for end, side in ((1 - 0.05 * highest, methods[:half]), (1.05 * highest, methods[half:][::-1])):
+            for depth, method in enumerate(side):
+                _draw_method(ax, method, self.mean_ranks[method], below - depth, end, left=end < 1)
+        if self.critical_difference is not None:
+            _draw_scale(ax, self.critical_difference)
+        top = 0.8 if self.critical_difference is None else 2.4
+        ax.set(xlim=(1 - 0.05 * highest, 1.05 * highest), ylim=(below - half + 0.5, top))
+        _draw_ranks(ax, highest)
+
+
+def parts_of(test: FriedmanTest, alpha: float) -> dict[str, Any]:
+    """Return what a display of a test is made of."""
+    title = CATALOGUE[test.metric].title if test.metric in CATALOGUE else test.metric
+    ranked = "data sets" if test.dataset == "all" else f"folds of {test.dataset}"
+    return {
+        "mean_ranks": test.mean_ranks,
+        "alike": test.not_different(alpha),
+        "critical_difference": test.critical_difference if test.post_hoc == "nemenyi" else None,
+        "title": f"{title}: mean ranks over {test.n_pairs} {ranked}",
+    }
+
+
+def _draw_ranks(ax: Any, highest: int) -> None:
+    ax.plot([1, highest], [0, 0], color="#000000", linewidth=1)
+    for rank in range(1, highest + 1):
+        ax.plot([rank, rank], [0, 0.18], color="#000000", linewidth=1)
+        ax.annotate(str(rank), (rank, 0.28), ha="center", va="bottom", fontsize=8)
+    ax.axis("off")
+
+
+def _draw_method(ax: Any, method: str, rank: float, depth: float, end: float, *, left: bool) -> None:
+    """Draw a line from the rank down to the method's name."""
+    ax.plot([rank, rank, end], [0, depth, depth], color="#666666", linewidth=0.8, clip_on=False)
+    ax.annotate(
+        f"{method} ({rank:.2f})" if left else f"({rank:.2f}) {method}",
+        (end, depth),
+        xytext=(-3 if left else 3, 0),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        va="center",
+        fontsize=9,
+        annotation_clip=False,
+        parse_math=False,
+    )
+
+
+def _draw_bars(ax: Any, mean_ranks: Mapping[str, float], alike: Sequence[Sequence[str]], overhang: float) -> None:
+    for number, group in enumerate(alike, 1):
+        ranks = [mean_ranks[method] for method in group]
+        ends = [min(ranks) - overhang, max(ranks) + overhang]
+        ax.plot(ends, [-0.5 * number] * 2, linewidth=3.5, color=BLUE, solid_capstyle="butt")
+
+
+def _draw_scale(ax: Any, critical_difference: float) -> None:
+    ax.plot([1, 1 + critical_difference], [1.4, 1.4], color="#000000", linewidth=1.5, marker="|", clip_on=False)
+    ax.annotate(f"critical difference {critical_difference:.2f}", (1, 1.55), ha="left", va="bottom", fontsize=8)

@@ -1,0 +1,218 @@
+"""The explanation of one query as a picture: its neighbours, and the score of each label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from nearlabel._typing import MatrixLike
+from nearlabel._validation import check_integer
+from nearlabel.lazy import Explanation
+from nearlabel.plots._display import DisplayInSeveralAxes
+from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, set_open_frame
+from nearlabel.thresholds._cross_val import rows_of
+
+_MOST_NEIGHBORS, _MOST_LABELS, _MOST_IN_TITLE, _WIDEST, _ROOM, _LINE = 12, 20, 3, 28, 50, 0.27
+
+
+class ExplanationDisplay(DisplayInSeveralAxes):
+    """The neighbours of a query with their labels, and the scores of the labels with what decides.
+
+    On the left a line for each neighbour: how far it is and which labels it has, those chosen for the query in blue. On
+    the right a bar for each label, from the prior (where the method has one, else from 0) to the score, blue if the
+    label is chosen; the mark is its threshold, if it has one. At most 12 neighbours and 20 labels are drawn, the chosen
+    ones first, then by score.
+
+    Parameters
+    ----------
+    explanation : Explanation or mapping
+        One of what `explain` of a lazy classifier returns, or its `to_dict`.
+
+    Attributes
+    ----------
+    ax_ : array of two matplotlib Axes
+        Where it was drawn last: neighbours and labels.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Raises
+    ------
+    ValueError
+        If the mapping is no explanation.
+
+    Examples
+    --------
+    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.plots import ExplanationDisplay
+    >>> X, Y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
+    >>> (explanation,) = MLkNN(n_neighbors=2).fit(X, Y).explain([[1]])
+    >>> file = ExplanationDisplay(explanation).write("explanation.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, explanation: Explanation | Mapping[str, Any]) -> None:
+        plain = explanation.to_dict() if isinstance(explanation, Explanation) else explanation
+        missing = sorted({"method", "labels", "neighbors", "predicted", "doubt"} - set(plain))
+        if missing:
+            raise ValueError(f"explanation must be what Explanation.to_dict returns, got a mapping without {missing}.")
+        self.explanation = plain
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: MatrixLike, *, row: int = 0, ax: Any = None) -> Self:
+        """Draw why a fitted classifier gives a row its label set.
+
+        Parameters
+        ----------
+        estimator : fitted lazy classifier
+            One with `explain`; one that decides by thresholds has it, too.
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Rows.
+        row : int, default=0
+            Which of them.
+        ax : array of two matplotlib Axes, default=None
+            As in `plot`.
+
+        Returns
+        -------
+        ExplanationDisplay
+            Drawn.
+
+        Raises
+        ------
+        TypeError
+            If the classifier does not explain itself.
+        ValueError
+            If there is no such row, or X does not fit the classifier.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        number, n_rows = check_integer("row", row, low=0), X.shape[0] if hasattr(X, "shape") else len(X)
+        if not hasattr(estimator, "explain"):
+            raise TypeError(f"estimator must explain itself, as lazy classifiers do, got {type(estimator).__name__}.")
+        if number >= n_rows:
+            raise ValueError(f"row must be below the number of rows {n_rows}, got {row}.")
+        return cls(estimator.explain(rows_of(X, np.array([number])))[0]).plot(ax)
+
+    def _size(self) -> tuple[float, float]:
+        n_lines = max(len(self.explanation["neighbors"][:_MOST_NEIGHBORS]), len(self._labels()), 4)
+        return 11.5, 1.5 + _LINE * n_lines
+
+    def _axes_of(self, figure: Any) -> Any:
+        return figure.subplots(1, 2, width_ratios=(1.25, 1))
+
+    def _title(self) -> str:
+        return _title_of(self.explanation)
+
+    def _labels(self) -> list[Any]:
+        return sorted(self.explanation["labels"], key=lambda one: (not one["chosen"], -one["score"]))[:_MOST_LABELS]
+
+    def _draw(self, ax: Any, **style: Any) -> None:
+        left, right = ax
+        neighbors, labels = self.explanation["neighbors"][:_MOST_NEIGHBORS], self._labels()
+        _draw_neighbors(left, neighbors, set(self.explanation["predicted"]))
+        _draw_labels(right, labels)
+        for axes, what, shown in ((left, "neighbors", neighbors), (right, "labels", labels)):
+            axes.set_title(_heading(what, len(shown), len(self.explanation[what])), fontsize=10, loc="left")
+
+
+def _title_of(explanation: Mapping[str, Any]) -> str:
+    chosen = explanation["predicted"]
+    shown = [_short(name) for name in chosen[:_MOST_IN_TITLE]]
+    more = f" and {len(chosen) - len(shown)} more" if len(chosen) > len(shown) else ""
+    doubt = "" if explanation["doubt"] is None else f"   (doubt {explanation['doubt']:.2f})"
+    return f"{explanation['method']}: {', '.join(shown) or 'no label'}{more}{doubt}"
+
+
+def _heading(what: str, n_shown: int, n_in_all: int) -> str:
+    what = "neighbours" if what == "neighbors" else what
+    return what if n_shown == n_in_all else f"{n_shown} of {n_in_all} {what}"
+
+
+def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], predicted: set[Any]) -> None:
+    """Draw the distances as dots on stems, and the label sets as chips to the right of them."""
+    distances = [one["distance"] if isinstance(one["distance"], float) else 0.0 for one in neighbors]
+    farthest = max(distances, default=0.0) or 1.0
+    for line, (one, distance) in enumerate(zip(neighbors, distances, strict=True)):
+        ax.plot([0, distance / farthest], [line, line], color=GREY, linewidth=1.2, zorder=1)
+        ax.plot([distance / farthest], [line], color=INK, marker="o", markersize=4, zorder=2)
+        _draw_chips(ax, line, one["names"], predicted)
+    names = [f"row {one['row']}   {_number(one['distance'])}" for one in neighbors]
+    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ax.set(xlim=(-0.02, 3.2), ylim=(len(neighbors) - 0.4, -0.6))
+    ax.set_xticks([])
+    ax.spines[["top", "right", "bottom"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def _draw_chips(ax: Any, line: int, names: Sequence[Any], predicted: set[Any]) -> None:
+    """Write labels one after the other, each in a box; as many as there is room for."""
+    room, offset, place = _ROOM, 6, {"xy": (1.1, line), "xycoords": "data"}
+    for number, name in enumerate(names):
+        text = _short(name)
+        if len(text) + 2 > room:
+            _write(ax, place, offset, f"+{len(names) - number}", INK, boxed=False)
+            return
+        # A chip follows the one before it, whose width only the renderer knows.
+        chip = _write(ax, place, offset, text, BLUE if name in predicted else INK, boxed=True)
+        room, offset, place = room - len(text) - 2, 9, {"xy": (1, 0.5), "xycoords": chip}
+    if not names:
+        _write(ax, place, offset, "no label", GREY, boxed=False)
+
+
+def _write(ax: Any, place: Mapping[str, Any], offset: int, text: str, colour: str, *, boxed: bool) -> Any:
+    """Write to the right of a place."""
+    box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": colour, "linewidth": 0.8}
+    return ax.annotate(
+        text,
+        **place,
+        xytext=(offset, 0),
+        textcoords="offset points",
+        va="center",
+        ha="left",
+        fontsize=7,
+        color=colour,
+        bbox=box if boxed else None,
+        annotation_clip=False,
+        parse_math=False,
+    )
+
+
+def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]]) -> None:
+    """Draw a bar from prior to score for each label, its threshold as a mark."""
+    for line, one in enumerate(labels):
+        start, colour = one.get("prior", 0.0), BLUE if one["chosen"] else GREY
+        ax.barh(line, one["score"] - start, left=start, height=0.5, color=colour)
+        if "prior" in one:
+            ax.plot([start], [line], color=INK, marker="|", markersize=7, linestyle="none")
+        ax.plot([one["score"]], [line], color=colour, marker="o", markersize=5, linestyle="none")
+        if isinstance(one["threshold"], float):
+            ax.plot([one["threshold"]] * 2, [line - 0.42, line + 0.42], color=ORANGE, linewidth=1.6)
+        ax.annotate(_label_text(one), (1.03, line), fontsize=7.5, va="center", annotation_clip=False, color=INK)
+    # No tick label is read as mathematics, whatever stands in a name.
+    ax.set_yticks(range(len(labels)), [_short(one["name"]) for one in labels], fontsize=8, parse_math=False)
+    ax.set(xlim=(-0.02, 1.02), ylim=(len(labels) - 0.4, -0.6))
+    ax.tick_params(axis="y", length=0)
+    set_open_frame(ax)
+    ax.set_xlabel(_legend(labels), fontsize=8)
+
+
+def _legend(labels: Sequence[Mapping[str, Any]]) -> str:
+    prior = "tick: prior, " if any("prior" in one for one in labels) else ""
+    threshold = ", orange: threshold" if any(isinstance(one["threshold"], float) for one in labels) else ""
+    return f"{prior}dot: score{threshold}; blue: chosen"
+
+
+def _label_text(one: Mapping[str, Any]) -> str:
+    votes = f", {one['votes']} votes" if "votes" in one else ""
+    return f"{_number(one['score'])}{votes}"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _short(name: Any) -> str:
+    """Cut the middle out of a long name: names that are alike often differ at their end."""
+    text = " ".join(str(name).split())
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST // 2]}…{text[-(_WIDEST // 2 - 1) :]}"

@@ -1,0 +1,199 @@
+"""Micro-averaged precision over recall: all that thresholds can do, and what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from nearlabel._responses import label_scores, response_method_of
+from nearlabel._typing import FloatArray, MatrixLike
+from nearlabel._validation import as_label_matrix
+from nearlabel.metrics import micro_precision, micro_recall
+from nearlabel.plots._display import Display
+from nearlabel.plots._figure import MARKERS, set_legend, set_line_styles, set_open_frame
+from nearlabel.thresholds import micro_pr_frontier
+
+_EQUAL_F = "equal F"  # marks the lines behind, which are drawn once
+
+
+class MicroFrontierDisplay(Display):
+    """Micro-averaged precision over recall, the best that thresholds can do for any F-beta, above lines of equal F1.
+
+    Made by `from_estimator` or `from_predictions`. Lines of several displays stand in one figure if each is drawn into
+    ``ax_`` of the first.
+
+    Parameters
+    ----------
+    recall, precision : array-like of shape (n_points,)
+        The line, as `nearlabel.thresholds.micro_pr_frontier` gives it.
+    name : str, default=None
+        Of the line.
+    points : mapping of str to (recall, precision), default=None
+        Single points to be marked, by name.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Raises
+    ------
+    ValueError
+        If there is no point, or the lengths differ.
+
+    See Also
+    --------
+    sklearn.metrics.PrecisionRecallDisplay : One threshold for all labels, or one label.
+
+    Examples
+    --------
+    >>> from nearlabel.plots import MicroFrontierDisplay
+    >>> line = MicroFrontierDisplay([0.2, 0.6, 1.0], [1.0, 0.8, 0.4], points={"at one half": (0.5, 0.7)})
+    >>> file = line.write("frontier.png", title="All optima of F-beta")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        recall: Any,
+        precision: Any,
+        *,
+        name: str | None = None,
+        points: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
+        self.recall: FloatArray = np.asarray(recall, dtype=np.float64)
+        self.precision: FloatArray = np.asarray(precision, dtype=np.float64)
+        self.name = name
+        self.points = {} if points is None else dict(points)
+        if self.recall.ndim != 1 or not self.recall.size or self.recall.shape != self.precision.shape:
+            raise ValueError(
+                "recall and precision must be of one shape (n_points,) with at least one point,"
+                f" got {self.recall.shape} and {self.precision.shape}."
+            )
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: MatrixLike, Y: MatrixLike, *, name: str | None = None, ax: Any = None, **style: Any
+    ) -> Self:
+        """Draw the frontier of a classifier's scores, and where its own label sets stand.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            One with `predict_proba` or `decision_function`.
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Rows, better not those it was fitted to.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1.
+        name : str, default=None
+            Of the line. None: the class of the classifier.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the line.
+
+        Returns
+        -------
+        MicroFrontierDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If the classifier has no scores, or Y is malformed, does not fit X or the classifier, or has no positive.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        name = type(estimator).__name__ if name is None else name
+        scores = label_scores(estimator, X, as_label_matrix(Y).shape[1], response_method_of(estimator))
+        points = {f"{name}: its label sets": estimator.predict(X)}
+        return cls.from_predictions(Y, scores, name=name, points=points, ax=ax, **style)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: MatrixLike,
+        y_score: MatrixLike,
+        *,
+        name: str | None = None,
+        points: Mapping[str, MatrixLike] | None = None,
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw the frontier of scores, and where label sets stand.
+
+        Parameters
+        ----------
+        y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Indicator matrix of the true label sets.
+        y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Scores, larger is better.
+        name : str, default=None
+            Of the line.
+        points : mapping of str to indicator matrix of shape (n_samples, n_labels), default=None
+            Predicted label sets, each marked by its recall and precision.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the line.
+
+        Returns
+        -------
+        MicroFrontierDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If a matrix is malformed, shapes differ, or there is no true label.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        frontier = micro_pr_frontier(y_score, y_true)
+        if not len(frontier.recall):
+            raise ValueError("y_true must have a positive for a frontier to exist, got none.")
+        # Where no label is predicted there is no precision, and no point.
+        at = {
+            one: (micro_recall(y_true, predicted), micro_precision(y_true, predicted, zero_division=np.nan))
+            for one, predicted in (points or {}).items()
+        }
+        marked = {one: place for one, place in at.items() if not np.isnan(place[1])}
+        return cls(frontier.recall, frontier.precision, name=name, points=marked).plot(ax, **style)
+
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 5.8
+
+    def _draw(self, ax: Any, **style: Any) -> None:
+        if not any(line.get_gid() == _EQUAL_F for line in ax.lines):
+            _draw_equal_f(ax)
+            set_line_styles(ax)
+            set_open_frame(ax)
+            ax.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="micro-averaged recall", ylabel="micro-averaged precision")
+        look = {"linewidth": 1.6, "marker": ".", "markersize": 3}
+        ax.plot(self.recall, self.precision, label=self.name, **(look | style))
+        marked = sum(line.get_linestyle() == "None" for line in ax.lines)
+        for number, (name, (recall, precision)) in enumerate(self.points.items(), marked):
+            look = {"marker": MARKERS[number % len(MARKERS)], "markersize": 7, "markerfacecolor": "none"}
+            ax.plot([recall], [precision], label=name, color="#000000", linestyle="none", clip_on=False, **look)
+        set_legend(ax)
+
+
+def _draw_equal_f(ax: Any) -> None:
+    """Draw lines of equal F1: precision = F recall / (2 recall - F)."""
+    for tenth in range(1, 10):
+        f = tenth / 10
+        recall = f / 2 + (1 - f / 2) * (np.arange(1, 201) / 200) ** 2
+        ax.plot(recall, f * recall / (2 * recall - f), color="#bbbbbb", linewidth=0.6, zorder=0, gid=_EQUAL_F)
+        ax.annotate(
+            f"F = {f}",
+            (1.0, f / (2 - f)),
+            fontsize=7,
+            color="#888888",
+            xytext=(2, 0),
+            textcoords="offset points",
+            va="center",
+            annotation_clip=False,
+        )

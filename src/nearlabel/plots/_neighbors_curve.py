@@ -1,0 +1,406 @@
+"""A measure over the number of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from nearlabel._typing import FloatArray, MatrixLike
+from nearlabel.experiments import EMPTY_PREDICTIONS, Record, summarise
+from nearlabel.metrics import CATALOGUE
+from nearlabel.model_selection import tune_neighbors
+from nearlabel.plots._display import Display, DisplayInSeveralAxes
+from nearlabel.plots._figure import set_legend, set_line_styles, set_open_frame
+
+
+class NeighborsCurveDisplay(Display):
+    """The values of a measure over the number of neighbours, as a line, with a band if it is known how they vary.
+
+    Made by `from_estimator`, `from_cv_results` or `from_records`. Lines of several displays stand in one figure if each
+    is drawn into ``ax_`` of the first.
+
+    Parameters
+    ----------
+    n_neighbors : array-like of shape (n_numbers,)
+        Numbers of neighbours, ascending.
+    values : array-like of shape (n_numbers,)
+        The value of the measure for each.
+    deviations : array-like of shape (n_numbers,), default=None
+        Half the height of the band; none where NaN.
+    metric : str, default=None
+        Name of the measure, a key of `nearlabel.metrics.CATALOGUE` or "empty_predictions"; other words are shown as
+        they are.
+    name : str, default=None
+        Of the line.
+    chosen : int, default=None
+        A number of neighbours to be marked.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Raises
+    ------
+    ValueError
+        If there is no number, the lengths differ, or `chosen` is not among the numbers.
+
+    See Also
+    --------
+    nearlabel.model_selection.tune_neighbors : Computes such values from one search.
+    sklearn.model_selection.ValidationCurveDisplay : Fits anew for each number and fold.
+
+    Examples
+    --------
+    >>> from nearlabel.plots import NeighborsCurveDisplay
+    >>> curve = NeighborsCurveDisplay([1, 5, 10], [0.6, 0.72, 0.7], metric="micro_f1", name="ML-kNN", chosen=5)
+    >>> curve.plot().figure_.savefig("curve.png")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        n_neighbors: Any,
+        values: Any,
+        *,
+        deviations: Any = None,
+        metric: str | None = None,
+        name: str | None = None,
+        chosen: int | None = None,
+    ) -> None:
+        self.n_neighbors = np.asarray(n_neighbors)
+        self.values: FloatArray = np.asarray(values, dtype=np.float64)
+        self.deviations = None if deviations is None else np.asarray(deviations, dtype=np.float64)
+        self.metric = metric
+        self.name = name
+        self.chosen = chosen
+        _check_lengths(self)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: MatrixLike,
+        Y: MatrixLike,
+        *,
+        metric: str = "micro_f1",
+        n_neighbors: int | Iterable[int] = 30,
+        cv: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw what each number of neighbours reaches on rows held out, by leaving one out where the method can.
+
+        All numbers come from one search, without a refit (`nearlabel.model_selection.tune_neighbors`).
+
+        Parameters
+        ----------
+        estimator : lazy classifier or Pipeline
+            One with `n_neighbors`, or a pipeline that ends in one; is cloned, fitted or not.
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Rows.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1.
+        metric : str, default="micro_f1"
+            A key of `nearlabel.metrics.CATALOGUE`, whose best number is marked, or "empty_predictions", the share of
+            rows for which no label is predicted (figure 1 of Spyromitros et al. 2008).
+        n_neighbors : int or iterable of int, default=30
+            An int: every number from 1 up to it, or as far as the rows allow. Others: these.
+        cv : "loo", int, splitter or iterable of (training, validation) rows, default=None
+            As in `tune_neighbors`.
+        name : str, default=None
+            Of the line. None: the class of the classifier.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the line.
+
+        Returns
+        -------
+        NeighborsCurveDisplay
+            Drawn.
+
+        Raises
+        ------
+        TypeError
+            If the estimator is no lazy classifier with `n_neighbors`.
+        ValueError
+            As `tune_neighbors` does.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+
+        Examples
+        --------
+        >>> from nearlabel.datasets import load_multidigits
+        >>> from nearlabel.lazy import BRkNN, MLkNN
+        >>> from nearlabel.plots import NeighborsCurveDisplay
+        >>> digits = load_multidigits()
+        >>> first = NeighborsCurveDisplay.from_estimator(MLkNN(), digits.X, digits.Y)  # doctest: +SKIP
+        >>> curve = NeighborsCurveDisplay.from_estimator(BRkNN(), digits.X, digits.Y, ax=first.ax_)  # doctest: +SKIP
+        """
+        scoring = ("micro_f1", metric) if metric == EMPTY_PREDICTIONS else metric
+        tuned = tune_neighbors(estimator, X, Y, n_neighbors=n_neighbors, scoring=scoring, cv=cv)
+        classifier = tuned[-1] if hasattr(tuned, "steps") else tuned
+        return cls.from_cv_results(
+            classifier.cv_results_,
+            metric=metric,
+            name=type(classifier).__name__ if name is None else name,
+            chosen=None if metric == EMPTY_PREDICTIONS else int(classifier.n_neighbors),
+            ax=ax,
+            **style,
+        )
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        cv_results: Mapping[str, Any],
+        *,
+        metric: str | None = None,
+        name: str | None = None,
+        chosen: int | None = None,
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw the table that choosing a number has left behind.
+
+        Parameters
+        ----------
+        cv_results : mapping
+            ``cv_results_`` of a classifier that was fitted with ``n_neighbors="auto"`` or by `tune_neighbors`.
+        metric : str, default=None
+            Which of its measures. None: the first, which decided.
+        name : str, default=None
+            Of the line.
+        chosen : int, default=None
+            A number of neighbours to be marked.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the line.
+
+        Returns
+        -------
+        NeighborsCurveDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If there is no such measure in the table.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        known = [column for column in cv_results if column != "n_neighbors"]
+        shown = metric if metric is not None or not known else known[0]
+        if shown not in known or "n_neighbors" not in cv_results:
+            raise ValueError(
+                f"metric must be one of the table's measures {', '.join(known) or '(none)'}, got {metric!r}."
+            )
+        curve = cls(cv_results["n_neighbors"], cv_results[shown], metric=shown, name=name, chosen=chosen)
+        return curve.plot(ax, **style)
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Iterable[Record],
+        *,
+        metric: str,
+        method: str,
+        dataset: str | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw the means over the folds of a run, with the standard deviation over the folds as a band.
+
+        Parameters
+        ----------
+        records : iterable of Record
+            What `nearlabel.experiments.run` or `read_runs` returns.
+        metric : str
+            Name of a measure of the records.
+        method : str
+            Name of a method of the records, one with numbers of neighbours.
+        dataset : str, default=None
+            Name of a data set of the records. None: there is but one.
+        name : str, default=None
+            Of the line. None: the method.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the line.
+
+        Returns
+        -------
+        NeighborsCurveDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If there are no such records, or those of several data sets.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        return cls(**_means(list(records), metric, method, dataset), name=name or method).plot(ax, **style)
+
+    def _draw(self, ax: Any, **style: Any) -> None:
+        self._draw_line(ax, **style)
+        ax.set_ylabel(_words(self.metric))
+        set_legend(ax)
+
+    def _draw_line(self, ax: Any, **style: Any) -> None:
+        if not ax.lines:
+            set_line_styles(ax)
+            set_open_frame(ax)
+            ax.grid(visible=True, linewidth=0.4, alpha=0.5)
+            ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.set_xlabel("number of neighbours k", fontsize=9)
+        look = {"linewidth": 1.6, "marker": ".", "markersize": 4}
+        (line,) = ax.plot(self.n_neighbors, self.values, label=self.name, **(look | style))
+        if self.deviations is not None:
+            lower, upper = self.values - self.deviations, self.values + self.deviations
+            ax.fill_between(self.n_neighbors, lower, upper, color=line.get_color(), alpha=0.15, linewidth=0)
+        if self.chosen is not None:
+            at = self.values[self.n_neighbors == self.chosen]
+            ax.scatter([self.chosen], at, s=60, facecolors="none", edgecolors=line.get_color(), zorder=3)
+
+
+class NeighborsPanelsDisplay(DisplayInSeveralAxes):
+    """Several measures over the number of neighbours: a panel for each, with a line for each method.
+
+    Parameters
+    ----------
+    panels : mapping of str to sequence of NeighborsCurveDisplay
+        Heading of a panel to its lines; the lines of all panels have the same names.
+
+    Attributes
+    ----------
+    ax_ : ndarray of matplotlib Axes
+        The panels it was drawn into last.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Raises
+    ------
+    ValueError
+        If there is no panel.
+
+    Examples
+    --------
+    >>> from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
+    >>> curve = NeighborsCurveDisplay([1, 5, 10], [0.6, 0.72, 0.7], name="ML-kNN")
+    >>> panels = NeighborsPanelsDisplay({"micro F1": [curve]})
+    >>> file = panels.write("panels.png", title="Digits")  # doctest: +SKIP
+    """
+
+    def __init__(self, panels: Mapping[str, Sequence[NeighborsCurveDisplay]]) -> None:
+        if not panels:
+            raise ValueError("panels must hold at least one, got none.")
+        self.panels = panels
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Iterable[Record],
+        *,
+        metrics: Sequence[str] | None = None,
+        dataset: str | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw all methods of a run that have numbers of neighbours: means over the folds, deviations as bands.
+
+        Parameters
+        ----------
+        records : iterable of Record
+            What `nearlabel.experiments.run` or `read_runs` returns.
+        metrics : sequence of str, default=None
+            Names of measures, a panel for each. None: all of the records.
+        dataset : str, default=None
+            Name of a data set of the records. None: there is but one.
+        ax : array of matplotlib Axes, default=None
+            As in `plot`.
+
+        Returns
+        -------
+        NeighborsPanelsDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If there are no such records, or those of several data sets.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        known = list(records)
+        with_k = [record for record in known if record["n_neighbors"] is not None]
+        methods = list(dict.fromkeys(record["method"] for record in with_k))
+        chosen = list(dict.fromkeys(record["metric"] for record in with_k)) if metrics is None else metrics
+        panels = {
+            _words(m): [NeighborsCurveDisplay(**_means(known, m, method, dataset), name=method) for method in methods]
+            for m in chosen
+        }
+        return cls(panels).plot(ax)
+
+    def _size(self) -> tuple[float, float]:
+        n_rows, n_columns = self._shape()
+        return 5.2 * n_columns, 3.4 * n_rows + 0.6
+
+    def _shape(self) -> tuple[int, int]:
+        n_columns = min(2, len(self.panels))
+        return -(-len(self.panels) // n_columns), n_columns
+
+    def _axes_of(self, figure: Any) -> Any:
+        axes = figure.subplots(*self._shape(), squeeze=False).ravel()
+        for unused in axes[len(self.panels) :]:
+            unused.remove()
+        return axes[: len(self.panels)]
+
+    def _draw(self, ax: Any, **style: Any) -> None:
+        for axis, (heading, curves) in zip(ax, self.panels.items(), strict=True):
+            for curve in curves:
+                curve._draw_line(axis, **style)
+            axis.set_title(heading, fontsize=10, loc="left", parse_math=False)
+        lines, names = ax[0].get_legend_handles_labels()
+        columns = min(5, len(names))
+        ax[0].figure.legend(lines, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+
+
+def _means(records: Sequence[Record], metric: str, method: str, dataset: str | None) -> dict[str, Any]:
+    """Return means and deviations of records over the folds, as a display takes them."""
+    cells = [cell for cell in summarise(records) if cell.dataset == dataset or dataset is None]
+    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    if len(datasets) > 1:
+        raise ValueError(f"dataset must be one of {', '.join(datasets)}, got {dataset}.")
+    own = [c for c in cells if c.metric == metric and c.method == method and isinstance(c.n_neighbors, int)]
+    if not own:
+        wanted = f"{metric} of {method}" + ("" if dataset is None else f" on {dataset}")
+        raise ValueError(f"records must hold {wanted} over numbers of neighbours, got none.")
+    points = sorted((cell.n_neighbors, cell.mean, cell.std) for cell in own if isinstance(cell.n_neighbors, int))
+    numbers, means, deviations = zip(*points, strict=True)
+    return {"n_neighbors": numbers, "values": means, "deviations": deviations, "metric": metric}
+
+
+def _words(metric: str | None) -> str:
+    """Return what stands beside the values."""
+    if metric is None:
+        return ""
+    if metric == EMPTY_PREDICTIONS:
+        return "share of empty predictions"
+    return CATALOGUE[metric].title if metric in CATALOGUE else metric
+
+
+def _check_lengths(curve: NeighborsCurveDisplay) -> None:
+    n = curve.n_neighbors.shape
+    if len(n) != 1 or not n[0]:
+        raise ValueError(f"n_neighbors must be of shape (n_numbers,) with at least one, got shape {n}.")
+    for name, array in (("values", curve.values), ("deviations", curve.deviations)):
+        if array is not None and array.shape != n:
+            raise ValueError(f"{name} must be of shape {n}, as n_neighbors, got {array.shape}.")
+    if curve.chosen is not None and curve.chosen not in curve.n_neighbors:
+        raise ValueError(f"chosen must be one of n_neighbors, got {curve.chosen}.")

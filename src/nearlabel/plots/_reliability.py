@@ -1,0 +1,173 @@
+"""The reliability diagram: shares of true labels over probabilities."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from nearlabel._responses import label_scores, response_method_of
+from nearlabel._typing import FloatArray, MatrixLike
+from nearlabel._validation import as_dense, as_label_matrix
+from nearlabel.experiments._calibration_facts import calibration_facts
+from nearlabel.metrics._inputs import check_scores
+from nearlabel.plots._display import Display
+from nearlabel.plots._figure import set_legend, set_line_styles, set_open_frame
+
+_DIAGONAL = "diagonal"
+
+
+class ReliabilityDisplay(Display):
+    """The share of labels that are true over their probability, in ten bins: on the diagonal they are calibrated.
+
+    Micro-averaged: each pair of a row and a label counts once. Made by `from_estimator` or `from_predictions`. Lines of
+    several displays stand in one figure if each is drawn into ``ax_`` of the first.
+
+    Parameters
+    ----------
+    mean_probability, true_share : array-like of shape (n_bins,)
+        Of each bin that holds a probability.
+    counts : array-like of shape (n_bins,)
+        How many probabilities each holds; the larger the dot, the more.
+    name : str, default=None
+        Of the line; the expected calibration error stands beside it.
+
+    Attributes
+    ----------
+    error : float
+        The expected calibration error: the mean over all pairs of the distance between the two (Pakdaman Naeini et al.
+        2015).
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+
+    Raises
+    ------
+    ValueError
+        If there is no bin, or the lengths differ.
+
+    See Also
+    --------
+    sklearn.calibration.CalibrationDisplay : The same of one label.
+
+    References
+    ----------
+    M. Pakdaman Naeini, G. F. Cooper, M. Hauskrecht. Obtaining well calibrated probabilities using Bayesian binning.
+    Proceedings of the 29th AAAI Conference on Artificial Intelligence, 2015.
+
+    Examples
+    --------
+    >>> from nearlabel.plots import ReliabilityDisplay
+    >>> display = ReliabilityDisplay([0.1, 0.9], [0.2, 0.8], counts=[300, 100])
+    >>> round(display.error, 3)
+    0.1
+    """
+
+    def __init__(self, mean_probability: Any, true_share: Any, counts: Any, *, name: str | None = None) -> None:
+        self.mean_probability: FloatArray = np.asarray(mean_probability, dtype=np.float64)
+        self.true_share: FloatArray = np.asarray(true_share, dtype=np.float64)
+        self.counts = np.asarray(counts)
+        self.name = name
+        shapes = {self.mean_probability.shape, self.true_share.shape, self.counts.shape}
+        if len(shapes) > 1 or self.counts.ndim != 1 or not self.counts.sum():
+            raise ValueError(
+                "mean_probability, true_share and counts must be of one shape (n_bins,) and hold a probability,"
+                f" got {self.mean_probability.shape}, {self.true_share.shape} and {self.counts.shape}."
+            )
+        distances = np.abs(self.mean_probability - self.true_share)
+        self.error = float(self.counts @ distances / self.counts.sum())
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: MatrixLike, Y: MatrixLike, *, name: str | None = None, ax: Any = None, **style: Any
+    ) -> Self:
+        """Draw how reliable the probabilities of a classifier are.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            One with `predict_proba`.
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Rows, better not those it was fitted to.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1.
+        name : str, default=None
+            Of the line. None: the class of the classifier.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the line.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If the classifier has no probabilities, or Y is malformed or does not fit X or the classifier.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        labels = as_label_matrix(Y)
+        method = response_method_of(estimator, ("predict_proba",))
+        scores = label_scores(estimator, X, labels.shape[1], method)
+        return cls.from_predictions(
+            labels, scores, name=type(estimator).__name__ if name is None else name, ax=ax, **style
+        )
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: MatrixLike, y_prob: MatrixLike, *, name: str | None = None, ax: Any = None, **style: Any
+    ) -> Self:
+        """Draw how reliable probabilities are.
+
+        Parameters
+        ----------
+        y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Indicator matrix of the true label sets.
+        y_prob : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Probabilities.
+        name : str, default=None
+            Of the line.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the line.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Drawn.
+
+        Raises
+        ------
+        ValueError
+            If a matrix is malformed, shapes differ, or a probability is not in [0, 1].
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        labels = as_label_matrix(y_true, name="y_true")
+        scores = as_dense(check_scores(y_prob, labels.shape))
+        if scores.min() < 0 or scores.max() > 1:
+            raise ValueError(f"y_prob must hold probabilities in [0, 1], got {scores.min():g} to {scores.max():g}.")
+        bins = [one for one in calibration_facts(scores, labels)["bins"] if one["count"]]
+        columns = [[one[key] for one in bins] for key in ("mean_score", "true_share", "count")]
+        return cls(*columns, name=name).plot(ax, **style)
+
+    def _size(self) -> tuple[float, float]:
+        return 5.6, 5.6
+
+    def _draw(self, ax: Any, **style: Any) -> None:
+        if not any(line.get_gid() == _DIAGONAL for line in ax.lines):
+            ax.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=1, zorder=0, gid=_DIAGONAL)
+            set_line_styles(ax)
+            set_open_frame(ax)
+            ax.set(xlabel="mean probability", ylabel="share that is true", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+        words = f"{self.name}, error {self.error:.3f}" if self.name else f"error {self.error:.3f}"
+        (line,) = ax.plot(self.mean_probability, self.true_share, label=words, **({"linewidth": 1.4} | style))
+        areas = 12 + 110 * np.sqrt(self.counts / self.counts.max())
+        ax.scatter(self.mean_probability, self.true_share, s=areas, color=line.get_color(), alpha=0.7, linewidths=0)
+        set_legend(ax)
