@@ -42,6 +42,7 @@ bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write
 
 docs: $(BIN)/python  ## install and build the documentation site, build/docs/index.html; a warning is an error
 	$(INSTALL) '.[docs]'
+	rm -rf docs/api  # pages of what is no longer there would warn
 	$(BIN)/python -m sphinx -W --keep-going --quiet docs build/docs
 
 lint: $(BIN)/python  ## ruff: rules and formatting

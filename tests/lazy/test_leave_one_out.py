@@ -9,7 +9,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from conftest import CONTAINERS
 from nearlabel._validation import as_dense
-from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN, _decided_left_out
+from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy._decided_left_out import LeftOut
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 
 MODELS = [
@@ -82,8 +83,8 @@ def test_few_label_sets_of_mlknn_need_the_counts_without_a_row(smoothing, contai
     Y = np.column_stack([X > 0.8, rng.random((1500, 2)) < 0.4, X[:, 0] * X[:, 1] > 0]).astype(int)
     model = MLkNN(9, smoothing=smoothing).fit(X, CONTAINERS[container](Y))
     counted = []
-    count = _decided_left_out._counts_of
-    monkeypatch.setattr(_decided_left_out, "_counts_of", lambda c, *rest: counted.append(len(c.i)) or count(c, *rest))
+    count = LeftOut._counts_of
+    monkeypatch.setattr(LeftOut, "_counts_of", lambda self, c, n: counted.append(len(c.i)) or count(self, c, n))
     np.testing.assert_array_equal(as_dense(model.loo_predict()), model.loo_predict_proba() >= 0.5)
     assert 0 < sum(counted) < 0.25 * Y.size
 

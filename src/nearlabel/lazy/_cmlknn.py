@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_array
 
 from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
@@ -200,14 +201,18 @@ class CMLkNN(MLkNN):
         return self._memberships.votes(self._memberships.sums(neighbors.indices), self.n_neighbors_)
 
     def _decide(self, neighbors: Neighbors) -> Matrix:
-        return self._stacked([cut(self._score(neighbors), 0.5, strict=True)])
+        return self._stored(cut(self._score(neighbors), 0.5, strict=True))
 
     def _sweep(self, X: Matrix, labels: Matrix, candidates: Sequence[int], needs: Needs) -> Iterator[HeldOut]:
         return left_out(self, X, labels, candidates, needs)
 
-    def _decided_left_out(self) -> Iterator[tuple[slice, IntArray]]:
-        for block, posteriors in self._posteriors_left_out():
-            yield block, cut(posteriors, 0.5, strict=True)
+    def _decide_left_out(self) -> Matrix:
+        blocks = [self._stored(cut(posteriors, 0.5, strict=True)) for _, posteriors in self._posteriors_left_out()]
+        return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.vstack(blocks)
+
+    def _stored(self, labels: IntArray) -> Matrix:
+        """Return dense label sets, stored as the training label sets are."""
+        return sparse.csr_array(labels) if sparse.issparse(self._labels) else labels
 
     def _account(self, evidence: Evidence) -> Account:
         sums = self._memberships.sums(evidence.indices[np.newaxis])

@@ -64,12 +64,15 @@ def training_votes(indices: IntArray, labels: Matrix) -> Matrix:
     return sparse.vstack(votes, format="csr") if sparse.issparse(labels) else np.vstack(votes)
 
 
-def growing_votes(indices: IntArray, labels: Matrix, candidates: Sequence[int]) -> Iterator[tuple[int, IntArray]]:
-    """Yield the votes (n_samples, n_labels) for each number of neighbours, from few to many; they grow in place."""
-    ones = labels.view(np.uint8)
-    votes = np.zeros(labels.shape, dtype=np.min_scalar_type(candidates[-1]))
+def growing_votes(indices: IntArray, labels: Matrix, candidates: Sequence[int]) -> Iterator[tuple[int, Matrix]]:
+    """Yield the votes (n_samples, n_labels), stored as the labels are, for each number of neighbours, ascending.
+
+    Dense ones grow in place.
+    """
+    smallest = np.min_scalar_type(-candidates[-1] - 1)
+    votes = (sparse.csr_array if sparse.issparse(labels) else np.zeros)(labels.shape, dtype=smallest)
     for k in range(1, candidates[-1] + 1):
-        votes += ones[indices[:, k - 1]]
+        votes += labels[indices[:, k - 1]]
         if k in candidates:
             yield k, votes
 

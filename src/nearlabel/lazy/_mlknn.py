@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -15,11 +15,12 @@ from nearlabel._validation import as_dense, check_positive
 from nearlabel.lazy._base import Neighbors
 from nearlabel.lazy._best import rows_of
 from nearlabel.lazy._by_votes import ByVotes
-from nearlabel.lazy._decided_left_out import decided_left_out
+from nearlabel.lazy._decided_left_out import LeftOut
 from nearlabel.lazy._doubt import mean_distances
 from nearlabel.lazy._explained import Account, Evidence
 from nearlabel.lazy._flips import least_changes
 from nearlabel.lazy._left_out import counts_left_out, growing_votes, training_votes
+from nearlabel.lazy._listing import Listing
 from nearlabel.lazy._sweep import HeldOut, Needs
 from nearlabel.neighbors import label_votes
 
@@ -76,8 +77,7 @@ class MLkNN(ByVotes):
 
     A sparse Y may have a hundred thousand labels and more: fit and `predict` take memory for the votes and for tables
     of n_labels times n_neighbors + 1 numbers. `predict_topk` and `predict_proba_sparse` replace `predict_proba` there,
-    whose array is dense, as is that of `loo_predict_proba`. ``n_neighbors="auto"`` and `loo_predict` visit every cell
-    of such a Y, and take long where there are many.
+    whose array is dense, as is that of `loo_predict_proba`.
 
     References
     ----------
@@ -150,35 +150,30 @@ class MLkNN(ByVotes):
         return scores
 
     def _decide_left_out(self) -> Matrix:
-        return self._stacked(labels for _, labels in self._decided_left_out())
-
-    def _decided_left_out(self) -> Iterator[tuple[slice, IntArray]]:
-        """Yield blocks of rows, and the dense label sets that fits of all others predict for them."""
         self._check_known()
-        votes = training_votes(self._training_indices[:, :-1], self._labels)
-        return self._decided_by(self._training_indices, votes, self._counts)
+        nearest = self._training_indices[:, :-1]
+        votes = training_votes(nearest, self._labels)
+        return self._left_out(self._training_indices, Listing.of(nearest), self._labels, votes, self._counts).decide()
 
-    def _decided_by(self, indices: IntArray, votes: Matrix, counts: IntArray) -> Iterator[tuple[slice, IntArray]]:
+    def _left_out(
+        self, indices: IntArray, listing: Listing, labels: Matrix, votes: Matrix, counts: IntArray
+    ) -> LeftOut:
         def posteriors(counts: IntArray, totals: IntArray) -> FloatArray:
             return estimate(counts, totals, indices.shape[1] - 1, self._smoothing).posterior
 
-        return decided_left_out(indices, self._labels, votes, counts, self._smoothing, posteriors)
+        return LeftOut(indices, listing, labels, votes, counts, self._smoothing, posteriors)
 
     def _sweep(self, X: Matrix, labels: Matrix, candidates: Sequence[int], needs: Needs) -> Iterator[HeldOut]:
-        if needs.score or sparse.issparse(self._labels):
+        if needs.score:
             yield from super()._sweep(X, labels, candidates, needs)
             return
         _, indices = self._ask_search(None, candidates[-1] + 1)
-        for k, votes in growing_votes(indices, self._labels, candidates):
-            counts = counts_of_votes([(slice(None), votes)], self._labels, k)
-            decided = self._decided_by(indices[:, : k + 1], votes, counts)
-            yield HeldOut(k, labels, self._stacked(some for _, some in decided), None)
-
-    def _stacked(self, blocks: Iterable[IntArray]) -> Matrix:
-        """Return dense blocks of label sets as one indicator matrix, stored as the training label sets are."""
-        if not sparse.issparse(self._labels):
-            return np.vstack(list(blocks))
-        return sparse.vstack([sparse.csr_array(block) for block in blocks], format="csr")
+        listing, stored = Listing.of(indices[:, :-1]), _stored_for_work(self._labels)
+        truth = labels if sparse.issparse(labels) == sparse.issparse(stored) else stored.astype(np.int64)
+        for k, votes in growing_votes(indices, stored, candidates):
+            counts = counts_of_votes(votes, stored, k)
+            left_out = self._left_out(indices[:, : k + 1], listing, stored, votes, counts)
+            yield HeldOut(k, truth, left_out.decide(), None)
 
     def _posteriors_left_out(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield blocks of rows, and the posteriors that each has in a fit of all others."""
@@ -260,23 +255,27 @@ def _look_up(table: Any, votes: IntArray) -> Any:
 def neighbor_counts(indices: IntArray, labels: Matrix) -> IntArray:
     """Count training rows by label and by how many of their neighbours carry it.
 
-    Returns counts (2, n_labels, n_neighbors + 1): [0] of the rows without the label, [1] of those with it. Labels may
-    be counted in another storage than theirs, where that is less work.
+    Returns counts (2, n_labels, n_neighbors + 1): [0] of the rows without the label, [1] of those with it.
     """
-    if _many_ones(labels):
-        return _counts_of_dense(indices, as_dense(labels))
-    return _counts_of_sparse(indices, labels if sparse.issparse(labels) else _as_csr(labels))
+    n, k = indices.shape
+    stored = _stored_for_work(labels)
+    votes_each = stored.shape[1] if not sparse.issparse(stored) else (k + 1) * (1 + stored.nnz // n)
+    counts = np.zeros((2, labels.shape[1], k + 1), dtype=np.int64)
+    for block in row_blocks(n, 64 * max(votes_each, k + 1)):
+        counts += counts_of_votes(label_votes(indices[block], stored), stored[block], k)
+    return counts
 
 
-def _many_ones(labels: Matrix) -> bool:
-    """Tell whether visiting every cell of labels in bytes beats visiting its ones, which take some forty times longer.
+def _stored_for_work(labels: Matrix, cells_for_one: int = 40) -> Matrix:
+    """Return labels in bytes, stored so that votes are least work: a one takes as long as so many cells of dense ones.
 
     Sparse labels are never made dense where that would take more than the budget of a block.
     """
-    n_cells = labels.shape[0] * labels.shape[1]
-    if sparse.issparse(labels):
-        return bool(n_cells < min(40 * labels.nnz, BLOCK_BYTES))
-    return bool(n_cells < 40 * np.count_nonzero(labels))
+    n_cells, is_sparse = labels.shape[0] * labels.shape[1], sparse.issparse(labels)
+    n_ones = labels.nnz if is_sparse else np.count_nonzero(labels)
+    if n_cells < cells_for_one * n_ones and not (is_sparse and n_cells >= BLOCK_BYTES):
+        return as_dense(labels)
+    return labels if is_sparse else _as_csr(labels)
 
 
 def _as_csr(labels: Matrix) -> CSR:
@@ -287,34 +286,31 @@ def _as_csr(labels: Matrix) -> CSR:
     return sparse.csr_array(entries, shape=labels.shape)
 
 
-def _counts_of_dense(indices: IntArray, labels: Matrix) -> IntArray:
-    n, k = indices.shape
-    blocks = row_blocks(n, 64 * max(labels.shape[1], k + 1))
-    return counts_of_votes(((block, label_votes(indices[block], labels)) for block in blocks), labels, k)
+def counts_of_votes(votes: Matrix, labels: Matrix, k: int) -> IntArray:
+    """Count rows by label, own class and votes of k neighbours: (2, n_labels, k + 1), rows without the label first.
+
+    Votes and labels (n_samples, n_labels) are stored alike.
+    """
+    return (_counts_of_sparse if sparse.issparse(votes) else _counts_of_dense)(votes, labels, k + 1)
 
 
-def counts_of_votes(votes: Iterable[tuple[slice, IntArray]], labels: Matrix, k: int) -> IntArray:
-    """Visit every cell of blocks of votes once: its label, its own class and its votes make the number of its bin."""
-    n_labels, n_bins = labels.shape[1], k + 1
+def _counts_of_dense(votes: IntArray, labels: IntArray, n_bins: int) -> IntArray:
+    """Visit every cell: its label, its own class and its votes make the number of its bin."""
+    n, n_labels = labels.shape
     first_bins = np.arange(n_labels) * 2 * n_bins
     counts = np.zeros(n_labels * 2 * n_bins, dtype=np.int64)
-    for block, some in votes:
+    for block in row_blocks(n, 64 * n_labels):
         bins = np.multiply(labels[block], n_bins, dtype=np.intp)
-        bins += some
+        bins += votes[block]
         bins += first_bins
         counts += np.bincount(bins.ravel(), minlength=len(counts))
     return np.ascontiguousarray(counts.reshape(n_labels, 2, n_bins).swapaxes(0, 1))
 
 
-def _counts_of_sparse(indices: IntArray, labels: CSR) -> IntArray:
+def _counts_of_sparse(votes: CSR, labels: CSR, n_bins: int) -> IntArray:
     """Visit non-zero votes only; the rows without follow by subtraction."""
     n, n_labels = labels.shape
-    n_bins = indices.shape[1] + 1
-    everyone, carriers = np.zeros((2, n_labels * n_bins), dtype=np.int64)
-    for block in row_blocks(n, 64 * n_bins * (1 + labels.nnz // n)):
-        votes = label_votes(indices[block], labels)
-        everyone += _histogram(votes, n_bins)
-        carriers += _histogram(votes.multiply(labels[block]).tocsr(), n_bins)
+    everyone, carriers = _histogram(votes, n_bins), _histogram(votes.multiply(labels).tocsr(), n_bins)
     counts = np.stack([everyone - carriers, carriers]).reshape(2, n_labels, n_bins)
     n_carriers = np.bincount(labels.indices, minlength=n_labels)
     counts[1, :, 0] = n_carriers - counts[1].sum(axis=1)
