@@ -462,6 +462,18 @@ def test_text_of_many_labels_and_neighbours():
     assert max(map(len, text.splitlines())) < 160
 
 
+def test_text_tells_a_score_and_a_threshold_apart():
+    """A score just below the threshold does not look as if it reached it; one that reaches it is as short as ever."""
+    X, Y, queries = make(14)
+    model = MLkNN(4).fit(X, Y)
+    scores = model.predict_proba(queries[:1])[0]
+    (one,) = model.explain(queries[:1], thresholds=[np.nextafter(scores[0], 1), *scores[1:]])
+    assert one.labels["chosen"].tolist() == [False, True, True, True]
+    text = str(one)
+    assert f"{float(scores[0])!r}  {float(np.nextafter(scores[0], 1))!r}" in text
+    assert all(repr(float(score)) not in text for score in scores[1:])
+
+
 def test_a_hundred_thousand_labels():
     """With a sparse Y only labels with a vote or chosen are listed, whatever decides."""
     rng = np.random.default_rng(0)
@@ -525,11 +537,11 @@ def test_any_rule_decides():
 def test_wrappers_with_thresholds_explain(estimator):
     """What the wrapper predicts is what the explanation says, with its thresholds."""
     X, Y, queries = make(16)
-    for wrapper in (
-        FixedThresholdsClassifier(estimator, [0.2, 0.6, 0.3, 0.4]),
-        FixedThresholdsClassifier(estimator, 0.3, at_least=1, at_most=2),
-        TunedThresholdsClassifierCV(estimator, cv=3),
-        TunedThresholdsClassifierCV(estimator, MCut(), cv=3),
+    for wrapper, rule in (
+        (FixedThresholdsClassifier(estimator, [0.2, 0.6, 0.3, 0.4]), "score >= threshold"),
+        (FixedThresholdsClassifier(estimator, 0.3, at_least=1, at_most=2), "by a rule on all scores of the query"),
+        (TunedThresholdsClassifierCV(estimator, cv=3), "score >= threshold"),
+        (TunedThresholdsClassifierCV(estimator, MCut(), cv=3), "by a rule on all scores of the query"),
     ):
         wrapper.fit(X, Y)
         explanations = wrapper.explain(queries)
@@ -537,6 +549,7 @@ def test_wrappers_with_thresholds_explain(estimator):
         np.testing.assert_array_equal(chosen, wrapper.predict(queries) == 1)
         shown = explanations[0].labels["threshold"]
         np.testing.assert_array_equal(shown, getattr(wrapper, "thresholds_", np.full(4, np.nan)))
+        assert explanations[0].rule == f"chosen: {rule}"
     named = FixedThresholdsClassifier(estimator).fit(X, pd.DataFrame(Y, columns=list("abcd")))
     assert named.explain(queries)[0].labels["name"].tolist() == list("abcd")
     assert not hasattr(FixedThresholdsClassifier(LogisticRegression()), "explain")

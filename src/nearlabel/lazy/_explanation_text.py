@@ -41,9 +41,7 @@ def listing(
     if order is not None:
         at_most = min(max(n_first + 2, _LEAST_LABELS), _MOST_LABELS)
     rows = np.arange(size)[:at_most] if order is None else order[:at_most]
-    cells = [
-        [_head(name, title), *(_cell(table[name][row], signed=name in _SIGNED) for row in rows)] for name in columns
-    ]
+    cells = [[_head(name, title), *(_cell_of(table, name, row) for row in rows)] for name in columns]
     right = [not _is_text(table[name]) for name in columns]
     widths = [max(map(len, column)) for column in cells]
     lines = [
@@ -67,6 +65,15 @@ def _is_text(column: NDArray[Any]) -> bool:
     if column.dtype != object:
         return column.dtype.kind in "bUT"
     return not all(cell is None or isinstance(cell, (int, float)) for cell in column)
+
+
+def _cell_of(table: Table, name: str, row: int) -> str:
+    """Return a cell; a score and a threshold that differ look different."""
+    value, text = table[name][row], _cell(table[name][row], signed=name in _SIGNED)
+    other = {"score": "threshold", "threshold": "score"}.get(name, "")
+    if other in table and text == _cell(table[other][row]) and value != table[other][row]:
+        return repr(float(value))
+    return text
 
 
 def _cell(value: Any, *, signed: bool = False) -> str:

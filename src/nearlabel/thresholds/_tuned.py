@@ -22,7 +22,7 @@ from nearlabel.thresholds._cross_val import (
     splitter_of,
 )
 from nearlabel.thresholds._micro_f import MicroFOptimum
-from nearlabel.thresholds._strategy import ThresholdStrategy, check_weights
+from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
 from nearlabel.thresholds._with_thresholds import WithThresholds
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
@@ -156,6 +156,10 @@ class TunedThresholdsClassifierCV(WithThresholds):
 
     def _decide(self, scores: NDArray[Any]) -> Matrix:
         return self.strategy_.predict(scores)
+
+    @property
+    def _cuts_only(self) -> bool:
+        return super()._cuts_only and isinstance(self.strategy_, ByThresholds)
 
     def _score_rows(self, X: MatrixLike, Y: Matrix, routed: Any) -> _Folds:
         """Fit the classifier and return scores of rows that it, or its like, was not trained on."""

@@ -118,7 +118,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         thresholds = getattr(self, "thresholds_", None)
         inner = copy(self.estimator_)
         inner.label_names_ = self.label_names_  # it was fitted to an array, which has none
-        explanations: list[Any] = inner.explain(X, thresholds=thresholds, decide=self._label_sets)
+        decide = None if self._cuts_only else self._label_sets
+        explanations: list[Any] = inner.explain(X, thresholds=thresholds, decide=decide)
         return explanations
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
@@ -160,6 +161,11 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     @abstractmethod
     def _decide(self, scores: NDArray[Any]) -> Matrix:
         """Return the label sets (n_queries, n_labels) of scores."""
+
+    @property
+    def _cuts_only(self) -> bool:
+        """Whether a label is chosen where its score is at least its threshold, and nothing else decides."""
+        return self.at_least == 0 and self.at_most is None
 
     def _label_sets(self, scores: NDArray[Any]) -> Matrix:
         """Return label sets within the bounds on their sizes."""
