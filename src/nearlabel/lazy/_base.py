@@ -5,11 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.random import RandomState
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import KFold
@@ -27,9 +25,8 @@ from nearlabel._validation import (
     with_multilabel_target,
 )
 from nearlabel.lazy._best import best_of_dense
-from nearlabel.lazy._doubt import mean_distances, share_nearer
-from nearlabel.lazy._explained import Account, Evidence, Explained, Rule, labelset_columns
-from nearlabel.lazy._explanation import Explanation
+from nearlabel.lazy._explained_by_neighbors import ExplainedByNeighbors
+from nearlabel.lazy._query_neighbors import Neighbors, some_of
 from nearlabel.lazy._sweep import (
     CANDIDATES,
     N_FOLDS,
@@ -40,28 +37,14 @@ from nearlabel.lazy._sweep import (
     best_of,
     held_out,
     is_auto,
-    left_out,
     values_over,
 )
-from nearlabel.neighbors import ExactNeighbors, NeighborGraph
-from nearlabel.neighbors._remembered import RememberedNeighbors
+from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors._transformer import as_search
 from nearlabel.neighbors._votes import check_neighbor_indices
 
 
-class Neighbors(NamedTuple):
-    """Neighbours of some queries, two arrays (n_queries, n_neighbors), nearest first; and what draws where it must.
-
-    `rows` are the queries themselves (n_queries, n_features); None where they are the training rows.
-    """
-
-    distances: FloatArray
-    indices: IntArray
-    random: RandomState
-    rows: Matrix | None = None
-
-
-class LazyClassifier(Explained, ClassifierMixin, BaseEstimator, ABC):
+class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
     """A function from neighbours to labels: *search* here, *score* and *decide* in the subclasses.
 
     A subclass sets `n_neighbors` and `search` in its constructor and defines `_learn` (what it takes from the training
@@ -244,10 +227,6 @@ class LazyClassifier(Explained, ClassifierMixin, BaseEstimator, ABC):
     def _decide(self, neighbors: Neighbors) -> Matrix:
         """Return an indicator matrix (n_queries, n_labels), stored as the training label sets are."""
 
-    @abstractmethod
-    def _account(self, evidence: Evidence) -> Account:
-        """Return how the scores and the label set of one query come about."""
-
     def _score_in_blocks(self, neighbors: Neighbors) -> FloatArray:
         scores = np.empty((len(neighbors.indices), len(self.classes_)))
         for block, some in self._in_blocks(neighbors):
@@ -264,53 +243,6 @@ class LazyClassifier(Explained, ClassifierMixin, BaseEstimator, ABC):
             *(best_of_dense(self._score(some), n_labels) for _, some in self._in_blocks(neighbors)), strict=True
         )
         return np.vstack(scores), np.vstack(labels)
-
-    def _explanations(self, X: MatrixLike, rule: Rule | None) -> Iterator[Explanation]:
-        neighbors = self._find_neighbors(X)
-        doubts, reason = self._doubt(neighbors.distances)
-        for block, some in self._in_blocks(neighbors):
-            labels = sparse.csr_array(self._decide(some) if rule is None else rule(self._score_in_blocks(some)))
-            for query, doubt in enumerate(doubts[block]):
-                one = some_of(some, slice(query, query + 1))
-                evidence = self._evidence(one, labels[[query]].indices)
-                account = self._account(evidence)
-                if rule is not None:
-                    account = rule.apply_to(account, evidence.listed, self._score_in_blocks(one)[0])
-                whose = self._whose(evidence)
-                yield self._explanation(account, evidence.listed, evidence.chosen, whose, doubt, reason, rule)
-
-    def _evidence(self, query: Neighbors, chosen: IntArray) -> Evidence:
-        """List the labels of one query: all, or, where only votes are visited, those with a vote or chosen."""
-        carried = sparse.csr_array(self._labels[query.indices[0]])
-        n_labels = len(self.classes_)
-        listed = np.union1d(carried.indices, chosen) if self._lists_votes_only else np.arange(n_labels)
-        carriers = carried[:, listed].toarray().astype(np.intp)
-        return Evidence(query.distances[0], query.indices[0], query.rows, listed, carriers, np.isin(listed, chosen))
-
-    def _whose(self, evidence: Evidence) -> dict[str, NDArray[Any]]:
-        """Return what is told of the neighbours of one query."""
-        labelsets = labelset_columns(self._labels[evidence.indices], self.label_names_)
-        return {"row": evidence.indices, "distance": evidence.distances, **labelsets}
-
-    @property
-    def _lists_votes_only(self) -> bool:
-        """Whether explanations leave out labels that have no vote and are not chosen."""
-        return False
-
-    def _doubt(self, distances: FloatArray) -> tuple[Sequence[float | None], str]:
-        """Return the doubt of queries, from the distances (n_queries, n_neighbors); or why there is none."""
-        k = min(self.n_neighbors_, self._n_samples - 1)
-        if k == 0:
-            return [None] * len(distances), "a single training row has no neighbours."
-        try:
-            usual = self._usual_distances(k)
-        except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
-            return [None] * len(distances), f"the search does not tell the training rows' neighbours: {error}"
-        return share_nearer(distances[:, :k], usual).tolist(), ""
-
-    def _usual_distances(self, n_neighbors: int) -> FloatArray:
-        """Return the mean distances of the training rows to their neighbours, ascending."""
-        return np.sort(mean_distances(self._ask_search(None, n_neighbors)[0]))
 
     def _check_parameters(self) -> None:
         """Raise unless the method's own parameters make sense."""
@@ -359,99 +291,6 @@ class LazyClassifier(Explained, ClassifierMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return with_multilabel_target(tags)
-
-
-class LeaveOneOut(LazyClassifier):
-    """A lazy classifier whose scores without one training row follow from its neighbours, without a refit.
-
-    If the scores depend on more of the training rows than the neighbours' label sets, the subclass defines
-    `_score_left_out`.
-    """
-
-    def loo_predict_proba(self) -> FloatArray:
-        """Return leave-one-out scores: for each training row, those it would get from a fit of all other rows.
-
-        Found without a refit, yet bit for bit the same if the search is exact, orders equal distances by index and has
-        a metric that takes nothing from the training rows: `ExactNeighbors` with any metric but "seuclidean" and
-        "mahalanobis" (unless `metric_params` gives them all they need). Nothing is stored.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_labels)
-            In the order of the training rows; column l is the score that label l applies.
-
-        Raises
-        ------
-        ValueError
-            If `n_neighbors` asks for more neighbours than there are without the row, or the search knows too few.
-        """
-        self._check_left_out()
-        return self._score_left_out()
-
-    def loo_predict(self) -> Matrix:
-        """Return leave-one-out label sets: for each training row, what a fit of all other rows would predict for it.
-
-        Found without a refit, and exact where `loo_predict_proba` is. Where draws settle ties, they are others than
-        those of refits; where weights by distance settle a size (`BRkNNb`), it is the refits' up to rounding.
-
-        Returns
-        -------
-        labels : ndarray or CSR of shape (n_samples, n_labels)
-            In the order of the training rows; in the kind of container, and of the type, that Y had in `fit`; a data
-            frame gives an array.
-
-        Raises
-        ------
-        ValueError
-            As `loo_predict_proba`.
-        """
-        self._check_left_out()
-        return self._container.wrap(self._decide_left_out())
-
-    def _choose_n_neighbors(self, X: Matrix, labels: Matrix) -> None:
-        self._remember_neighbors(self._numbers_to_try()[-1])
-        super()._choose_n_neighbors(X, labels)
-
-    def _remember_neighbors(self, n_neighbors: int) -> None:
-        """Search once for as many neighbours of the training rows as leaving one out takes."""
-        graph = NeighborGraph(*self._ask_search(None, n_neighbors + self._needs_training_neighbors))
-        self.search_ = RememberedNeighbors(self.search_, graph)
-
-    def _most_neighbors_held_out(self) -> int:
-        known: int = getattr(self.search_, "n_neighbors_known", self._n_samples - 1)
-        return int(min(known, self._n_samples - 1)) - self._needs_training_neighbors
-
-    def _sweep(self, X: Matrix, labels: Matrix, candidates: Sequence[int], needs: Needs) -> Iterator[HeldOut]:
-        return left_out(self, X, labels, candidates, needs)
-
-    def _check_left_out(self) -> None:
-        check_is_fitted(self)
-        self._check_parameters()
-        most = self._n_samples - 1 - self._needs_training_neighbors
-        if self.n_neighbors_ > most:
-            raise ValueError(
-                f"n_neighbors must be at most {most} to leave out one of n_samples={self._n_samples} rows,"
-                f" got {self.n_neighbors_}."
-            )
-
-    def _score_left_out(self) -> FloatArray:
-        """Return the leave-one-out scores (n_samples, n_labels)."""
-        return self._score_in_blocks(self._neighbors_left_out())
-
-    def _decide_left_out(self) -> Matrix:
-        """Return the leave-one-out label sets (n_samples, n_labels), stored as the training label sets are."""
-        return self._decide_in_blocks(self._neighbors_left_out())
-
-    def _neighbors_left_out(self) -> Neighbors:
-        """Return the neighbours of the training rows, each without itself."""
-        random = check_random_state(getattr(self, "random_state", None))
-        return Neighbors(*self._ask_search(None, self.n_neighbors_), random)
-
-
-def some_of(neighbors: Neighbors, block: slice) -> Neighbors:
-    """Return the neighbours of a block of queries."""
-    distances, indices, random, rows = neighbors
-    return Neighbors(distances[block], indices[block], random, None if rows is None else rows[block])
 
 
 def fresh_search(search: Any) -> Any:

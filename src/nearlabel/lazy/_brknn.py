@@ -9,10 +9,10 @@ import numpy as np
 from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel._validation import check_choice
 from nearlabel.decision import at_least_one, cut, top_labels
-from nearlabel.lazy._base import Neighbors
 from nearlabel.lazy._confidence import ByConfidence, Weights, exact_weights, mean_of_neighbors
 from nearlabel.lazy._explained import Evidence
 from nearlabel.lazy._flips import weights_at
+from nearlabel.lazy._query_neighbors import Neighbors
 
 
 class BRkNN(ByConfidence):

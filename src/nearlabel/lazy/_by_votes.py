@@ -10,8 +10,9 @@ from scipy import sparse
 
 from nearlabel._blocks import uneven_blocks
 from nearlabel._typing import CSR, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.lazy._base import LeaveOneOut, Neighbors, some_of
 from nearlabel.lazy._best import BestOfSparse, rows_of
+from nearlabel.lazy._leave_one_out import LeaveOneOut
+from nearlabel.lazy._query_neighbors import Neighbors, some_of
 
 
 class ByVotes(LeaveOneOut):

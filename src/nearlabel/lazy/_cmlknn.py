@@ -13,7 +13,6 @@ from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, Neighbor
 from nearlabel._validation import check_choice, check_integer
 from nearlabel.decision import cut
 from nearlabel.labels import coupled_similarity
-from nearlabel.lazy._base import Neighbors
 from nearlabel.lazy._explained import Account, Evidence
 from nearlabel.lazy._flips import least_changes
 from nearlabel.lazy._memberships import (
@@ -27,6 +26,7 @@ from nearlabel.lazy._memberships import (
 )
 from nearlabel.lazy._mlknn import BAYES, BAYES_COLUMNS, Estimates, MLkNN, estimate
 from nearlabel.lazy._plain import Table
+from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.lazy._sweep import HeldOut, Needs, left_out
 
 

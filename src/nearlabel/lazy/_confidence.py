@@ -11,10 +11,10 @@ from scipy import sparse
 
 from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel._validation import check_choice
-from nearlabel.lazy._base import Neighbors
 from nearlabel.lazy._by_votes import ByVotes
 from nearlabel.lazy._explained import Account, Evidence
 from nearlabel.lazy._flips import least_changes, weights_at
+from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.neighbors import label_votes
 
 Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]

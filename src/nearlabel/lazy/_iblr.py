@@ -20,11 +20,12 @@ from nearlabel._label_probabilities import LabelProbabilities
 from nearlabel._typing import FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel._validation import as_dense, check_flag, check_positive
 from nearlabel.decision import cut
-from nearlabel.lazy._base import LazyClassifier, Neighbors
+from nearlabel.lazy._base import LazyClassifier
 from nearlabel.lazy._doubt import mean_distances
 from nearlabel.lazy._explained import Account, Evidence
 from nearlabel.lazy._flips_by_any import FlipsByAny, numbers_of
 from nearlabel.lazy._plain import Table, column_of
+from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.neighbors import label_votes
 
 

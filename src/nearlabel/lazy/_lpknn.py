@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel._validation import check_choice
 from nearlabel.labels import distinct_labelsets
-from nearlabel.lazy._base import Neighbors
 from nearlabel.lazy._by_votes import ByVotes
 from nearlabel.lazy._confidence import mean_of_neighbors
 from nearlabel.lazy._explained import Account, Evidence, labelset_columns
 from nearlabel.lazy._flips import weights_at
 from nearlabel.lazy._plain import Table, column_of
+from nearlabel.lazy._query_neighbors import Neighbors
 
 
 class LPkNN(ByVotes):

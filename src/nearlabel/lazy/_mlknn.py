@@ -12,7 +12,6 @@ from scipy import sparse
 from nearlabel._blocks import BLOCK_BYTES, row_blocks
 from nearlabel._typing import CSR, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel._validation import as_dense, check_positive
-from nearlabel.lazy._base import Neighbors
 from nearlabel.lazy._best import rows_of
 from nearlabel.lazy._by_votes import ByVotes
 from nearlabel.lazy._decided_left_out import LeftOut
@@ -21,6 +20,7 @@ from nearlabel.lazy._explained import Account, Evidence
 from nearlabel.lazy._flips import least_changes
 from nearlabel.lazy._left_out import counts_left_out, growing_votes, training_votes
 from nearlabel.lazy._listing import Listing
+from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.lazy._sweep import HeldOut, Needs
 from nearlabel.neighbors import label_votes
 

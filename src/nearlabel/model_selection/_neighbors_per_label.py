@@ -16,7 +16,7 @@ from nearlabel._classifier import WithProbabilities
 from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel._validation import check_choice, check_integer
 from nearlabel.lazy import MLkNN
-from nearlabel.lazy._base import Neighbors
+from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.lazy._sweep import HeldOut, Needs, is_auto
 from nearlabel.model_selection._tune_neighbors import candidates_of
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors

@@ -10,7 +10,8 @@ from sklearn.pipeline import Pipeline
 
 from nearlabel._typing import Matrix, MatrixLike
 from nearlabel._validation import LabelContainer, as_label_matrix, check_integer
-from nearlabel.lazy._base import LazyClassifier, LeaveOneOut, fresh_search
+from nearlabel.lazy._base import LazyClassifier, fresh_search
+from nearlabel.lazy._leave_one_out import LeaveOneOut
 from nearlabel.lazy._sweep import N_FOLDS, SCORING, Fold, Needs, best_of, held_out, values_over
 from nearlabel.metrics import get_metric
 from nearlabel.metrics._counted import EMPTY_PREDICTIONS
