@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel._blocks import row_blocks
+from nearlabel._progress import listening, part
 from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.neighbors._answer import Answer
 from nearlabel.neighbors._by_bounds import BoundsSearch
@@ -119,7 +120,8 @@ class ProductSearch:
         n_queries = max(_QUERIES_PER_TILE, min(_QUERIES_PER_BLOCK, _BYTES_OF_BOUNDS // (8 * self._nominees.n_panels)))
         for block in row_blocks(len(numbers), 1, n_queries):
             tiles = self._tiles(X, numbers[block], n_jobs)
-            hard += in_threads(n_jobs, self._answer_tile, ((X, *tile, answer) for tile in tiles))
+            with part(block.start / len(numbers), block.stop / len(numbers)):
+                hard += in_threads(n_jobs, self._answer_tile, ((X, *tile, answer) for tile in tiles))
         return _joined(hard)
 
     def _tiles(self, X: Matrix, numbers: IntArray, n_jobs: int | None) -> Iterator[tuple[IntArray, FloatArray]]:
@@ -130,7 +132,8 @@ class ProductSearch:
             return
         panels = range(self._nominees.n_panels)
         blocks = ((X, numbers[block], panels) for block in row_blocks(len(numbers), 1, _QUERIES_PER_TILE))
-        lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks))
+        with listening(None):
+            lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks))
         order = np.argsort(lower.argmin(axis=1), kind="stable")
         for tile in row_blocks(len(numbers), 1, _QUERIES_PER_TILE):
             yield numbers[order[tile]], lower[order[tile]]
@@ -177,17 +180,23 @@ class ProductSearch:
         self._answer_blank(self._blank, answer, leave_out=True)
         n_panels, hard = self._nominees.n_panels, []
         for group in row_blocks(n_panels, 1, _PANELS_PER_GROUP):
-            numbers = range(group.start, group.stop)
-            members = in_threads(n_jobs, self._member, ((number, numbers, answer) for number in numbers))
-            others = [number for number in range(n_panels) if number not in numbers]
-            if self._nominees.whole or len(members) == 1:
-                panels = range(n_panels) if self._nominees.whole else [*numbers, *others]
-                hard += in_threads(n_jobs, self._finish, ((member, panels, answer) for member in members))
-            else:
-                in_threads(n_jobs, self._meet_panels, ((member, [member.number]) for member in members))
-                pairs = ((*pair, others, answer) for pair in pairs_of(members))
-                hard += in_threads(n_jobs, self._meet_and_finish, pairs)
+            with part(group.start / n_panels, group.stop / n_panels):
+                hard += self._answer_group(range(group.start, group.stop), answer, n_jobs)
         return _joined(hard)
+
+    def _answer_group(self, numbers: range, answer: Answer, n_jobs: int | None) -> list[IntArray]:
+        """Answer the rows of some panels; return those that single precision cannot answer."""
+        n_panels = self._nominees.n_panels
+        with listening(None):
+            members = in_threads(n_jobs, self._member, ((number, numbers, answer) for number in numbers))
+        others = [number for number in range(n_panels) if number not in numbers]
+        if self._nominees.whole or len(members) == 1:
+            panels = range(n_panels) if self._nominees.whole else [*numbers, *others]
+            return in_threads(n_jobs, self._finish, ((member, panels, answer) for member in members))
+        with listening(None):
+            in_threads(n_jobs, self._meet_panels, ((member, [member.number]) for member in members))
+        pairs = ((*pair, others, answer) for pair in pairs_of(members))
+        return in_threads(n_jobs, self._meet_and_finish, pairs)
 
     def _member(self, number: int, group: range, answer: Answer) -> _Member:
         panel = self._nominees.panel(number)

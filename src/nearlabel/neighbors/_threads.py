@@ -14,6 +14,8 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from nearlabel._progress import counter
+
 
 @cache
 def _libraries() -> list[Any]:
@@ -72,18 +74,25 @@ _one_blas_thread = _OneBlasThread()
 
 
 def in_threads(n_jobs: int | None, work: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Return what `work` gives for each tuple of arguments, in their order.
+    """Return what `work` gives for each tuple of arguments, in their order; tells a listener how many are done.
 
     `n_jobs` is joblib's; None is as many threads as the linear algebra library would use.
     """
     tasks = list(arguments)
+    one_is_done = counter(len(tasks))
+
+    def do(task: tuple[Any, ...]) -> Any:
+        result = work(*task)
+        one_is_done()
+        return result
+
     with _one_blas_thread() as blas_threads:
         n_threads = min(len(tasks), blas_threads if n_jobs is None else effective_n_jobs(n_jobs))
         if n_threads <= 1:
-            return [work(*task) for task in tasks]
+            return [do(task) for task in tasks]
         # starts a hundred times faster than joblib's
         with ThreadPoolExecutor(n_threads, initializer=_hold, initargs=(_libraries(),)) as pool:
-            return list(pool.map(lambda task: work(*task), tasks))
+            return list(pool.map(do, tasks))
 
 
 _spare: list[NDArray[np.float32]] = []

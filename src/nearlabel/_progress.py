@@ -1,0 +1,39 @@
+"""How far a search has come, for whoever listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import count
+
+Listener = Callable[[float], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Have each search within tell what share of it is done, from above 0 to 1; None: have none told.
+
+    The listener is called from any thread.
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@contextmanager
+def part(start: float, end: float) -> Iterator[None]:
+    """Let what is told within be this part of the whole."""
+    whole = _listener.get()
+    with listening(None if whole is None else lambda share: whole(start + share * (end - start))):
+        yield
+
+
+def counter(n_tasks: int) -> Callable[[], None]:
+    """Return what is to be called after each of so many tasks, from any thread."""
+    listener, done = _listener.get(), count(1)
+    return (lambda: None) if listener is None else lambda: listener(next(done) / n_tasks)

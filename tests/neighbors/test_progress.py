@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nearlabel._progress import listening, part
+from nearlabel.neighbors import ExactNeighbors
+
+
+def rows(n, d, seed=0):
+    """Random rows."""
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+SEARCHES = {
+    "queries": (rows(2000, 20), rows(6000, 20, 1)),
+    "sparse queries": (sparse.csr_array(rows(2000, 20)), sparse.csr_array(rows(3000, 20, 1))),
+    "left out": (rows(9000, 12), None),
+    "few features": (rows(9000, 3), None),
+    "by bounds": (np.abs(rows(400, 20)), np.abs(rows(3000, 20, 1))),
+}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_tells_how_far_it_is(name, n_jobs):
+    """From above 0 to 1, never back with one thread, each share once; the answer is the same."""
+    X, queries = SEARCHES[name]
+    metric = "manhattan" if name == "by bounds" else "euclidean"
+    search = ExactNeighbors(metric, n_jobs=n_jobs).fit(X)
+    told = []
+    with listening(told.append):
+        answer = search.kneighbors(queries, 5)
+    assert len(told) > 1
+    assert sorted(set(told)) == (told if n_jobs == 1 else sorted(told))
+    assert min(told) > 0
+    assert max(told) == pytest.approx(1)
+    told.clear()
+    for ours, alone in zip(answer, search.kneighbors(queries, 5), strict=True):
+        np.testing.assert_array_equal(ours, alone)
+    assert not told
+
+
+def test_parts_of_a_whole():
+    """What is told within a part is that part of the whole, also within another; None hears nothing."""
+    X, queries = SEARCHES["queries"]
+    search, told = ExactNeighbors(n_jobs=1).fit(X), []
+    with listening(told.append), part(0.5, 1), part(0, 0.5):
+        search.kneighbors(queries, 5)
+        with listening(None):
+            search.kneighbors(queries, 5)
+    assert len(told) > 1
+    assert 0.5 < min(told) < max(told)
+    assert max(told) == pytest.approx(0.75)
+
+
+def test_a_listener_that_raises_stops_the_search():
+    """As an interrupt would; the next search is sound."""
+    X, queries = SEARCHES["queries"]
+    search = ExactNeighbors(n_jobs=2).fit(X)
+
+    def refuse(share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), listening(refuse):
+        search.kneighbors(queries, 5)
+    assert search.kneighbors(queries, 5)[1].shape == (6000, 5)
