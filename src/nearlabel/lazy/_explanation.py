@@ -12,7 +12,7 @@ from scipy import sparse
 from nearlabel._typing import CSR
 from nearlabel._validation import check_choice
 from nearlabel.lazy._explanation_frames import frame_of
-from nearlabel.lazy._explanation_text import listing, sentences
+from nearlabel.lazy._explanation_text import listing, sentences, wrapped
 from nearlabel.lazy._plain import OF_LABELSETS, Table, plain_rows, plain_value
 
 _TABLES = ("labels", "neighbors", "labelsets", "terms")
@@ -146,4 +146,4 @@ class Explanation:
             lines += [*listing(self.labelsets, [*of, "names"], "label sets", at_most=5), ""]
         shown = ["name", *self.shown, "chosen"]
         lines += listing(self.labels, shown, "labels", order=order, n_first=int(chosen.sum()))
-        return "\n".join([*lines, "", self.rule, self.change])
+        return "\n".join([*lines, "", *wrapped(self.rule), *wrapped(self.change)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from nearlabel._typing import IntArray
 from nearlabel.lazy._plain import Table
 
 _MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
+_LONGEST_LINE = 112
 _HEADS = {"name": "label", "names": "labels", "likelihood_without": "likelihood, without"}
 _SIGNED = ("flip", "flip_by_votes")
 
@@ -22,6 +24,11 @@ def sentences(method: str, predicted: Sequence[Any], doubt: float | None, doubt_
     if doubt is None:
         return [head, f"doubt unknown: {doubt_reason}"]
     return [head, f"doubt {doubt:.2f}: {100 * doubt:.0f} % of the training rows are nearer to their neighbours"]
+
+
+def wrapped(sentence: str) -> list[str]:
+    """Return a long sentence as lines, the further ones indented."""
+    return textwrap.wrap(sentence, _LONGEST_LINE, subsequent_indent="    ", break_long_words=False) or [""]
 
 
 def listing(
