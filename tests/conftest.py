@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib._parallel_backends import LokyBackend
 from scipy import sparse
 
 CONTAINERS = {
@@ -50,6 +51,19 @@ def problem(request):
     Y = (rng.random((40, 5)) < [0.5, 0.3, 0.05, 0.0, 1.0]).astype(int)
     queries = np.vstack([X[::4], ROWS[request.param](rng)[:10]])
     return X, Y, queries
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_workers():
+    """Keep idle worker processes. joblib's leave after five minutes, and work that comes just then waits forever."""
+    configure = LokyBackend.configure
+
+    def patient(self, *args, **options):
+        return configure(self, *args, **{"idle_worker_timeout": 3600, **options})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LokyBackend, "configure", patient)
+        yield
 
 
 @pytest.fixture(scope="session")
