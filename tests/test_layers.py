@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "nearlabel"
 LEVELS = {
     "_typing": 0, "_validation": 0, "_blocks": 0, "_optional": 0, "_responses": 0,
     "_feature_values": 0, "_coupled_similarity": 0, "_binomial": 0, "_temperature": 0,
-    "_label_probabilities": 0, "_store": 0, "_row_files": 0, "_progress": 0, "_whole_file": 0,
+    "_label_probabilities": 0, "_store": 0, "_row_files": 0, "_progress": 0, "_shortened": 0, "_whole_file": 0,
     "labels": 1, "decision": 1, "datasets": 1, "_classifier": 1,
     "neighbors": 2, "metrics": 2, "feature_selection": 2,
     "lazy": 3, "transformation": 3, "adaptation": 3, "thresholds": 3,

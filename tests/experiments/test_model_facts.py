@@ -149,6 +149,48 @@ def test_scores_of_the_explorer():
         assert [one["votes"] for one in row["labels"]] == votes
 
 
+@pytest.mark.parametrize(
+    ("model", "of_labels", "of_neighbors"),
+    [
+        (MLkNN(3), ["votes", "score", "threshold", "flip", "prior", "likelihood", "likelihood_without"], ["distance"]),
+        (NLDD(), ["score", "threshold", "flip_row", "margin", "margin_dx"],
+         ["distance", "dy", "logit", "share", "loss", "margin_dx"]),
+    ],
+)  # fmt: skip
+def test_columns_of_an_explanation(model, of_labels, of_neighbors):
+    """What the text of the method's explanation shows, the same values, and in words what would turn a decision."""
+    training, test = problem(), problem(12, seed=1)
+    explorer = facts_of(model, training, test)["explorer"]
+    explanations = [one.to_dict() for one in model.explain(test.X)]
+    assert len(explorer["rows"]) == len(explanations)
+    assert (explorer["label_columns"], explorer["neighbor_columns"]) == (of_labels, of_neighbors)
+    assert explorer["change"] == explanations[0]["change"]
+    for row, explanation in zip(explorer["rows"], explanations, strict=True):
+        told = {NAMES[one["label"]]: one for one in explanation["labels"]}
+        for one in row["labels"]:
+            name = explorer["names"][one["label"]]
+            assert [one[key] for key in of_labels] == [told[name][key] for key in of_labels]
+        for one, near in zip(row["neighbors"], explanation["neighbors"], strict=False):
+            assert [one[key] for key in of_neighbors] == [near[key] for key in of_neighbors]
+        assert row["n_neighbors"] == len(explanation["neighbors"])
+
+
+def test_each_row_has_its_rule():
+    """BRkNNa says of a row whether a label has a majority there."""
+    training, test = problem(), problem(12, seed=1)
+    training, test = (Dataset(d.X, d.Y[:, :3], d.feature_names, NAMES[:3], "toy") for d in (training, test))
+    model = BRkNNa(4)
+    rows = facts_of(model, training, test)["explorer"]["rows"]
+    assert [row["rule"] for row in rows] == [one.rule for one in model.explain(test.X)]
+    assert len({row["rule"] for row in rows}) == 2
+
+
+def test_neighbours_that_are_not_shown_are_counted():
+    """Twenty of 25."""
+    row = facts_of(MLkNN(25), problem(), problem(12, seed=1), n_rows=1)["explorer"]["rows"][0]
+    assert (len(row["neighbors"]), row["n_neighbors"]) == (20, 25)
+
+
 def test_a_pipeline_explains_itself():
     """The last step explains the rows that it sees: the same neighbours as on scaled rows."""
     training, test = problem(), problem(12, seed=1)

@@ -31,6 +31,45 @@ def test_facts_are_the_records(folder, toy):
     assert [one["support"] for one in dataset["labels"]] == toy.Y.sum(axis=0).tolist()
 
 
+def test_unfinished_run(folder):
+    """Records of two of three folds, then of one method more: the notes say so, and whether methods can be compared."""
+    assert (run_facts([folder])["notes"], run_facts([folder])["datasets"][0]["comparable"]) == ([], True)
+    lines = (folder / "records.jsonl").read_text().splitlines(keepends=True)
+    a_fold = len(lines) // 3
+    (folder / "records.jsonl").write_text("".join(lines[: 2 * a_fold]))
+    facts = run_facts([folder])
+    assert facts["notes"] == ["2 of 3 folds are in the records of toy: the run is not finished."]
+    (dataset,) = facts["datasets"]
+    assert (dataset["folds"], dataset["planned_folds"], dataset["comparable"]) == (2, 3, True)
+    (folder / "records.jsonl").write_text("".join(lines[: 2 * a_fold + 6]))  # brknn by 2 numbers and 3 measures
+    facts = run_facts([folder])
+    words = "Of 3 folds the records of toy hold 3 of brknn and 2 of mlknn, br: the run is not finished."
+    assert facts["notes"][0] == words
+    assert not facts["datasets"][0]["comparable"]
+
+
+def test_data_set_that_was_not_begun(folder, make_dataset, tmp_path):
+    """Its plan is there, its records are not."""
+    run(Plan(("brknn",), (3,), cv=3, metrics=METRICS), {"late": make_dataset("late")}, out=tmp_path / "late")
+    (tmp_path / "late" / "records.jsonl").unlink()
+    facts = run_facts([tmp_path])
+    assert [one["name"] for one in facts["datasets"]] == ["toy"]
+    assert "No fold of late is in the records: the run is not finished." in facts["notes"]
+
+
+def test_methods_that_all_data_sets_rank_alike(make_dataset, tmp_path):
+    """Friedman's F is infinite, hence None; chi-squared and its p-value are not: exp(-3) for 3 methods on 3 sets."""
+    plan = Plan(("brknn", "mlknn", "lpknn"), (3,), cv=2, metrics=("micro_f1",))
+    for i in range(3):
+        run(plan, {f"set{i}": make_dataset(f"set{i}")}, out=tmp_path / str(i))
+    facts = run_facts([tmp_path])
+    (friedman,) = facts["tests"][0]["friedman"]
+    assert len(set(friedman["mean_ranks"].values())) == 3
+    assert (friedman["f"], friedman["p_value"]) == (None, 0.0)
+    assert friedman["chi2_p_value"] == pytest.approx(np.exp(-3))
+    assert facts["tests"][0]["notes"][-1].endswith("rough for 3 data sets.")
+
+
 def test_other_data_are_not_described(folder, toy, make_dataset):
     """What is found under the name must be what was run, by its digest."""
     facts = run_facts([folder], open_problem=lambda *_: make_dataset(seed=1))

@@ -239,10 +239,10 @@ def test_rows_that_friedman_leaves_out_are_told():
     records += [record(f"set{d}", "late", 0, d + 3) for d in range(7)]
     notes = compare(records, test="friedman").notes
     assert notes == (
-        "hamming_loss: 2 of 9 rows are left out, on which late have no value. Hint: compare without them.",
+        "hamming_loss: 2 of 9 data sets are left out, on which late have no value. Hint: compare without them.",
     )
     rough = compare([r for r in records if r["dataset"] < "set5"], test="friedman").notes
-    assert rough == ("Friedman's p-values are approximations, rough for 5 rows.",)
+    assert rough == ("Friedman's p-values are approximations, rough for 5 data sets.",)
 
 
 def test_post_hoc_tests_equal_other_libraries():

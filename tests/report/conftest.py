@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from nearlabel.datasets import Dataset, load_multidigits
 from nearlabel.experiments import Plan, model_facts, run, run_facts
-from nearlabel.lazy import MLkNN
+from nearlabel.lazy import NLDD, MLkNN
 from nearlabel.persistence import ModelCard
 
 EVIL = "<script>window.harmed = 1</script>"
@@ -33,13 +34,33 @@ def digits_facts() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def evil_facts() -> dict[str, Any]:
-    """150 labels, the first and most frequent one named like a script; no pictures."""
+    """150 labels, the first and most frequent one named like a script, another one of 300 signs; no pictures."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
     Y = (rng.random((120, 150)) < np.linspace(0.6, 0.02, 150)).astype(int)
-    names = (EVIL, "\"&' onload=x", *(f"label {i}" for i in range(2, 148)), "x" * 300, "</SCRIPT><!--")
+    names = (EVIL, "\"&' onload=x", "x" * 300, *(f"label {i}" for i in range(3, 149)), "</SCRIPT><!--")
     data = Dataset(X, Y, tuple("abcd"), names, EVIL + "y" * 200)
     return facts_of(MLkNN(3).fit(X, Y), data, n_rows=20)
+
+
+@pytest.fixture(scope="session")
+def nldd_facts() -> dict[str, Any]:
+    """A model with columns of its own, and labels that have names, on other rows than those that it was fitted to."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    Y = (X[:, :2] + rng.normal(size=(90, 2)) > 0).astype(int)
+    data = Dataset(X[60:], Y[60:], tuple("abc"), ("classification", "regression"), "new")
+    return facts_of(NLDD(random_state=0).fit(X[:60], Y[:60]), data)
+
+
+@pytest.fixture(scope="session")
+def wide_run() -> dict[str, Any]:
+    """Facts of a run with all measures."""
+    digits = load_multidigits()
+    data = Dataset(digits.X[:60], digits.Y[:60], digits.feature_names, digits.label_names, "digits")
+    with tempfile.TemporaryDirectory() as folder:
+        run(Plan(("brknn", "mlknn@micro-f"), (3, 5), cv=2), {"digits": data}, out=folder)
+        return run_facts([folder])
 
 
 @pytest.fixture(scope="session")

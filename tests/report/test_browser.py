@@ -17,7 +17,11 @@ ARGUMENTS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 PHONE, DESK = {"width": 360, "height": 640}, {"width": 1200, "height": 800}
-PAGES = {"digits": "digits_facts", "evil": "evil_facts", "run": "run_of_one", "many": "run_of_many"}
+PAPER = {"width": 718, "height": 1047}  # A4 with margins of one centimetre
+PAGES = {
+    "digits": "digits_facts", "evil": "evil_facts", "nldd": "nldd_facts",
+    "run": "run_of_one", "many": "run_of_many", "wide": "wide_run",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -124,13 +128,56 @@ def test_filtering_and_pages(visit):
     assert len(column(page, LABELS, 1)) == 50
     assert labels.locator(".pager output").inner_text() == "101 to 150 of 150"
     labels.get_by_label("Filter labels").fill("LABEL 14")
-    assert column(page, LABELS, 1) == ["label 14", *(f"label 14{i}" for i in range(8))]
-    assert labels.locator(".filter output").inner_text() == "9 of 150"
+    assert column(page, LABELS, 1) == ["label 14", *(f"label 14{i}" for i in range(9))]
+    assert labels.locator(".filter output").inner_text() == "10 of 150"
     labels.get_by_label("Filter labels").fill("nothing is named so")
     assert column(page, LABELS, 1) == []
     page.emulate_media(media="print")
     assert labels.locator("tbody tr").first.is_visible()
     assert labels.locator("tbody tr").last.is_visible()
+
+
+def test_filtering_pairs(visit):
+    """A pair is found by either of its labels."""
+    page = visit("evil")
+    pairs = page.locator("section#label-co-occurrence")
+    pairs.locator("summary").click()
+    pairs.get_by_label("Filter labels").fill("label 5")
+    sides = [column(page, "Labels that go together", side) for side in (1, 2)]
+    assert all("label 5" in first + second for first, second in zip(*sides, strict=True))
+    assert all(any("label 5" in name for name in side) for side in sides)
+
+
+def test_buttons_keep_the_focus(visit, digits_facts):
+    """At the end of the rows, or of the pages, a button does nothing more, but the keyboard stays where it was."""
+    page = visit("digits")
+    explorer, last = page.locator("#explorer-view"), len(digits_facts["explorer"]["rows"]) - 1
+    later = explorer.get_by_role("button", name="Next")
+    explorer.get_by_role("combobox").select_option(str(last - 1))
+    for _ in range(2):
+        later.press("Enter")
+        assert explorer.get_by_role("combobox").input_value() == str(last)
+        assert later.get_attribute("aria-disabled") == "true"
+        assert later.evaluate("node => node === document.activeElement")
+    labels = visit("evil").locator("section#labels")
+    later = labels.get_by_role("button", name="Later")
+    for _ in range(2):
+        later.press("Enter")
+        assert labels.locator(".pager output").inner_text() == "101 to 150 of 150"
+        assert later.evaluate("node => node === document.activeElement")
+
+
+def test_only_a_short_line_is_read_out(visit, digits_facts):
+    """Which row it is, and whether it is right: on the screen, to a screen reader, and on paper."""
+    page = visit("digits")
+    explorer, row = page.locator("#explorer-view"), digits_facts["explorer"]["rows"][2]
+    explorer.get_by_role("combobox").select_option("2")
+    wrong = len(set(row["true"]) ^ set(row["predicted"]))
+    assert explorer.get_by_role("status").inner_text() == f"Row {row['row']}: {f'{wrong} wrong' if wrong else 'right'}"
+    assert explorer.locator("[aria-live]").count() == 0
+    page.emulate_media(media="print")
+    assert explorer.get_by_role("status").is_visible()
+    assert explorer.get_by_role("combobox").is_hidden()
 
 
 def test_names_are_harmless(visit):
@@ -174,12 +221,88 @@ def test_explorer_filters(visit, digits_facts):
     assert explorer.get_by_role("button", name="Next").is_disabled()
 
 
+def table_of(region: Any) -> list[list[str]]:
+    """The texts of a table of the explorer, headings first; a heading over two columns stands twice."""
+    return region.evaluate(
+        """node => [...node.querySelectorAll("tr")].map(row =>
+        [...row.cells].flatMap(cell => Array(cell.colSpan).fill(cell.textContent)))"""
+    )
+
+
+def test_explorer_of_nldd(visit, nldd_facts):
+    """The columns that its rule names, of labels and of neighbours, and the words that explain them."""
+    page = visit("nldd")
+    explorer, facts = page.locator("#explorer-view"), nldd_facts["explorer"]
+    labels, near = (table_of(explorer.get_by_role("region", name=name)) for name in ("Labels", "Neighbours"))
+    assert labels[0] == ["label", "score", "score", "flip row", "margin", "margin dx"]
+    assert near[0] == ["training row", "distance", "dy", "logit", "share", "loss", "margin dx", "labels"]
+    row = facts["rows"][0]
+    assert [line[0] for line in near[1:]] == [str(one["row"]) for one in row["neighbors"]]
+    shares = [float(line[4]) for line in near[1:]]
+    assert shares == pytest.approx([one["share"] for one in row["neighbors"]], rel=5e-3)
+    assert shares == sorted(shares)
+    notes = explorer.locator(".note").all_inner_texts()
+    assert {row["rule"], facts["change"]} <= set(notes)
+    assert any("loss: how many labels are expected to be wrong" in note for note in notes)
+
+
+def test_explorer_explains_its_columns(visit, digits_facts):
+    """Votes, score, threshold; the rule of the row; what would turn a decision."""
+    explorer = visit("digits").locator("#explorer-view")
+    heads = table_of(explorer.get_by_role("region", name="Labels"))[0]
+    own = ["prior", "likelihood", "likelihood without"]
+    assert heads == ["label", "votes", "score", "score", "threshold", "flip", *own]
+    words = " ".join(explorer.locator(".note").all_inner_texts())
+    assert all(f"{head}: " in words for head in (*heads[1:6], *own))
+    assert digits_facts["explorer"]["rows"][0]["rule"] in words
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_narrow(visit, name):
     """On a phone the page is as wide as the screen, whatever is opened; tables scroll in their boxes."""
     page = visit(name, viewport=PHONE)
     page.evaluate("document.querySelectorAll('details').forEach(node => { node.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_long_label_on_a_phone(visit):
+    """A name of 300 signs without a space is broken, in the summary of a row as in its tables."""
+    page = visit("evil", viewport=PHONE)
+    page.get_by_label("With the label").fill("xxxx")
+    assert page.locator(".summary .chip", has_text="xxxx").count() > 0
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESK])
+@pytest.mark.parametrize("name", PAGES)
+def test_words_of_names_are_whole(visit, name, viewport):
+    """Rows are named by words, not by letters one below the other; only what is wider than a column is broken."""
+    page = visit(name, viewport=viewport)
+    page.evaluate("document.querySelectorAll('details').forEach(node => { node.open = true; })")
+    broken = page.evaluate(
+        """() => [...document.querySelectorAll("tbody th, dd, .chip")].flatMap(node => {
+        const text = node.firstChild, range = document.createRange();
+        if (!text || text.nodeType !== Node.TEXT_NODE || !node.offsetWidth) return [];
+        return [...text.data.matchAll(/[a-zA-Z]{2,14}\\b/g)].filter(word => {
+          if (/\\S{20}/.test(text.data)) return false;
+          range.setStart(text, word.index);
+          range.setEnd(text, word.index + word[0].length);
+          return range.getClientRects().length > 1;
+        }).map(word => word[0]); })"""
+    )
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_paper(visit, name):
+    """All that is open fits between the margins; headings can stand on each page; bars have their colours."""
+    page = visit(name, viewport=PAPER, color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PAPER["width"]
+    buttons = page.locator("thead button").evaluate_all("nodes => nodes.map(node => getComputedStyle(node).display)")
+    assert set(buttons) == {"contents"}  # Chromium repeats no headings that hold a box
+    for part in page.locator(".meter, .meter *").all()[:2]:
+        assert part.evaluate("node => getComputedStyle(node).printColorAdjust") == "exact"
 
 
 def test_colours(visit):
@@ -209,3 +332,4 @@ def test_without_scripts(visit):
     page = visit("evil", java_script_enabled=False)
     assert page.locator("section#labels tbody tr").count() == 150
     assert page.get_by_text("The explorer needs JavaScript.").is_visible()
+    assert page.locator("button, input").count() == 0

@@ -6,7 +6,7 @@ import pytest
 
 from nearlabel.report import report_page, write_report
 
-FIXTURES = ["digits_facts", "evil_facts", "run_of_one", "run_of_many"]
+FIXTURES = ["digits_facts", "evil_facts", "nldd_facts", "run_of_one", "run_of_many", "wide_run"]
 VOID = {"br", "input", "meta"}
 
 
@@ -80,9 +80,18 @@ def test_names_are_escaped(evil_facts):
     assert json.loads(data)["names"].count("<script>window.harmed = 1</script>") == 1
 
 
+def test_what_only_scripts_serve_is_not_in_the_page(facts):
+    """No button, no box that would be dead without them; every column is named."""
+    page = report_page(facts)
+    assert not {"button", "input", "select"} & {tag for tag, _ in Outline(page).tags}
+    assert re.findall(r'<th scope="col"[^>]*><span>(.*?)</span>', page)
+    assert '<th scope="col"><span></span>' not in page
+
+
 def test_title(run_of_one):
-    """Of the run, or the user's, escaped."""
-    assert "<h1>4 methods on one</h1>" in report_page(run_of_one)
+    """Of the run, or the user's, escaped; a blank one is none."""
+    for blank in (None, "", " "):
+        assert "<h1>4 methods on one</h1>" in report_page(run_of_one, title=blank)
     assert "<h1>A &lt; B</h1>" in report_page(run_of_one, title="A < B")
 
 
@@ -109,6 +118,70 @@ def test_several_data_sets(run_of_many):
     assert all(f'id="comparison-on-set-{i}"' in page for i in range(6))
     assert page.count("<title>Mean ranks, ") == 2
     assert page.count("The data were not at hand") == 6
+
+
+def test_anchors_of_like_names(run_of_many):
+    """Names that differ in a sign that no address holds have sections, and links to them, of their own."""
+    datasets = [
+        {**one, "name": name} for one, name in zip(run_of_many["datasets"], ("a b", "a-b", "a-b-2"), strict=False)
+    ]
+    outline = Outline(report_page({**run_of_many, "datasets": datasets}))
+    assert len(set(outline.ids)) == len(outline.ids)
+    assert sorted(link[1:] for link in outline.links) == sorted(set(outline.ids) - {"facts"})
+    assert {"data-a-b", "data-a-b-2", "data-a-b-2-2"} <= set(outline.ids)
+
+
+def test_unfinished_run(run_of_one):
+    """It is said how many folds there are; no best is marked where methods cannot be compared."""
+    (dataset,) = run_of_one["datasets"]
+    assert 'class="n best"' in report_page(run_of_one)
+    less = {**dataset, "folds": 3, "planned_folds": 10, "comparable": False}
+    page = report_page({**run_of_one, "datasets": [less], "notes": ["The run is not finished."]})
+    assert 'class="n best"' not in page
+    assert "no best is marked: folds or k differ" in page
+    assert "<dt>Folds</dt><dd>3 of 10</dd>" in page
+    assert '<p class="note">The run is not finished.</p>' in page
+
+
+def test_friedman_in_words(run_of_many):
+    """The p-value of F; where F is infinite, that of chi-squared."""
+    test = run_of_many["tests"][0]
+    for f, words in (
+        (3.0, "6 data sets. Friedman&#x27;s F: p = 0.012"),
+        (None, "infinite; its chi-squared: p = 0.034"),
+    ):
+        ranked = [{**one, "f": f, "p_value": 0.012, "chi2_p_value": 0.034} for one in test["friedman"]]
+        page = report_page({**run_of_many, "tests": [{**test, "friedman": ranked}]})
+        assert page.count(words) == len(ranked)
+
+
+def test_lines_that_hide_each_other(run_of_one):
+    """The caption names methods of equal values, of the figure where they are equal."""
+    (dataset,) = run_of_one["datasets"]
+    assert "hence one line" not in report_page(run_of_one)
+    same = [
+        {**cell, "mean": 0.5 if (cell["metric"], cell["method"][:5]) == ("micro_f1", "brknn") else cell["mean"]}
+        for cell in dataset["cells"]
+    ]
+    page = report_page({**run_of_one, "datasets": [{**dataset, "cells": same}]})
+    assert page.count("The same values, hence one line: brknn, brknn-b.") == 1
+
+
+def test_training_rows_of_a_model_without_neighbours(digits_facts):
+    """No row is its own neighbour where there are none."""
+    assert "and each row is its own neighbour." in report_page(digits_facts)
+    explorer = {**digits_facts["explorer"], "explained": False}
+    assert "all figures are optimistic.<" in report_page({**digits_facts, "explorer": explorer})
+
+
+def test_points_of_the_frontier(digits_facts):
+    """Those that are drawn, of all there are."""
+    frontier = digits_facts["frontier"]
+    drawn = len(frontier["recall"])
+    for n_points, words in ((drawn, f"all {drawn} points"), (9999, f"{drawn} of the 9,999 points")):
+        assert f"The line: {words} that" in report_page(
+            {**digits_facts, "frontier": {**frontier, "n_points": n_points}}
+        )
 
 
 def test_what_a_model_lacks(digits_facts):

@@ -99,6 +99,26 @@ def test_reliability():
     assert float(bars[5].get("height")) == 86.0  # 99 + 1 is the whole of two powers of ten
 
 
+@pytest.mark.parametrize(
+    ("most", "words"),
+    [
+        (9, ["0", "10"]),
+        (99, ["0", "10", "100"]),
+        (99_999, ["0", "10", "1k", "100k"]),
+        (9_999_999, ["0", "10", "1k", "100k", "10M"]),
+    ],
+)
+def test_counts_have_a_scale(most, words):
+    """None, and powers of ten up to the top: no more than there is room for."""
+    bins = [{**BINS[0], "count": most}, {**BINS[1], "count": 1}]
+    root = parsed(draw_counts({"bins": bins, "error": 0.0}))
+    marks = [text for text in root.iter("text") if text.get("class") == "ty"]
+    assert [text.text for text in marks] == words
+    heights = [float(text.get("y")) for text in marks]
+    assert heights == sorted(heights, reverse=True)
+    assert min(a - b for a, b in pairwise(heights)) > 11
+
+
 def test_precision_recall():
     """The frontier, nine lines of equal F1, ring and dot; no dot for a model that predicts nothing."""
     frontier = {
@@ -129,3 +149,20 @@ def test_mean_ranks(difference):
     assert [word for word in words if word[0] in "abc" and "  " in word] == ["a  1.00", "b  2.00", "c  3.00"]
     assert ("critical difference 1.50" in words) == (difference is not None)
     assert len([line for line in root.iter("line") if line.get("class") == "group"]) == 1
+
+
+def test_long_names_of_methods():
+    """Cut in the middle to the room beside their dots, clear of the bars; whole in what the pointer shows."""
+    names = [f"br:estimator=svm-linear,C={i},loss=squared_hinge@micro-f-{i}" for i in range(5)]
+    ranks = dict(zip(names, (1.0, 2.0, 3.0, 4.0, 5.0), strict=True))
+    root = parsed(
+        draw_mean_ranks({"mean_ranks": ranks, "alike": [names[:3], names[2:]], "critical_difference": 2.0, "title": ""})
+    )
+    groups = root.findall("g")
+    assert [group.find("title").text for group in groups] == names
+    for i, text in enumerate(group.find("text") for group in groups):
+        assert text.text.endswith(f"-{i}  {i + 1}.00")
+        assert "…" in text.text
+        x, width = float(text.get("x")), 6.7 * len(text.text)
+        left, right = (x - width, x) if text.get("class") == "ty" else (x, x + width)
+        assert 8 + 6 * 2 <= left < right <= 360

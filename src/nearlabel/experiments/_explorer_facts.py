@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,11 @@ from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._explained_rows import explain_rows
 from nearlabel.experiments._pictures import Pictures
+from nearlabel.lazy import Explanation
 
 _MOST_LABELS, _MOST_NEIGHBORS = 12, 20
+_COMMON_COLUMNS = ("votes", "score", "threshold", "flip")
+_OF_NEIGHBORS = ("row", "labels", "names")  # shown of any neighbour, whatever else a method knows of it
 
 
 def explorer_facts(
@@ -40,12 +43,16 @@ def explorer_facts(
     -------
     dict
         ``names`` of the labels that occur in it; ``rows``, each with the number of the ``row``, its ``true`` and
-        ``predicted`` labels as positions in `names`, its most relevant ``labels`` and its ``neighbors``; ``n_rows``
-        of the data; ``pictures`` by row number, ``neighbor_pictures`` likewise, and their ``shape``, None where rows
-        are no pictures; ``explained``, whether the model explains itself; the ``rule`` in words.
+        ``predicted`` labels as positions in `names`, its most relevant ``labels``, its first ``neighbors``,
+        ``n_neighbors`` in all, and the ``rule`` of its decisions in words; ``n_rows`` of the data; ``pictures`` by row
+        number, ``neighbor_pictures`` likewise, and their ``shape``, None where rows are no pictures; ``explained``,
+        whether the model explains itself; ``label_columns`` and ``neighbor_columns``, what an explanation shows of
+        each; ``change``, what would turn a decision, in words.
     """
     chosen = np.unique(np.linspace(0, data.Y.shape[0] - 1, n_rows).round().astype(np.intp))
     explanations = explain_rows(model, data.X[chosen])
+    first = None if explanations is None else explanations[0]
+    columns = ("score",) if first is None else _label_columns(first)
     names = _Names(data.label_names)
     true, decided = sparse.csr_array(data.Y[chosen]), sparse.csr_array(predicted[chosen])
     rows = []
@@ -59,16 +66,20 @@ def explorer_facts(
                 "true": names.positions(sets[0]),
                 "predicted": names.positions(sets[1]),
                 "doubt": None if of_row is None else of_row["doubt"],
-                "labels": _labels(shown, None if scores is None else scores[row], of_row, names),
+                "rule": "" if of_row is None else of_row["rule"],
+                "labels": _labels(shown, None if scores is None else scores[row], of_row, columns, names),
                 "neighbors": [] if of_row is None else _neighbors(of_row, names),
+                "n_neighbors": 0 if of_row is None else len(of_row["neighbors"]),
             }
         )
     return {
         "n_rows": int(data.Y.shape[0]),
         "names": names.used,
         "rows": rows,
-        "explained": explanations is not None,
-        "rule": explanations[0].rule if explanations else "",
+        "explained": first is not None,
+        "label_columns": list(columns),
+        "neighbor_columns": [] if first is None else [name for name in first.neighbors if name not in _OF_NEIGHBORS],
+        "change": "" if first is None else first.change,
         **_pictures(data, chosen, training, rows),
     }
 
@@ -102,15 +113,25 @@ def _shown_labels(sets: tuple[IntArray, IntArray], scores: FloatArray | None) ->
     return shown[np.argsort(-scores[shown], kind="stable")]
 
 
+def _label_columns(explanation: Explanation) -> list[str]:
+    """Return the columns that the text of an explanation shows: what most methods have, then what is their own."""
+    common = [name for name in _COMMON_COLUMNS if name in explanation.labels]
+    return [*common, *(name for name in explanation.shown if name not in common)]
+
+
 def _labels(
-    shown: IntArray, scores: FloatArray | None, explanation: Mapping[str, Any] | None, names: _Names
+    shown: IntArray,
+    scores: FloatArray | None,
+    explanation: Mapping[str, Any] | None,
+    columns: Sequence[str],
+    names: _Names,
 ) -> list[dict[str, Any]]:
     told = {} if explanation is None else {one["label"]: one for one in explanation["labels"]}
     return [
         {
             "label": names.position(label),
+            **{key: told.get(label, {}).get(key) for key in columns},
             "score": None if scores is None or not np.isfinite(scores[label]) else float(scores[label]),
-            **{key: told.get(label, {}).get(key) for key in ("votes", "threshold", "flip")},
         }
         for label in shown.tolist()
     ]
@@ -118,7 +139,7 @@ def _labels(
 
 def _neighbors(explanation: Mapping[str, Any], names: _Names) -> list[dict[str, Any]]:
     return [
-        {"row": one["row"], "distance": one["distance"], "labels": names.positions(one["labels"])}
+        {**{key: value for key, value in one.items() if key != "names"}, "labels": names.positions(one["labels"])}
         for one in explanation["neighbors"][:_MOST_NEIGHBORS]
     ]
 

@@ -10,6 +10,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.experiments._compare import Comparison, compare, read_runs, run_folders
 from nearlabel.experiments._folds import Problem, problem_digest, stacked
 from nearlabel.experiments._label_facts import finite, labelset_facts
+from nearlabel.experiments._planned_folds import FoldsOfMethods
 from nearlabel.experiments._records import Record, read_plan
 from nearlabel.experiments._significance import FriedmanTest, warnings_as_notes
 from nearlabel.experiments._summary import Cell, summarise
@@ -63,12 +64,15 @@ def run_facts(
     cells = summarise(records)
     if not cells:
         raise ValueError("RECORDS must hold at least one value, got measures that are undefined on every fold.")
+    names = dict.fromkeys(name for plan in plans for name in plan["problems"])
+    folds = {name: FoldsOfMethods.of(name, plans, records) for name in names}
+    notes += [note for of in folds.values() for note in of.notes]
     return {
         "kind": "run",
         "plans": [_plan(plan) for plan in plans],
         "methods": list(dict.fromkeys(cell.method for cell in cells)),
         "measures": [_measure(name) for name in dict.fromkeys(cell.metric for cell in cells)],
-        "datasets": [_dataset(name, records, cells, plans, open_problem) for name in _names(records)],
+        "datasets": [_dataset(name, folds[name], cells, plans, open_problem) for name in _names(records)],
         "tests": _tests(records, alpha, notes),
         "notes": notes,
     }
@@ -90,18 +94,20 @@ def _measure(name: str) -> dict[str, Any]:
 
 def _dataset(
     name: str,
-    records: Sequence[Record],
+    folds: FoldsOfMethods,
     cells: Sequence[Cell],
     plans: Sequence[dict[str, Any]],
     open_problem: OpenProblem | None,
 ) -> dict[str, Any]:
-    folds = {(record["seed"], record["fold"]) for record in records if record["dataset"] == name}
+    found = set().union(*folds.found.values())
     own = [cell for cell in cells if cell.dataset == name]
-    given = any(seed is None for seed, _ in folds)
+    given = any(seed is None for seed, _ in found)
     return {
         "name": name,
-        "folds": len(folds),
+        "folds": len(found),
+        "planned_folds": folds.n_planned,
         "given_split": given,
+        "comparable": folds.comparable,
         "numbers": sorted({cell.n_neighbors for cell in own if isinstance(cell.n_neighbors, int)}),
         "cells": [_cell(cell) for cell in own],
         **_data_facts(name, given, plans, open_problem),
@@ -178,7 +184,9 @@ def _friedman(of: FriedmanTest, alpha: float) -> dict[str, Any]:
         "title": CATALOGUE[of.metric].title,
         "mean_ranks": of.mean_ranks,
         "alike": of.not_different(alpha),
+        "f": finite(of.f_statistic),
         "p_value": finite(of.f_p_value),
+        "chi2_p_value": finite(of.p_value),
         "n_pairs": of.n_pairs,
         "critical_difference": finite(of.critical_difference),
     }

@@ -327,16 +327,17 @@ def friedman_test(values: PairedValues, post_hoc: str = "nemenyi", alpha: float 
 def _warn_of_rows(values: PairedValues, n_rows: int) -> None:
     """Warn if rows are left out, or are so few that p-values are rough."""
     undefined, n_all = np.isnan(values.values), len(values.values)
+    rows = "data sets" if values.dataset == "all" else "folds"
     if n_rows < n_all:
         partly = np.flatnonzero(undefined.any(axis=0) & ~undefined.all(axis=0))
         names = ", ".join(values.methods[column] for column in partly)
         warnings.warn(
-            f"{values.metric}: {n_all - n_rows} of {n_all} rows are left out, on which {names} have no value. Hint:"
+            f"{values.metric}: {n_all - n_rows} of {n_all} {rows} are left out, on which {names} have no value. Hint:"
             " compare without them.",
             stacklevel=3,
         )
     if n_rows < _FEW_ROWS:
-        warnings.warn(f"Friedman's p-values are approximations, rough for {n_rows} rows.", stacklevel=3)
+        warnings.warn(f"Friedman's p-values are approximations, rough for {n_rows} {rows}.", stacklevel=3)
 
 
 def _friedman(ranks: FloatArray) -> tuple[float, float, float, float]:

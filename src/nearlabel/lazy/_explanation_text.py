@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearlabel._shortened import shortened
 from nearlabel._typing import IntArray
 from nearlabel.lazy._plain import Table
 
@@ -94,20 +95,14 @@ def _cell(value: Any, *, signed: bool = False) -> str:
         return f"{value:.4g}"
     if isinstance(value, tuple):
         return _names(value, _WIDEST + 24) or "(none)"
-    return _shortened(str(value))
-
-
-def _shortened(text: str) -> str:
-    """Cut the middle out of a long name: names that are alike often differ at their end."""
-    text = " ".join(text.split())
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST // 2]}…{text[-(_WIDEST // 2 - 1) :]}"
+    return shortened(value, _WIDEST)
 
 
 def _names(names: Sequence[Any], width: int) -> str:
     """Return names with commas between, as many as fit."""
     shown: list[str] = []
     for number, name in enumerate(names):
-        shown.append(_shortened(str(name)))
+        shown.append(shortened(name, _WIDEST))
         if len(", ".join(shown)) > width and number + 1 < len(names):
             return ", ".join(shown) + f", and {len(names) - number - 1} more"
     return ", ".join(shown)

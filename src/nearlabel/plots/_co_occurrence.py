@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from nearlabel._shortened import shortened
 from nearlabel._typing import MatrixLike
 from nearlabel._validation import as_label_matrix, check_integer, label_names_of
 from nearlabel.experiments._label_facts import MOST_PAIRED, labelset_facts
@@ -118,16 +119,10 @@ class CoOccurrenceDisplay(Display):
     def _draw(self, ax: Any, **style: Any) -> None:
         look = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, "interpolation": "nearest"}
         image = ax.imshow(self.shares, **(look | style))
-        names = [_short(name) for name in self.label_names]
+        names = [shortened(name, _LONGEST) for name in self.label_names]
         ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8, parse_math=False)
         ax.set_yticks(range(len(names)), names, fontsize=8, parse_math=False)
         ax.tick_params(length=0)
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.7)
         bar.set_label("share with the column's label", fontsize=8)
         bar.ax.tick_params(labelsize=8)
-
-
-def _short(name: str) -> str:
-    """Cut the middle out of a long name: names that are alike often differ at their end."""
-    half = _LONGEST // 2
-    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[1 - half :]}"

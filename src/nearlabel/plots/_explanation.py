@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from nearlabel._shortened import shortened
 from nearlabel._typing import MatrixLike
 from nearlabel._validation import check_integer
 from nearlabel.lazy import Explanation
@@ -118,7 +119,7 @@ class ExplanationDisplay(DisplayInSeveralAxes):
 
 def _title_of(explanation: Mapping[str, Any]) -> str:
     chosen = explanation["predicted"]
-    shown = [_short(name) for name in chosen[:_MOST_IN_TITLE]]
+    shown = [shortened(name, _WIDEST) for name in chosen[:_MOST_IN_TITLE]]
     more = f" and {len(chosen) - len(shown)} more" if len(chosen) > len(shown) else ""
     doubt = "" if explanation["doubt"] is None else f"   (doubt {explanation['doubt']:.2f})"
     return f"{explanation['method']}: {', '.join(shown) or 'no label'}{more}{doubt}"
@@ -149,7 +150,7 @@ def _draw_chips(ax: Any, line: int, names: Sequence[Any], predicted: set[Any]) -
     """Write labels one after the other, each in a box; as many as there is room for."""
     room, offset, place = _ROOM, 6, {"xy": (1.1, line), "xycoords": "data"}
     for number, name in enumerate(names):
-        text = _short(name)
+        text = shortened(name, _WIDEST)
         if len(text) + 2 > room:
             _write(ax, place, offset, f"+{len(names) - number}", INK, boxed=False)
             return
@@ -190,7 +191,7 @@ def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]]) -> None:
             ax.plot([one["threshold"]] * 2, [line - 0.42, line + 0.42], color=ORANGE, linewidth=1.6)
         ax.annotate(_label_text(one), (1.03, line), fontsize=7.5, va="center", annotation_clip=False, color=INK)
     # No tick label is read as mathematics, whatever stands in a name.
-    ax.set_yticks(range(len(labels)), [_short(one["name"]) for one in labels], fontsize=8, parse_math=False)
+    ax.set_yticks(range(len(labels)), [shortened(one["name"], _WIDEST) for one in labels], fontsize=8, parse_math=False)
     ax.set(xlim=(-0.02, 1.02), ylim=(len(labels) - 0.4, -0.6))
     ax.tick_params(axis="y", length=0)
     set_open_frame(ax)
@@ -210,9 +211,3 @@ def _label_text(one: Mapping[str, Any]) -> str:
 
 def _number(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def _short(name: Any) -> str:
-    """Cut the middle out of a long name: names that are alike often differ at their end."""
-    text = " ".join(str(name).split())
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST // 2]}…{text[-(_WIDEST // 2 - 1) :]}"

@@ -10,6 +10,7 @@ from nearlabel.report._markup import Markup, element, join
 
 WIDTH, HEIGHT = 360, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 10, 8, 36
+CHARACTER = 6.7  # width of most letters, in a broad font
 
 Point = tuple[float, float]
 

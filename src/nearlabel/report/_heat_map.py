@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nearlabel.report._axes import picture
+from nearlabel._shortened import shortened
+from nearlabel.report._axes import CHARACTER, picture
 from nearlabel.report._markup import Markup, element
 
 _CELL, _LONGEST = 16, 22
@@ -27,7 +28,7 @@ def draw_co_occurrence(co_occurrence: Mapping[str, Any]) -> Markup:
     """
     names: Sequence[str] = co_occurrence["names"]
     counts: Sequence[Sequence[int]] = co_occurrence["counts"]
-    margin = 14 + 6.2 * max(len(_cut(name)) for name in names)
+    margin = 14 + CHARACTER * max(len(_cut(name)) for name in names)
     cells = [
         _cell(names, line, column, counts[line][column], counts[line][line], margin)
         for line in range(len(names))
@@ -63,6 +64,4 @@ def _cell(names: Sequence[str], line: int, column: int, count: int, total: int, 
 
 
 def _cut(name: str) -> str:
-    """Cut the middle out of a long name: names that are alike often differ at their end."""
-    half = _LONGEST // 2
-    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[1 - half :]}"
+    return shortened(name, _LONGEST)

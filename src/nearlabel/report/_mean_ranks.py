@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nearlabel.report._axes import LEFT, RIGHT, WIDTH, picture
+from nearlabel._shortened import shortened
+from nearlabel.report._axes import CHARACTER, LEFT, RIGHT, WIDTH, picture
 from nearlabel.report._markup import Markup, element, join
 
 _STEP, _TOP = 17, 40
+_FIRST_BAR, _NEXT_BAR, _MOST_BARS = 8, 6, 5
 
 
 def draw_mean_ranks(test: Mapping[str, Any]) -> Markup:
@@ -36,7 +38,7 @@ def draw_mean_ranks(test: Mapping[str, Any]) -> Markup:
     bars = [_bar(group, ranks, methods, number) for number, group in enumerate(test["alike"])]
     each = ", ".join(f"{method} {ranks[method]:.2f}" for method in methods)
     parts = [_scale(len(methods), test["critical_difference"], height), *bars]
-    parts += [_method(method, ranks[method], line, len(methods)) for line, method in enumerate(methods)]
+    parts += [_method(method, ranks[method], line, len(methods), len(bars)) for line, method in enumerate(methods)]
     return picture(f"Mean ranks, {test['title']}", f"Mean ranks: {each}.", *parts, height=height)
 
 
@@ -67,12 +69,15 @@ def _scale(n_methods: int, difference: float | None, height: int) -> Markup:
 def _bar(group: Sequence[str], ranks: Mapping[str, float], methods: Sequence[str], number: int) -> Markup:
     """Return a bar from the first to the last method of a group, each group a little to the right of the one before."""
     lines = sorted(methods.index(method) for method in group)
-    x = 8 + 6 * (number % 5)
+    x = _FIRST_BAR + _NEXT_BAR * (number % _MOST_BARS)
     return element("line", x1=x, x2=x, y1=_y(lines[0]) - 5, y2=_y(lines[-1]) + 5, class_="group")
 
 
-def _method(method: str, rank: float, line: int, n_methods: int) -> Markup:
+def _method(method: str, rank: float, line: int, n_methods: int, n_bars: int) -> Markup:
+    """Return a dot and the name beside it, towards the middle, as much of it as there is room for."""
     x, right = _x(rank, n_methods), rank > (1 + n_methods) / 2
-    words = f"{method}  {rank:.2f}"
-    text = element("text", words, x=x - 8 if right else x + 8, y=_y(line) + 4, class_="ty" if right else None)
-    return join(element("circle", cx=x, cy=_y(line), r=4.0, class_="dot s0"), text)
+    room = x - _FIRST_BAR - _NEXT_BAR * min(n_bars, _MOST_BARS) if right else WIDTH - x
+    words = f"  {rank:.2f}"
+    name = shortened(method, int((room - 8) / CHARACTER) - len(words))
+    text = element("text", name + words, x=x - 8 if right else x + 8, y=_y(line) + 4, class_="ty" if right else None)
+    return element("g", element("title", method), element("circle", cx=x, cy=_y(line), r=4.0, class_="dot s0"), text)

@@ -15,7 +15,7 @@ from nearlabel.report._tables import Column, facts_list, figure, more, notes, ta
 
 Facts = Mapping[str, Any]
 
-_SEEN = "The model was fitted to these very rows: all figures are optimistic, and each row is its own neighbour."
+_SEEN = "The model was fitted to these very rows: all figures are optimistic"
 
 
 def model_title(facts: Facts) -> str:
@@ -27,7 +27,7 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page."""
     parts = [
         ("Model", _card(facts["card"])),
-        ("Data", join(notes([*([_SEEN] if facts["seen"] else []), *facts["notes"]]), data_figures(facts["data"]))),
+        ("Data", join(notes([*_seen(facts), *facts["notes"]]), data_figures(facts["data"]))),
         ("Measures", _measures(facts)),
         ("Labels", _labels(facts)),
         ("Calibration", _calibration(facts["calibration"])),
@@ -35,6 +35,11 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     ]
     parts += [("Label co-occurrence", _co_occurrence(facts))] if len(facts["co_occurrence"]["names"]) > 1 else []
     return [*parts, ("Explorer", _explorer(facts["explorer"]))]
+
+
+def _seen(facts: Facts) -> list[str]:
+    own = ", and each row is its own neighbour" if facts["explorer"]["explained"] else ""
+    return [f"{_SEEN}{own}."] if facts["seen"] else []
 
 
 def _card(card: Facts) -> Markup:
@@ -110,10 +115,12 @@ def _frontier(frontier: Facts | None) -> Markup:
         return notes(["The model has no scores, or no label occurs in the data."])
     names = {"model": "the model's decisions", "best": "best thresholds for these rows"}
     points = [(names[key], *(frontier[key][name] for name in ("precision", "recall", "f1"))) for key in names]
-    columns = [Column("", numeric=False), Column("micro precision"), Column("micro recall"), Column("micro F1")]
+    columns = [Column("point", numeric=False), Column("micro precision"), Column("micro recall"), Column("micro F1")]
+    drawn, count = len(frontier["recall"]), frontier["n_points"]
+    points_of_line = f"all {count:,} points" if drawn == count else f"{drawn:,} of the {count:,} points"
     words = (
-        f"The line: all {frontier['n_points']:,} points that thresholds per label can reach and that are best for some"
-        " F-beta. Dot: the model's own decisions. Ring: the largest F1, tuned on these very rows, hence optimistic."
+        f"The line: {points_of_line} that thresholds per label can reach and that are best for some F-beta."
+        " Dot: the model's own decisions. Ring: the largest F1, tuned on these very rows, hence optimistic."
     )
     numbers = table(columns, points, "Two points of the figure")
     return figure("Micro-averaged precision and recall", draw_precision_recall(frontier), numbers, words)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from nearlabel._validation import check_choice
+from nearlabel._whole_file import whole_file
 from nearlabel.report._markup import Markup, element
 from nearlabel.report._model_page import model_sections, model_title
 from nearlabel.report._run_page import run_sections, run_title
-from nearlabel.report._tables import anchor_of, section
+from nearlabel.report._tables import anchors_of, section
 
 _PAGES = {"run": (run_title, run_sections), "model": (model_title, model_sections)}
 _ENDINGS = (".html", ".htm")
@@ -31,7 +32,7 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, titl
     path : path-like
         The file, ending in ``.html``; its folder is made if it is not there.
     title : str, default=None
-        Heading of the page. None: what the facts are of.
+        Heading of the page. None or blank: what the facts are of.
 
     Returns
     -------
@@ -62,7 +63,8 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, titl
         raise ValueError(f"path must end in .html, got {str(path)!r}.")
     page = report_page(facts, title=title)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write_whole(path, page)
+    with whole_file(path) as partial:
+        partial.write_text(page, encoding="utf-8")
     return path
 
 
@@ -74,7 +76,7 @@ def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
     facts : mapping
         What `nearlabel.experiments.run_facts` or `nearlabel.experiments.model_facts` gives.
     title : str, default=None
-        Heading of the page. None: what the facts are of.
+        Heading of the page. None or blank: what the facts are of.
 
     Returns
     -------
@@ -92,12 +94,14 @@ def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
     """
     check_choice("kind", facts.get("kind"), _PAGES)
     title_of, sections_of = _PAGES[facts["kind"]]
-    heading = title_of(facts) if title is None else title
+    heading = title if title and not title.isspace() else title_of(facts)
     sections = sections_of(facts)
+    anchors = anchors_of([title for title, _ in sections])
+    links = [element("a", title, href=f"#{anchor}") for (title, _), anchor in zip(sections, anchors, strict=True)]
     body = element(
         "body",
-        _header(heading, sections),
-        element("main", *(section(*one) for one in sections)),
+        element("header", element("h1", heading), element("nav", *links, aria_label="Contents")),
+        element("main", *(section(*one, anchor) for one, anchor in zip(sections, anchors, strict=True))),
         _data(facts),
         _script(),
     )
@@ -114,11 +118,6 @@ def _head(title: str) -> Markup:
         element("title", title),
         element("style", Markup(_resource("page.css"))),
     )
-
-
-def _header(title: str, sections: Sequence[tuple[str, Markup]]) -> Markup:
-    links = [element("a", heading, href=f"#{anchor_of(heading)}") for heading, _ in sections]
-    return element("header", element("h1", title), element("nav", *links, aria_label="Contents"))
 
 
 def _data(facts: Mapping[str, Any]) -> Markup:
@@ -143,13 +142,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(one) for one in value]
     return float(f"{value:.4g}") if isinstance(value, float) else value
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Put the text beside the file first, then in its place."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

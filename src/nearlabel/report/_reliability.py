@@ -44,8 +44,17 @@ def draw_counts(calibration: Mapping[str, Any]) -> Markup:
     axes = Axes((0.0, 1.0), (0.0, float(powers)), height=130)
     bars = [_bar(axes, one["low"], one["high"], math.log10(one["count"] + 1), one["count"]) for one in bins]
     frame = axes.frame(ticks(0.0, 1.0), [], "probability", "pairs, log")
+    marks = [_mark(axes, count) for count in (0, *(10**power for power in range(1, powers + 1, 1 + powers // 5)))]
     counts = ", ".join(f"{one['low']:g} to {one['high']:g}: {one['count']}" for one in bins)
-    return picture("Number of probabilities in each bin", counts, frame, *bars, height=130)
+    return picture("Number of probabilities in each bin", counts, frame, *marks, *bars, height=130)
+
+
+def _mark(axes: Axes, count: int) -> Markup:
+    """Return a line at a count, and what it is: 10, 1k, 1M."""
+    up = min(math.log10(count + 1), axes.y[1])
+    words = f"{count // 10**6}M" if count >= 10**6 else f"{count // 1000}k" if count >= 1000 else str(count)
+    label = axes.text((0.0, up), words, class_="ty", offset=(-6.0, 3.5))
+    return join(axes.line([(0.0, up), (1.0, up)], class_="grid"), label)
 
 
 def _bar(axes: Axes, low: float, high: float, top: float, count: int) -> Markup:

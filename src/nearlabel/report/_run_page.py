@@ -70,7 +70,10 @@ def _settings(facts: Facts) -> Markup:
 
 
 def _folds(dataset: Facts) -> str:
-    return "the given split" if dataset["given_split"] else str(dataset["folds"])
+    """Return how many folds there are, and of how many if there were to be more."""
+    found, planned = dataset["folds"], dataset["planned_folds"]
+    some = f"{found} of {planned}" if found < planned else str(found)
+    return "the given split" if dataset["given_split"] and planned == 1 else some
 
 
 def _data(dataset: Facts) -> Markup:
@@ -93,14 +96,15 @@ def _arrow(measure: Facts) -> str:
 def _comparison(facts: Facts, dataset: Facts) -> Markup:
     numbers = dataset["numbers"]
     over = [f"k = {shown_range(numbers)}"] if len(numbers) > 1 else []
-    over += [f"{dataset['folds']} folds"] if dataset["folds"] > 1 else []
+    most = "" if dataset["comparable"] else "up to "
+    over += [f"{most}{dataset['folds']} folds"] if dataset["folds"] > 1 else []
     at = f", k = {numbers[0]}" if len(numbers) == 1 else ""
     means = {(c["method"], c["metric"]): c["mean"] for c in dataset["cells"] if not isinstance(c["n_neighbors"], int)}
     caption = f"{dataset['name']}{at}{', mean over ' if over else ''}{' and '.join(over)}"
-    arrows = "↑ higher is better, ↓ lower is better; the best of each column stands out. Headings sort."
+    best = "the best of each column stands out" if dataset["comparable"] else "no best is marked: folds or k differ"
     return join(
-        notes([arrows]),
-        _measure_table(facts, means, caption),
+        notes([f"↑ higher is better, ↓ lower is better; {best}."]),
+        _measure_table(facts, dataset, means, caption),
         _at_best_k(facts, dataset) if len(numbers) > 1 else None,
     )
 
@@ -108,13 +112,15 @@ def _comparison(facts: Facts, dataset: Facts) -> Markup:
 def _at_best_k(facts: Facts, dataset: Facts) -> Markup:
     caption = f"{dataset['name']}, each method at its best k by each measure"
     words = notes(["Chosen on the same test folds, hence optimistic."])
-    return more("Each method at its best k", join(words, _measure_table(facts, _best_over_k(facts, dataset), caption)))
+    best = _measure_table(facts, dataset, _best_over_k(facts, dataset), caption)
+    return more("Each method at its best k", join(words, best))
 
 
-def _measure_table(facts: Facts, values: Mapping[tuple[str, str], float], caption: str) -> Markup:
+def _measure_table(facts: Facts, dataset: Facts, values: Mapping[tuple[str, str], float], caption: str) -> Markup:
     measures = [one for one in facts["measures"] if any(metric == one["name"] for _, metric in values)]
     columns = [Column("method", numeric=False)]
-    columns += [Column(f"{one['title']}{_arrow(one)}", best=one["greater_is_better"]) for one in measures]
+    best = {one["name"]: one["greater_is_better"] if dataset["comparable"] else None for one in measures}
+    columns += [Column(f"{one['title']}{_arrow(one)}", best=best[one["name"]]) for one in measures]
     methods = [method for method in facts["methods"] if any(name == method for name, _ in values)]
     rows = [(method, *(values.get((method, one["name"])) for one in measures)) for method in methods]
     return table(columns, rows, caption, filtered="methods")
@@ -163,7 +169,7 @@ def _relations(titles: Mapping[str, str], test: Facts) -> Markup:
          one["n_pairs"])
         for one in test["relations"]
     ]  # fmt: skip
-    return table(columns, rows, "Significant differences", filtered="measures")
+    return table(columns, rows, "Significant differences", filtered="measures or methods")
 
 
 def _differences(ranked: Sequence[Facts]) -> Markup:
@@ -174,10 +180,13 @@ def _differences(ranked: Sequence[Facts]) -> Markup:
 def _ranks(test: Facts) -> Markup:
     rows = sorted(test["mean_ranks"].items(), key=lambda item: item[1])
     numbers = table([Column("method", numeric=False), Column("mean rank")], rows, f"Mean ranks, {test['title']}")
-    note = (
-        f"{test['n_pairs']} data sets, Friedman's F: p = {test['p_value']:.2g}" if test["p_value"] is not None else ""
-    )
-    return figure(test["title"], draw_mean_ranks(test), numbers, note)
+    return figure(test["title"], draw_mean_ranks(test), numbers, f"{test['n_pairs']} data sets. {_friedman(test)}")
+
+
+def _friedman(test: Facts) -> str:
+    if test["f"] is not None:
+        return f"Friedman's F: p = {test['p_value']:.2g}"
+    return f"All rank the methods alike, so Friedman's F is infinite; its chi-squared: p = {test['chi2_p_value']:.2g}"
 
 
 def _curves(facts: Facts, dataset: Facts) -> Markup:
@@ -192,7 +201,16 @@ def _curves(facts: Facts, dataset: Facts) -> Markup:
 
 def _curve(measure: Facts, curves: Curves, order: Sequence[str]) -> Markup:
     title = f"{measure['title']}{_arrow(measure)}"
-    return figure(title, draw_curves(curves, order, title), _numbers_over_k(curves, title))
+    return figure(title, draw_curves(curves, order, title), _numbers_over_k(curves, title), _hidden_lines(curves))
+
+
+def _hidden_lines(curves: Curves) -> str:
+    """Return which methods have the same values: of their lines only the last one is seen."""
+    methods_of: dict[tuple[Any, ...], list[str]] = {}
+    for method, line in curves.items():
+        methods_of.setdefault(tuple((k, value) for k, value, _ in line), []).append(method)
+    same = [f"{', '.join(methods)}." for methods in methods_of.values() if len(methods) > 1]
+    return f"The same values, hence one line: {' '.join(same)}" if same else ""
 
 
 def _curves_of(dataset: Facts, metric: str) -> Curves:

@@ -1,14 +1,16 @@
-"""Tables and figures of a page: numbers that sort, a filter box, and the table behind each figure."""
+"""Tables and figures of a page, and the table behind each figure; the script makes tables sort and filters them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, count
 from typing import NamedTuple, TypeAlias
 
 from nearlabel.report._markup import Markup, element, join
 from nearlabel.report._numbers import shown
 
 _LEAST_TO_FILTER = 12
+_MANY_COLUMNS = 9  # too many for headings side by side on paper
 
 Value: TypeAlias = Markup | str | float | None
 
@@ -23,7 +25,7 @@ class Column(NamedTuple):
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Value]], caption: str, *, filtered: str = "") -> Markup:
-    """Return a table that can be sorted by each column, in a box that scrolls.
+    """Return a table, in a box that scrolls; where scripts run it can be sorted by each column.
 
     Parameters
     ----------
@@ -34,12 +36,12 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Value]], caption: s
     caption : str
         What the table holds.
     filtered : str, default=""
-        What a box filters the rows by, if there are enough of them; "": there is no box.
+        What the rows are, to filter them by their names if there are enough of them; "": there is no filter.
 
     Returns
     -------
     Markup
-        The box, and the filter above it.
+        The box.
     """
     best = [_best(column, [row[i] for row in rows]) for i, column in enumerate(columns)]
     head = element("tr", *(_head(column) for column in columns))
@@ -48,10 +50,11 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Value]], caption: s
                         enumerate(zip(columns, row, strict=True))))
         for row in rows
     ]  # fmt: skip
-    inner = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
+    parts = element("caption", caption), element("thead", head), element("tbody", *body)
+    inner = element("table", *parts, class_="many" if len(columns) > _MANY_COLUMNS else None)
     box = element("div", inner, class_="scroll", tabindex="0", role="region", aria_label=caption)
     searched = filtered if len(rows) >= _LEAST_TO_FILTER else ""
-    return element("div", _filter(searched) if searched else None, box, class_="sorted")
+    return element("div", box, class_="sorted", data_filter=searched or None)
 
 
 def figure(title: str, picture: Markup, numbers: Markup, note: str = "") -> Markup:
@@ -75,20 +78,25 @@ def facts_list(pairs: Sequence[tuple[str, Value]]) -> Markup:
     return element("dl", *each)
 
 
-def section(title: str, content: Markup) -> Markup:
+def section(title: str, content: Markup, anchor: str) -> Markup:
     """Return a section with its heading."""
-    return element("section", element("h2", title), content, id=anchor_of(title))
+    return element("section", element("h2", title), content, id=anchor)
 
 
-def anchor_of(title: str) -> str:
-    """Return the name by which a section is linked to.
+def anchors_of(titles: Sequence[str]) -> list[str]:
+    """Return the names by which sections are linked to, each another one.
 
     Examples
     --------
-    >>> anchor_of("Over the number of neighbours")
-    'over-the-number-of-neighbours'
+    >>> anchors_of(["Over the number of neighbours", "Data a b", "Data a-b"])
+    ['over-the-number-of-neighbours', 'data-a-b', 'data-a-b-2']
     """
-    return "".join(c if c.isalnum() else "-" for c in title.lower())
+    anchors: list[str] = []
+    for title in titles:
+        plain = "".join(c if c.isalnum() else "-" for c in title.lower())
+        numbered = (f"{plain}-{number}" for number in count(2))
+        anchors.append(next(anchor for anchor in chain([plain], numbered) if anchor not in anchors))
+    return anchors
 
 
 def notes(texts: Sequence[str]) -> Markup:
@@ -104,8 +112,8 @@ def _best(column: Column, values: Sequence[Value]) -> Value:
 
 
 def _head(column: Column) -> Markup:
-    button = element("button", column.title, type="button")
-    return element("th", button, scope="col", class_="n" if column.numeric else None)
+    title = element("span", column.title)
+    return element("th", title, scope="col", class_="n" if column.numeric else None)
 
 
 def _cell(column: Column, value: Value, first: bool, best: bool) -> Markup:
@@ -115,9 +123,3 @@ def _cell(column: Column, value: Value, first: bool, best: bool) -> Markup:
         return element("td", value)
     precise = f"{value:.7g}" if isinstance(value, (int, float)) else value  # what it is sorted by
     return element("td", column.show(value), class_="n best" if best else "n", data_v=precise)
-
-
-def _filter(what: str) -> Markup:
-    box = element("input", type="search", autocomplete="off", spellcheck="false")
-    count = element("output", aria_live="polite")
-    return element("p", element("label", f"Filter {what} ", box), " ", count, class_="filter")

@@ -1,6 +1,7 @@
 "use strict";
 (() => {
   const PAGE = 100; // rows of a table that are seen at once
+  const SIGNED = ["flip", "flip_by_votes"]; // columns of an explanation
   const collator = new Intl.Collator("en", { numeric: true });
 
   function make(name, attributes = {}, ...children) {
@@ -13,7 +14,18 @@
     return node;
   }
 
-  // Tables: sorted by a column, filtered by the first one, shown page by page. Print shows all rows.
+  // A button that cannot be used now keeps the focus of the keyboard.
+  function push(words, action) {
+    const button = make("button", { type: "button", class: "plain" }, words);
+    button.addEventListener("click", () => button.getAttribute("aria-disabled") === "true" || action());
+    return button;
+  }
+
+  function allow(button, allowed) {
+    button.setAttribute("aria-disabled", String(!allowed));
+  }
+
+  // Tables: sorted by a column, filtered by the columns of names, shown page by page. Print shows all rows.
 
   function valueOf(row, column, numeric) {
     const cell = row.cells[column];
@@ -30,27 +42,35 @@
   function sortedTable(box) {
     const body = box.querySelector("tbody");
     const heads = [...box.querySelectorAll("thead th")];
-    const input = box.querySelector(".filter input");
-    const count = box.querySelector(".filter output");
+    const isNamed = heads.map((head) => !head.classList.contains("n"));
+    const input = make("input", { type: "search", autocomplete: "off", spellcheck: "false", oninput: () => turn(-first) });
+    const count = make("output", { "aria-live": "polite" });
+    if (box.dataset.filter) {
+      box.prepend(make("p", { class: "filter" }, make("label", {}, `Filter ${box.dataset.filter} `, input), " ", count));
+    }
     let rows = [...body.rows];
     let first = 0;
 
-    const earlier = make("button", { type: "button", class: "plain", onclick: () => turn(-PAGE) }, "Earlier");
-    const later = make("button", { type: "button", class: "plain", onclick: () => turn(PAGE) }, "Later");
+    const earlier = push("Earlier", () => turn(-PAGE));
+    const later = push("Later", () => turn(PAGE));
     const place = make("output", { "aria-live": "polite" });
     const pager = make("p", { class: "pager" }, earlier, later, place);
     if (rows.length > PAGE) box.append(pager);
 
+    function holds(row, wanted) {
+      return [...row.cells].some((cell, i) => isNamed[i] && cell.textContent.toLowerCase().includes(wanted));
+    }
+
     function show() {
-      const wanted = input ? input.value.trim().toLowerCase() : "";
-      const found = rows.filter((row) => row.cells[0].textContent.toLowerCase().includes(wanted));
+      const wanted = input.value.trim().toLowerCase();
+      const found = rows.filter((row) => holds(row, wanted));
       const seen = new Set(found.slice(first, first + PAGE));
       for (const row of rows) row.classList.toggle("off", !seen.has(row));
-      if (count) count.textContent = wanted ? `${found.length} of ${rows.length}` : "";
+      count.textContent = wanted ? `${found.length} of ${rows.length}` : "";
       pager.classList.toggle("off", found.length <= PAGE);
       place.textContent = `${first + 1} to ${Math.min(first + PAGE, found.length)} of ${found.length}`;
-      earlier.disabled = first === 0;
-      later.disabled = first + PAGE >= found.length;
+      allow(earlier, first > 0);
+      allow(later, first + PAGE < found.length);
     }
 
     function turn(step) {
@@ -60,7 +80,7 @@
 
     function sort(column) {
       const head = heads[column];
-      const numeric = head.classList.contains("n");
+      const numeric = !isNamed[column];
       const before = head.getAttribute("aria-sort");
       // Numbers fall and words rise at first.
       const order = before === null ? (numeric ? "descending" : "ascending")
@@ -74,8 +94,9 @@
       turn(-first);
     }
 
-    heads.forEach((head, column) => head.querySelector("button").addEventListener("click", () => sort(column)));
-    if (input) input.addEventListener("input", () => turn(-first));
+    heads.forEach((head, column) => {
+      head.replaceChildren(make("button", { type: "button", onclick: () => sort(column) }, ...head.childNodes));
+    });
     show();
   }
 
@@ -111,18 +132,21 @@
   }
 
   function head(...titles) {
-    return make("thead", {}, make("tr", {}, ...titles.map(([text, numeric]) =>
-      make("th", { scope: "col", class: numeric ? "n" : null }, text))));
+    return make("thead", {}, make("tr", {}, ...titles.map(([text, numeric, span = 1]) =>
+      make("th", { scope: "col", class: numeric ? "n" : null, colspan: span > 1 && span }, text.replaceAll("_", " ")))));
   }
 
-  function number(value) {
-    return make("td", { class: "n" }, shown(value));
+  function number(value, key = "") {
+    return make("td", { class: "n" }, SIGNED.includes(key) && value > 0 ? `+${value}` : shown(value));
   }
 
-  function scrolling(title, ...parts) {
+  function scrolling(title, titles, rows, notes) {
     const box = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
-      make("table", {}, ...parts));
-    return make("div", {}, make("h3", {}, title), box);
+      make("table", {}, head(...titles), make("tbody", {}, ...rows)));
+    const part = make("div", {}, make("h3", {}, title), box,
+      ...notes.filter((text) => text).map((text) => make("p", { class: "note" }, text)));
+    part.style.flexGrow = titles.length;
+    return part;
   }
 
   function meter(label) {
@@ -138,20 +162,35 @@
     return box;
   }
 
+  // What the rule and the change of an explanation leave unsaid.
+  const MEANINGS = {
+    votes: "how many of the neighbours have the label",
+    score: "the larger, the more speaks for the label",
+    threshold: "the label is chosen from this score on, a line in its bar",
+    prior: "the share of training rows with the label",
+    likelihood: "how probable so many votes are for a row with the label",
+    likelihood_without: "the same for a row without it",
+    dy: "how far the training row's labels are from the scores",
+    share: "the share of labels that is expected to be wrong",
+    loss: "how many labels are expected to be wrong",
+  };
+
+  function meanings(columns) {
+    const known = columns.filter((key) => MEANINGS[key] !== undefined);
+    return known.map((key) => `${key.replaceAll("_", " ")}: ${MEANINGS[key]}`).join("; ");
+  }
+
   function labelTable(facts, row) {
-    const has = (key) => row.labels.some((label) => label[key] !== null);
-    const isScored = row.labels.some((label) => label.score !== null);
+    const columns = facts.label_columns.filter((key) => row.labels.some((label) => label[key] !== null));
     const isShare = row.labels.every((label) => label.score === null || (label.score >= 0 && label.score <= 1));
-    const columns = [["votes", has("votes")], ["score", isScored], ["threshold", has("threshold")], ["flip", has("flip")]]
-      .filter((pair) => pair[1]).map((pair) => pair[0]);
-    const bars = isScored && isShare;
+    const bars = columns.includes("score") && isShare;
     const rows = row.labels.map((label) => make("tr", {},
       make("th", { scope: "row" }, ...chips([label.label], facts.names, kindOf(row))),
-      ...(bars ? [make("td", {}, meter(label))] : []),
-      ...columns.map((key) => key === "flip" && label.flip > 0 ? make("td", { class: "n" }, `+${label.flip}`)
-        : number(label[key]))));
-    const titles = [["label", false], ...(bars ? [["", false]] : []), ...columns.map((key) => [key, true])];
-    return scrolling("Labels", head(...titles), make("tbody", {}, ...rows));
+      ...columns.flatMap((key) => [...(bars && key === "score" ? [make("td", {}, meter(label))] : []),
+        number(label[key], key)])));
+    const titles = [["label", false], ...columns.map((key) => [key, true, bars && key === "score" ? 2 : 1])];
+    const notes = [meanings(columns), row.rule, facts.change];
+    return scrolling("Labels", titles, rows, notes);
   }
 
   function neighborTable(facts, row) {
@@ -161,10 +200,14 @@
       make("th", { scope: "row" }, String(one.row)),
       ...(pictured ? [make("td", {}, drawn(facts.neighbor_pictures[one.row], facts.shape,
         Math.max(1, Math.round(32 / facts.shape[1])), `training row ${one.row}`))] : []),
-      number(one.distance),
+      ...facts.neighbor_columns.map((key) => number(one[key])),
       make("td", {}, ...orNone(chips(one.labels, facts.names, kind)))));
-    const titles = [["training row", false], ...(pictured ? [["", false]] : []), ["distance", true], ["labels", false]];
-    return scrolling("Neighbours", head(...titles), make("tbody", {}, ...rows));
+    const titles = [["training row", false], ...(pictured ? [["picture", false]] : []),
+      ...facts.neighbor_columns.map((key) => [key, true]), ["labels", false]];
+    const hidden = row.n_neighbors - row.neighbors.length;
+    const notes = [meanings(facts.neighbor_columns), `Green: labels that are true of row ${row.row}.`,
+      hidden && `${hidden} more are not shown.`];
+    return scrolling("Neighbours", titles, rows, notes);
   }
 
   function kindOf(row) {
@@ -181,14 +224,17 @@
     return missed.length + excess.length;
   }
 
+  function verdict(row) {
+    return wrongLabels(row) ? `${wrongLabels(row)} wrong` : "right";
+  }
+
   function summary(facts, row) {
     const words = make("div", {},
       make("p", {}, "True: ", ...orNone(chips(row.true, facts.names, kindOf(row)))),
       make("p", {}, "Predicted: ", ...orNone(chips(row.predicted, facts.names, kindOf(row)))),
       row.doubt === null ? null : make("p", {}, `Doubt ${row.doubt.toFixed(2)}: ${Math.round(100 * row.doubt)} % of the`
         + " training rows are nearer to their neighbours."),
-      make("p", { class: "note" }, "Green: true and predicted. Red: predicted, not true. Dashed: true, not predicted."),
-      facts.rule ? make("p", { class: "note" }, facts.rule) : null);
+      make("p", { class: "note" }, "Green: true and predicted. Red: predicted, not true. Dashed: true, not predicted."));
     const picture = facts.shape ? drawn(facts.pictures[row.row], facts.shape,
       Math.max(2, Math.round(112 / facts.shape[1])), `row ${row.row}`) : null;
     return make("div", { class: "summary" }, picture, words);
@@ -198,15 +244,17 @@
     const select = make("select", { onchange: show });
     const filter = make("input", { type: "search", autocomplete: "off", spellcheck: "false", oninput: fill });
     const onlyWrong = make("input", { type: "checkbox", onchange: fill });
-    const earlier = make("button", { type: "button", class: "plain", onclick: () => step(-1) }, "Previous");
-    const later = make("button", { type: "button", class: "plain", onclick: () => step(1) }, "Next");
-    const panel = make("div", { class: "panel", "aria-live": "polite" });
+    const earlier = push("Previous", () => step(-1));
+    const later = push("Next", () => step(1));
+    const state = make("p", { class: "state", role: "status" }); // all that is read out when a row is chosen
+    const panel = make("div", { class: "panel" });
     view.replaceChildren(
       make("div", { class: "choice" },
         make("label", {}, "Row", select),
         make("label", {}, "With the label", filter),
         make("label", { class: "check" }, onlyWrong, "with errors only"),
         make("span", { class: "steps" }, earlier, later)),
+      state,
       panel);
 
     function isWanted(row) {
@@ -218,7 +266,7 @@
     function fill() {
       const chosen = select.value;
       select.replaceChildren(...facts.rows.flatMap((row, i) => isWanted(row) ? [make("option", { value: i },
-        `${row.row}: ${wrongLabels(row) ? `${wrongLabels(row)} wrong` : "right"}`)] : []));
+        `${row.row}: ${verdict(row)}`)] : []));
       if ([...select.options].some((option) => option.value === chosen)) select.value = chosen;
       show();
     }
@@ -229,11 +277,12 @@
     }
 
     function show() {
-      earlier.disabled = select.selectedIndex <= 0;
-      later.disabled = select.selectedIndex >= select.options.length - 1;
+      allow(earlier, select.selectedIndex > 0);
+      allow(later, select.selectedIndex < select.options.length - 1);
       const row = facts.rows[select.value];
-      if (row === undefined || select.value === "") {
-        panel.replaceChildren(make("p", { class: "note" }, "No such row."));
+      state.textContent = row === undefined ? "No such row." : `Row ${row.row}: ${verdict(row)}`;
+      if (row === undefined) {
+        panel.replaceChildren();
         return;
       }
       panel.replaceChildren(summary(facts, row), labelTable(facts, row),
