@@ -13,7 +13,7 @@ help:  ## list the targets
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-demo: $(BIN)/python  ## install, compare the five lazy methods on the embedded data set, write a figure
+demo: $(BIN)/python  ## install, compare the lazy methods on the embedded data set, write a figure
 	$(INSTALL) '.[cli,plot]'
 	$(BIN)/nearlabel demo --out demo-output
 

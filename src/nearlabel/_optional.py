@@ -12,10 +12,13 @@ def import_optional(module: str, *, extra: str, purpose: str) -> ModuleType:
     Raises
     ------
     ImportError
-        If it is not installed; the message names the extra that installs it.
+        If it is not installed; the message names the extra that installs it. Or if it is, and fails.
     """
+    library = module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        library = module.partition(".")[0]
-        raise ImportError(f"{purpose} needs {library}: pip install 'nearlabel[{extra}]'.") from error
+        is_missing = isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] == library
+        if is_missing:
+            raise ImportError(f"{purpose} needs {library}: pip install 'nearlabel[{extra}]'.") from error
+        raise ImportError(f"{purpose} needs {library}, which is installed but cannot be imported: {error}") from error

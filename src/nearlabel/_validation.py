@@ -6,9 +6,10 @@ Messages read ``{name} must be {expected}, got {value}.`` with a hint where ther
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,6 +194,28 @@ def _check_no_nan(scores: Any, name: str) -> None:
     raise ValueError(f"{name} must not hold NaN, got NaN in column {columns.min()}.")
 
 
+class NotFinite(NamedTuple):
+    """A value of a matrix that is NaN or infinite: where it stands, counted from 0, and what it is."""
+
+    row: int
+    column: int
+    got: str
+
+
+def first_not_finite(X: Matrix) -> NotFinite | None:
+    """Return the first value that is not finite, row by row; None if there is none."""
+    values = X.data if sparse.issparse(X) else X.ravel()
+    places = np.flatnonzero(~np.isfinite(values))
+    if not places.size:
+        return None
+    place = int(places[0])
+    if sparse.issparse(X):
+        row, column = np.searchsorted(X.indptr, place, side="right") - 1, X.indices[place]
+    else:
+        row, column = divmod(place, X.shape[1])
+    return NotFinite(int(row), int(column), "a missing value" if np.isnan(values[place]) else f"{values[place]:g}")
+
+
 def as_dense(matrix: Matrix) -> NDArray[Any]:
     """Return a dense array of a dense or sparse matrix."""
     dense: NDArray[Any] = matrix.toarray() if sparse.issparse(matrix) else matrix
@@ -283,6 +306,17 @@ def with_multilabel_target(tags: Tags) -> Tags:
 
 
 def label_names_of(Y: MatrixLike, n_labels: int) -> NDArray[Any]:
-    """Return the column names of a data frame, else 0 .. n_labels - 1."""
+    """Return the column names of a data frame, else 0 .. n_labels - 1.
+
+    Raises
+    ------
+    ValueError
+        If two names are equal, or the same as text, which is all that a file keeps of them.
+    """
     columns = getattr(Y, "columns", None)
-    return np.arange(n_labels) if columns is None else np.asarray(columns)
+    if columns is None:
+        return np.arange(n_labels)
+    name, count = Counter(map(str, columns)).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"Y must have distinct column names, got {name!r} twice.")
+    return np.asarray(columns)

@@ -64,7 +64,7 @@ def test_table(nearlabel, runs):
 
 def test_friedman_over_data_sets(nearlabel, runs, tmp_path):
     """Mean ranks of each measure, best first, and a diagram for each."""
-    figure = tmp_path / "figures" / "ranks.png"
+    figure = tmp_path / "ranks.png"
     answer = nearlabel("compare", *runs, "--test", "friedman", "--figure", figure)
     comparison = compare(read_runs(runs), test="friedman")
     assert (answer.code, answer.err) == (0, "")
@@ -89,7 +89,7 @@ def test_methods_and_metrics_can_be_chosen(nearlabel, runs):
     ("arguments", "message"),
     [
         (["--figure", "x.png"], "--figure must go with --test friedman, got --test not given."),
-        (["--methods", "mlknn,x"], "methods must be of those in the records, brknn, mlknn, lpknn, got x."),
+        (["--methods", "mlknn,x"], "--methods must be of those in the records, brknn, mlknn, lpknn, got x."),
         (["--alpha", "2"], "alpha must be below 1, got 2.0."),
     ],
 )

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 
 import pyarrow as pa
@@ -59,9 +60,9 @@ def test_evaluate(nearlabel, table, meka):
 
 
 @pytest.mark.parametrize(("name", "options", "message"), [
-    ("fruit.csv", (), "one of labels, labels_prefix and labels_column must say which columns of .* got none of them"),
-    ("fruit.csv", ("--labels-prefix", "["), r"column 'note' must hold numbers, got 'text'\. Hint: .* \(--ignore\)"),
-    ("fruit.npz", ("--labels", "a"), r"labels must go with a CSV or Parquet file, got .*npz\. Hint: its labels are"),
+    ("fruit.csv", (), "one of --labels, --labels-prefix and --labels-column must say .* got none of them"),
+    ("fruit.csv", ("--labels-prefix", "["), r"column 'note' must hold numbers, got 'text'\. Hint: --ignore note"),
+    ("fruit.npz", ("--labels", "a"), r"--labels must go with a CSV or Parquet file, got .*npz\. Hint: its labels are"),
     ("multidigits", ("--labels-prefix", "a"), "--labels-prefix must go with a CSV or Parquet file, got 'multidigits'"),
     ("emotions", ("--ignore", "a"), r"--ignore must go with a CSV or Parquet file, got 'emotions'\. Hint: its labels"),
     ("fruit.csv", ("--labels", ","), r"argument --labels: must name columns, separated by commas, got ','"),
@@ -74,6 +75,19 @@ def test_bad_options(nearlabel, table, name, options, message):
     assert answer.err.count("\n") == 1
     assert answer.err.startswith("nearlabel: ")
     assert re.search(message, answer.err)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("command", [("describe",), ("predict", "m.skops")])
+def test_a_pipe(nearlabel, table, tmp_path, command):
+    """It can be read but once: told, without waiting for who writes."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    labels = ("--labels-column", "tags")
+    assert nearlabel("fit", table / "fruit.parquet", *labels, "--k", 2, "--out", tmp_path / "m.skops").code == 0
+    name, *model = command
+    answer = nearlabel(name, *(tmp_path / file for file in model), tmp_path / "pipe.csv", *labels)
+    message = "must be a file that can be read again, got a pipe. Hint: write it to a file first."
+    assert answer == (2, "", f"nearlabel: {tmp_path / 'pipe.csv'} {message}\n")
 
 
 def test_another_command_can_use_it(table):

@@ -16,7 +16,8 @@ from nearlabel.experiments import METHODS, Plan, _methods
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command_line.md").read_text()
 EXAMPLES = dict.fromkeys(
-    [example for _, _, example in _COMMANDS.values()] + re.findall(r"^nearlabel .+$", PAGE, re.MULTILINE)
+    [example for _, _, examples in _COMMANDS.values() for example in examples]
+    + re.findall(r"^nearlabel .+$", PAGE, re.MULTILINE)
 )
 OF_PAPERS = runpy.run_path(str(Path(__file__).with_name("test_reproduce.py")))
 QUICK = "--methods brknn,mlknn,lpknn --k 3 --cv 3 --metrics hamming_loss,micro_f1"

@@ -227,7 +227,7 @@ def test_given_split(nearlabel, data_folder):
         (("--k", "30-1"), "argument --k: must name numbers of at least 1, low to high, got '30-1'"),
         (("--k", "1,30-20"), "argument --k: must name numbers of at least 1, low to high, got '1,30-20'"),
         (("--k", "1-9999999999"), "argument --k: must name at most 10,000 numbers, got '1-9999999999'"),
-        (("--k", "20"), "n_neighbors must be smaller than the 20 training rows of a fold of fruit, got 20."),
+        (("--k", "20"), "--k must be smaller than the 20 training rows of a fold of fruit, got 20."),
         (("--cv", "ten"), "--cv must be a number of folds or 'given', got 'ten'."),
         (("--cv", "-3"), "--cv must be a number of folds or 'given', got '-3'."),
         (("--cv", "1"), "cv must be at least 2, got 1."),
@@ -254,7 +254,7 @@ def test_given_split(nearlabel, data_folder):
         (("--metrics", "f1"), "name must be a metric of the catalogue, got 'f1'."),
         (("--metrics", "one_error,one_error"), "metrics must name at least one, each once"),
         (("--seed", "-1"), "seeds must be at least 0, got -1."),
-        (("--jobs", "0"), "n_workers must be a number of processes, or negative to leave some cores free, got 0."),
+        (("--jobs", "0"), "--jobs must be a number of processes, or negative to leave some cores free, got 0."),
         (("--scale", "log"), "argument --scale: invalid choice: 'log'"),
     ],
 )
@@ -274,13 +274,19 @@ def test_bad_options(nearlabel, meka, options, message):
         ("none.arff", "none.arff: No such file or directory."),
         ("folder", "folder must be a file or a name of the catalogue, got a folder."),
         ("./folder", "./folder must be a file or a name of the catalogue, got a folder."),
-        ("table.csv", "one of labels, labels_prefix and labels_column must say which columns of table.csv are labels"),
+        (
+            "table.csv",
+            "one of --labels, --labels-prefix and --labels-column must say which columns of table.csv are labels",
+        ),
         ("torn.arff", "torn.arff, line 5: a row must have 2 cells, got 1."),
         ("torn.arff.gz", "torn.arff.gz must be a whole compressed file, got one that is truncated or damaged"),
         ("nothing.arff", "nothing.arff must hold at least one row behind @data, got none."),
         ("unlabelled.arff", "unlabelled.arff must say which attributes are labels"),
         ("unlabelled.svm", "unlabelled.svm must hold at least one label, got none."),
-        ("gap.arff", "X of gap must be finite, got 1 missing or infinite values. Hint: impute them first."),
+        (
+            "gap.arff",
+            "X of gap must be finite, got 1 missing or infinite values, the first in row 16, column 0, counted from 0.",
+        ),
         ("unknown.arff", "Y of unknown must hold 0 and 1 only, got NaN"),
     ],
 )
@@ -333,7 +339,7 @@ def test_no_measure_is_defined(nearlabel, tmp_path, format_):
     file.write_text("".join(f"0,1 0:{i}\n" for i in range(12)))
     answer = nearlabel("evaluate", file, "--k", "3", "--cv", "3", "--metrics", "one_error", "--format", format_)
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == "nearlabel: metrics must be defined on some fold of all, got none of one_error.\n"
+    assert answer.err == "nearlabel: --metrics must be defined on some fold of all, got none of one_error.\n"
 
 
 def test_an_undefined_measure_is_left_out(nearlabel, tmp_path):

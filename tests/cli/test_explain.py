@@ -1,10 +1,14 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from nearlabel.cli import _model
-from nearlabel.persistence import load_model
+from nearlabel.lazy import MLkNN
+from nearlabel.persistence import load_model, save_model
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
 
@@ -81,6 +85,21 @@ def test_what_is_explained_is_what_is_predicted(nearlabel, table, fitted, option
         )
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_model_that_was_fitted_to_a_frame(nearlabel, table, tmp_path, scaled):
+    """Columns are found by name: nothing warns of names that are missing, in no command that asks a model."""
+    data, path = table
+    frame = pd.DataFrame(data.X, columns=list(data.feature_names))
+    tags = pd.DataFrame(data.Y, columns=list(data.label_names))
+    model = make_pipeline(StandardScaler(), MLkNN(3)) if scaled else MLkNN(3)
+    out = save_model(model.fit(frame, tags), tmp_path / "m.skops", data=data)
+    explained = nearlabel("explain", out, path, "--row", 3)
+    predicted = nearlabel("predict", out, path, "--scores", "all")
+    reported = nearlabel("report", out, path, *CSV, "--out", tmp_path / "r.html")
+    for answer in (explained, predicted, reported):
+        assert (answer.code, answer.err) == (0, "")
+
+
 def test_figure(nearlabel, table, fitted, tmp_path):
     """A picture beside the text; with JSON the screen stays JSON."""
     file = tmp_path / "why.svg"
@@ -112,7 +131,7 @@ def test_embedded_data(nearlabel, tmp_path):
         (("--row", "last"), "argument --row: must be a number of a row, from 0, got 'last'"),
         (("--row", "30"), "--row must be at most 29, the last row of"),
         (("--id", "f3"), "argument --id: must be COLUMN=VALUE, got 'f3'"),
-        (("--id", "idd=f3"), "id_column must name columns of"),
+        (("--id", "idd=f3"), "--id must name columns of"),
         (("--id", "id=f99"), "by id=f99, got none."),
         (("--id", "tags=apple"), "by tags=apple, got rows "),
         (("--row", "0", "--figure", "why.doc"), "must end in one of"),

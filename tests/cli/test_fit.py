@@ -121,14 +121,19 @@ def test_an_existing_file_is_kept_unless_forced(nearlabel, table, tmp_path):
         (("--out", "nowhere/m.skops"), "--out must be in a folder that exists"),
         (("--out", "m.skops", "--k", "0"), "argument --k: must be auto or a number from 1, got '0'"),
         (("--out", "m.skops", "--k", "1-30"), "argument --k: must be auto or a number from 1, got '1-30'"),
-        (("--out", "m.skops", "--k", "99"), "n_neighbors must be at most 28 where some of 30 rows are held out"),
+        (("--out", "m.skops", "--k", "99"), "--k must be at most 28 where some of 30 rows are held out"),
         (("--out", "m.skops", "--method", "mlkn"), "method must be one of"),
         (("--out", "m.skops", "--method", "br", "--k", "3"), "--k must go with a method by neighbours, got br."),
         (("--out", "m.skops", "--method", "mlknn@"), "thresholds must be a number from 0 to 1 or one of"),
         (("--out", "m.skops", "--thresholds", "half"), "thresholds must be a number from 0 to 1 or one of"),
         (("--out", "m.skops", "--validate", "1"), "argument --validate: must be loo or a number of folds, from 2"),
         (("--out", "m.skops", "--validate", "none"), "--k must be a number with --validate none, got auto"),
-        (("--out", "m.skops", "--search", "exact:metric=far"), "metric must be"),
+        (("--out", "m.skops", "--search", "exact:metric=far"), "nearlabel: metric must be"),
+        (
+            ("--out", "m.skops", "--method", "mlknn@micro-f", "--thresholds", "0.3"),
+            "--thresholds must go with a method that names none behind an @, got mlknn@micro-f.",
+        ),
+        (("--out", "m.skops", "--validate", "40"), "--validate must be at most the 30 rows of fruit, got 40"),
     ],
 )
 def test_bad_options(nearlabel, table, tmp_path, monkeypatch, options, message):
@@ -143,11 +148,11 @@ def test_bad_options(nearlabel, table, tmp_path, monkeypatch, options, message):
 
 
 def test_missing_features_are_named(nearlabel, tmp_path):
-    """Methods by neighbours take no missing values: the message says how many there are."""
+    """Methods by neighbours take no missing values: the message says how many there are, and where."""
     path = tmp_path / "holes.csv"
     path.write_text("a,b,tags\n1,2,x\n,3,y\n4,5,x\n6,7,y\n")
     answer = nearlabel("fit", path, "--labels-column", "tags", "--k", 1, "--out", tmp_path / "m.skops")
-    assert "X of holes must be finite, got 1 missing or infinite values. Hint: impute them first." in answer.err
+    assert "X of holes must be finite, got 1 missing or infinite values, the first in row 1, column 0, " in answer.err
     assert not (tmp_path / "m.skops").exists()
 
 
@@ -170,7 +175,7 @@ def test_debug_shows_where(nearlabel, table, tmp_path, where):
     answer = nearlabel(*(["--debug", *command] if where == "before" else [*command, "--debug"]))
     assert answer.code == 2
     assert answer.err.startswith("Traceback")
-    assert answer.err.splitlines()[-1].startswith("nearlabel: n_neighbors must be at most 28")
+    assert answer.err.splitlines()[-1].startswith("nearlabel: --k must be at most 28")
 
 
 def test_a_mistake_of_ours_is_told_in_a_line(nearlabel, table, monkeypatch, tmp_path):
@@ -208,3 +213,16 @@ def test_progress(nearlabel, monkeypatch, tmp_path, capsys, quiet, shown):
     assert ("models of digits" in answer.err) == shown
     assert ("0:00:00" in answer.err) == shown
     assert not _console._QUIET.get()
+
+
+def test_progress_of_searches(monkeypatch):
+    """A search moves the bar within its part, never back, and never to the part's end."""
+    shown = []
+    bar = _console._Bar(lambda completed, total: shown.append((completed, total)))
+    for share in (0.5, 1.0, 0.2):  # another search of the same part
+        bar.hear(share)
+    bar.tell(1, 2)
+    bar.hear(0.5)
+    bar.tell(2, 2)
+    bar.hear(0.5)
+    assert shown == [(0.495, 1), (0.99, 1), (0.99, 1), (1, 2), (1.495, 2), (2, 2), (2, 2)]

@@ -1,9 +1,11 @@
 import argparse
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,13 +37,20 @@ def test_importing_needs_no_extra():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example_that_parses(nearlabel, command):
-    """The help of every command ends in an example, on one line to be copied, whose arguments are right."""
+    """The help of every command ends in examples, each on one line to be copied, whose arguments are right."""
     answer = nearlabel(command, "--help")
     assert (answer.code, answer.err) == (0, "")
-    *_, heading, example = answer.out.splitlines()
-    program, *arguments = shlex.split(example)
-    assert (heading, program, arguments[0]) == ("example:", "nearlabel", command)
-    assert callable(build_parser().parse_args(arguments).main)
+    head, *examples = answer.out[re.search(r"^examples?:$", answer.out, re.MULTILINE).start() :].splitlines()
+    assert head == ("example:" if len(examples) == 1 else "examples:")
+    for program, *arguments in map(shlex.split, examples):
+        assert (program, arguments[0]) == ("nearlabel", command)
+        assert callable(build_parser().parse_args(arguments).main)
+
+
+@pytest.mark.parametrize("command", ["describe", "fit", "tune"])
+def test_help_shows_a_table(nearlabel, command):
+    """What a newcomer brings is a CSV file: an example says how to tell its labels from its features."""
+    assert re.search(r"^  nearlabel \w+ songs.csv --labels.* --ignore id,title", nearlabel(command, "--help").out, re.M)
 
 
 def test_help_lists_the_commands_and_exit_codes(nearlabel):
@@ -166,3 +175,23 @@ def test_json_needs_no_rich(nearlabel, monkeypatch, meka):
     """Data for a script are printed by the standard library."""
     without(monkeypatch, "rich.table", "rich.box", "rich.console", "rich.progress")
     assert nearlabel("describe", meka, "--format", "json").code == 0
+
+
+def test_a_closed_screen(meka):
+    """Without a standard output the command does its work, and a file that it opens does not become the screen."""
+    code = f"from nearlabel import cli; print(cli.main(['describe', {str(meka)!r}]), file=sys.stderr)"
+    done = fresh_python("-c", f"import sys; sys.stdout = None; {code}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "0\n")
+    code = f"from nearlabel import cli; print(cli.main(['describe', {str(meka.with_name('none.arff'))!r}]))"
+    done = fresh_python("-c", f"import sys; sys.stderr = None; {code}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk(meka):
+    """The line says what could not be written."""
+    with Path("/dev/full").open("w") as full:
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-m", "nearlabel", "describe", meka, "--format", "csv"]
+        done = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "nearlabel: standard output: No space left on device.\n")

@@ -9,8 +9,11 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
 from nearlabel.cli import _model
+from nearlabel.cli._predictions import Layout, Scores, csv_writer
 from nearlabel.datasets import load_multidigits, read_table, write_npz
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import score_all
@@ -230,12 +233,17 @@ def test_our_handling_of_warnings_ends_with_the_command(nearlabel, model, querie
         (("--scores", "top"), "argument --scores: must be none, chosen, top:N with N of at least 1, or all, got 'top'"),
         (("--scores", "top:0"), "argument --scores: must be none"),
         (("--scores", "top:9"), "--scores must be top:N with N at most 3 labels, got 9"),
-        (("--id", "kez"), "id_column must name columns of"),
+        (("--id", "kez"), "--id must name columns of"),
         (
             ("--labels-separator", ","),
             "--labels-separator must be text that is in no label, got ',', and a label 'lemon,",
         ),
-        (("--score",), "one of labels, labels_prefix and labels_column must say which columns"),
+        (
+            ("--labels-separator", "-", "--scores", "chosen"),
+            "--labels-separator must be text that is in no number, got '-', which joins scores, too.",
+        ),
+        (("--labels-separator", "e1", "--scores", "top:2"), "--labels-separator must be text that is in no number"),
+        (("--score",), "one of --labels, --labels-prefix and --labels-column must say which columns"),
     ],
 )
 def test_bad_options(nearlabel, model, queries, tmp_path, monkeypatch, options, message):
@@ -247,6 +255,92 @@ def test_bad_options(nearlabel, model, queries, tmp_path, monkeypatch, options, 
     assert message in answer.err
     assert answer.err.count("\n") == 1
     assert {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("separator", "name"),
+    [("aa", "la"), ("pp", "apple"), (";", " pear"), (";", "")],
+)
+def test_a_separator_that_hides_a_label(separator, name):
+    """A label that ends as the separator begins could not be split off either, nor one of blanks."""
+    layout = Layout(None, Scores("none"), ("lemon", name))
+    with pytest.raises(ValueError, match=f"in no label, got '{separator}', and a label '{name}'"):
+        csv_writer(io.StringIO(), layout, separator)
+
+
+def test_labels_that_the_file_does_not_name(nearlabel, table, model, tmp_path):
+    """Some columns of labels are no measure of all: an error, not a note beside wrong figures."""
+    path = tmp_path / "some.csv"
+    path.write_text("x0,x1,x2,apple,pear\n1,0,1,1,0\n0,1,1,0,0\n")
+    answer = nearlabel("predict", model, path, "--labels", "apple,pear", "--score")
+    assert (answer.code, answer.out) == (2, "")
+    assert "DATA must have every label of the model, got none named 'lemon, sour'. Hint: --labels" in answer.err
+    answer = nearlabel("predict", model, table[1], *CSV, "--labels-separator", "|", "--score")
+    assert (answer.code, answer.out) == (0, answer.out)
+
+
+def test_tags_joined_by_something_else(nearlabel, model, tmp_path):
+    """Not one tag is known: the error asks for the separator."""
+    path = tmp_path / "joined.csv"
+    path.write_text("x0,x1,x2,tags\n1,0,1,apple|pear\n0,1,1,pear|apple\n")
+    answer = nearlabel("predict", model, path, "--labels-column", "tags", "--score")
+    assert (answer.code, answer.out) == (2, "")
+    assert "Hint: --labels-separator says what joins them." in answer.err
+
+
+@pytest.mark.parametrize(("cell", "got"), [("", "a missing value"), ("NaN", "a missing value"), ("-inf", "-inf")])
+@pytest.mark.parametrize("command", ["predict", "explain", "report"])
+def test_a_value_that_is_not_finite(nearlabel, table, tmp_path, monkeypatch, command, cell, got):
+    """File, line and column, in whatever block and behind whatever scaling."""
+    monkeypatch.setattr(_model, "_BLOCK_CELLS", 6)
+    out, path = tmp_path / "m.skops", tmp_path / "holes.csv"
+    assert nearlabel("fit", table[1], *CSV, "--k", 3, "--scale", "minmax", "--validate", "none", "--out", out).code == 0
+    path.write_text("x2,x1,x0,tags\n" + "1,2,3,apple\n\n" * 7 + f"1,{cell},3,\n")
+    options = {
+        "predict": ("--out", tmp_path / "p.csv"),
+        "explain": ("--row", 7),
+        "report": ("--labels-column", "tags", "--out", tmp_path / "r.html"),
+    }
+    answer = nearlabel(command, out, path, *options[command])
+    problem = f"column 'x1' must hold numbers that are finite, got {got}."
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.endswith(f"nearlabel: {path}, line 16: {problem}\n")
+
+
+def test_a_model_that_fills_gaps(nearlabel, table, tmp_path):
+    """It takes missing values, and what else it says is not taken for a word on them."""
+    data, _ = table
+    holes = data.X.copy()
+    holes[::4, 1] = np.nan
+    model = make_pipeline(SimpleImputer(), MLkNN(3)).fit(holes, data.Y)
+    save_model(model, tmp_path / "m.skops", data=replace(data, X=holes))
+    path = tmp_path / "holes.csv"
+    path.write_text("x0,x1,x2\n1,,3\n")
+    answer = nearlabel("predict", tmp_path / "m.skops", path)
+    assert answer.code == 0, answer.err
+    asked = _model.OpenModel(model, None, data.feature_names, data.label_names)
+    with pytest.raises(ValueError, match="other words"), _model.asking(asked, str(path), holes, first=0):
+        raise ValueError("other words")
+
+
+def test_a_model_of_arrays_takes_columns_by_position(nearlabel, table, tmp_path):
+    """As many columns as it had, beside those that are said to be something else; the same with explain and report."""
+    data, path = table
+    out = tmp_path / "m.skops"
+    save_model(MLkNN(3).fit(data.X, data.Y), out)
+    expected = load_model(out).predict(data.X)
+    answer = nearlabel("predict", out, path, *CSV)
+    assert (answer.code, answer.err) == (0, "")
+    assert [row["labels"] for row in rows_of(answer.out)] == [
+        ";".join(str(label) for label in np.flatnonzero(row)) for row in expected
+    ]
+    assert nearlabel("predict", out, path, "--ignore", "tags", "--id", "id").code == 0
+    assert nearlabel("explain", out, path, *CSV, "--row", 3).code == 0
+    assert nearlabel("report", out, path, *CSV, "--out", tmp_path / "r.html").code == 0
+    answer = nearlabel("predict", out, path, "--ignore", "id")
+    assert answer.err == (
+        "nearlabel: DATA must have the 3 features of the model, got 4. Hint: --ignore and --labels leave columns out.\n"
+    )
 
 
 def test_bad_files(nearlabel, table, model, tmp_path):

@@ -1,13 +1,11 @@
 import re
 
-import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.cli._matched_data import match_to
 from nearlabel.datasets import Dataset, load_multidigits, write_npz
 from nearlabel.lazy import MLkNN
-from nearlabel.persistence import DataSummary, save_model
+from nearlabel.persistence import save_model
 from nearlabel.transformation import BinaryRelevance
 
 LABELS = ("[red] apple", "[/b] pear", ":lemon:")
@@ -33,7 +31,7 @@ def model(fruit, tmp_path):
 
 def test_model(nearlabel, model, fruit, tmp_path):
     """The page has the data's figures and all labels; the command says where it is."""
-    out = tmp_path / "new" / "report.html"
+    out = tmp_path / "report.html"
     answer = nearlabel("report", model, tmp_path / "test.npz", "--out", out)
     assert answer == (0, f"Report: {out}\n", "")
     page = out.read_text()
@@ -46,6 +44,35 @@ def test_model_on_its_training_rows(nearlabel, model, tmp_path):
     """The page warns."""
     assert nearlabel("report", model, tmp_path / "training.npz", "--out", tmp_path / "r.html").code == 0
     assert "The model was fitted to these very rows" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize("option", ["", "--training"])
+def test_training_rows_with_other_columns_first(nearlabel, model, fruit, tmp_path, option):
+    """Features and labels in another order, as what is tested or as training: they are the same rows."""
+    data = fruit["training"]
+    turned = Dataset(data.X[:, ::-1], data.Y[:, ::-1], data.feature_names[::-1], LABELS[::-1], "turned")
+    write_npz(tmp_path / "turned.npz", turned)
+    files = (tmp_path / "test.npz", option) if option else ()
+    answer = nearlabel("report", model, *files, tmp_path / "turned.npz", "--out", tmp_path / "r.html")
+    assert answer.code == 0
+    assert ("The model was fitted to these very rows" in (tmp_path / "r.html").read_text()) == (not option)
+
+
+def test_training_rows_with_other_features(nearlabel, model, fruit, tmp_path):
+    """What is refused is named: not DATA."""
+    data = fruit["training"]
+    write_npz(tmp_path / "other.npz", Dataset(data.X, data.Y, tuple("abc"), LABELS, "other"))
+    files = (tmp_path / "test.npz", "--training", tmp_path / "other.npz")
+    answer = nearlabel("report", model, *files, "--out", tmp_path / "r.html")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "--training must be the data that the model was fitted to, got other features or labels" in answer.err
+
+
+def test_blank_title(nearlabel, model, tmp_path):
+    """The page has a heading nevertheless."""
+    files = (model, tmp_path / "test.npz", "--out", tmp_path / "r.html")
+    assert nearlabel("report", *files, "--title", " ").code == 0
+    assert "<h1>MLkNN on test</h1>" in (tmp_path / "r.html").read_text()
 
 
 def test_training_rows_for_pictures(nearlabel, tmp_path):
@@ -124,7 +151,11 @@ def test_a_model_that_needs_trust(nearlabel, fruit, tmp_path):
         ((".", "--training", "test.npz", "--out", "r.html"), "--training must go with a model, got a folder"),
         (("test.npz", "test.npz", "--out", "r.html"), "must be a file that save_model wrote"),
         (("m.skops", "test.npz", "--out", "r.pdf"), "argument --out: must end in .html, got 'r.pdf'"),
-        (("m.skops", "test.npz", "--rows", "0", "--out", "r.html"), "n_rows must be at least 1, got 0"),
+        *(
+            (("m.skops", "test.npz", "--rows", rows, "--out", "r.html"),
+             f"argument --rows: must be a whole number of at least 1, got '{rows}'")
+            for rows in ("0", "-3", "many")
+        ),
         (("m.skops", "multidigits", "--out", "r.html"), "DATA must have the features of the model, got none named 'x'"),
         (("m.skops", "test.npz"), "the following arguments are required: --out"),
     ],
@@ -136,32 +167,3 @@ def test_errors_are_one_line(nearlabel, model, tmp_path, monkeypatch, arguments,
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert message in answer.err
     assert not list(tmp_path.glob("r.*"))
-
-
-def data_of(X, Y, features="xyz", labels="ab"):
-    """A data set with names."""
-    return Dataset(np.array(X, dtype=float), np.array(Y), tuple(features), tuple(labels), "toy")
-
-
-def test_columns_are_found_by_name():
-    """Features and labels in another order; one label that nobody has, one that the model does not know."""
-    summary = DataSummary(features=2, feature_names=("z", "x"), labels=3, label_names=("b", "new", "a"))
-    data, notes = match_to(summary, data_of([[1, 2, 3]], [[1, 0, 1]], labels="abc"))
-    assert (data.X.tolist(), data.Y.tolist()) == ([[3, 1]], [[0, 0, 1]])
-    assert (data.feature_names, data.label_names) == (("z", "x"), ("b", "new", "a"))
-    assert notes == [
-        "No row of the data has the label 'new': the data do not name it.",
-        "Labels that the model does not know are left out: 'c'.",
-    ]
-
-
-def test_columns_without_names():
-    """A model that was fitted to arrays takes columns by position, and as many as it had."""
-    data = data_of([[1, 2, 3]], [[1, 0]])
-    assert match_to(DataSummary(features=3, labels=2, label_names=("0", "1")), data) == (data, [])
-    with pytest.raises(ValueError, match="DATA must have the 4 features of the model, got 3"):
-        match_to(DataSummary(features=4, labels=2), data)
-    with pytest.raises(ValueError, match="DATA must have the 1 labels of the model, got 2"):
-        match_to(DataSummary(features=3, labels=1), data)
-    with pytest.raises(ValueError, match="DATA must have labels of the model, such as 'c', 'd', got 'a', 'b'"):
-        match_to(DataSummary(features=3, labels=2, label_names=("c", "d")), data)

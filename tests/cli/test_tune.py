@@ -95,10 +95,10 @@ def test_a_long_table_is_cut(nearlabel, table):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--scales", "none,max"), "scale must be one of"),
+        (("--scales", "none,max"), "--scales must be one of"),
         (("--methods", ","), "argument --methods: must name at least one"),
-        (("--k", "40"), "n_neighbors must be at most 28 where some of 30 rows are held out, got 40"),
-        (("--cv", "40"), "cv must be at most the 30 rows of fruit"),
+        (("--k", "40"), "--k must be at most 28 where some of 30 rows are held out, got 40"),
+        (("--cv", "40"), "--cv must be at most the 30 rows of fruit"),
         (("--metric", "f2"), "argument --metric: invalid choice: 'f2'"),
         (("--out", "best.json"), "argument --out: must end in .skops"),
     ],

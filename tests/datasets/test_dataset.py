@@ -33,3 +33,9 @@ def test_disagreement(rows, features, labels, message):
     """Rows and names must agree in number."""
     with pytest.raises(ValueError, match=message):
         Dataset(np.ones((1, 1)), np.ones((rows, 1), dtype=int), features, labels, "toy")
+
+
+def test_labels_of_one_name():
+    """Files know labels by their names only."""
+    with pytest.raises(ValueError, match=r"label_names must be distinct, got 'b' twice\."):
+        Dataset(np.ones((1, 2)), np.ones((1, 3), dtype=int), ("x", "x"), ("a", "b", "b"), "toy")

@@ -66,6 +66,14 @@ def test_undefined_values_make_no_cell():
     assert summarise([]) == []
 
 
+def test_numbers_ascend():
+    """Numbers of neighbours first, however they came, their mean behind them, method by method."""
+    records = [record(0.1, k=k, method=m) for m in ("b", "a") for k in (10, 2, 1)]
+    assert [(c.method, c.n_neighbors) for c in summarise(records)] == [
+        (method, k) for method in "ba" for k in (1, 2, 10, "mean")
+    ]
+
+
 def test_one_cell_for_each_combination():
     """Data sets and methods are kept apart, in the order in which they come."""
     records = [record(0.1, dataset=d, method=m) for d in ("b", "a") for m in ("mlknn", "brknn")]

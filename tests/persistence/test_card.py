@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -59,6 +60,8 @@ def test_the_method_and_its_parameters():
     card = ModelCard.of(TunedThresholdsClassifierCV(inner, cv=2).fit(X, Y))
     assert card.method == "TunedThresholdsClassifierCV(Pipeline(StandardScaler, MLkNN))"
     assert card.parameters["estimator__mlknn__search__metric"] == "'cosine'"
+    assert card.parameters["estimator__mlknn__n_neighbors"] == "1"
+    assert "estimator__mlknn__search__n_neighbors" not in card.parameters  # MLkNN asks for its own number
     assert card.parameters["estimator__mlknn"] == "MLkNN"
     assert card.parameters["cv"] == "2"
     assert not any("steps" in name for name in card.parameters)
@@ -68,6 +71,14 @@ def test_the_method_and_its_parameters():
     text = ModelCard.of(BRkNN(1).fit(X, Y).set_params(**long)).parameters["search__metric_params"]
     assert len(text) <= 300
     assert text.endswith(" ...")
+
+
+def test_the_number_of_neighbours_of_a_graph():
+    """A transformer makes its graph with the number that it has: it is on the card, as is that of a base classifier."""
+    graph = BRkNN(1, search=KNeighborsTransformer(n_neighbors=2)).fit(X, Y)
+    assert ModelCard.of(graph).parameters["search__n_neighbors"] == "2"
+    base = BinaryRelevance(KNeighborsClassifier(n_neighbors=2)).fit(X, Y)
+    assert ModelCard.of(base).parameters["estimator__n_neighbors"] == "2"
 
 
 def test_thresholds_by_label():

@@ -167,7 +167,7 @@ class TestWriting:
         save_model(small(), saved)
         assert type(load_model(saved)) is BRkNN
 
-    @pytest.mark.parametrize("step", ["_dump", "_foreign_types", "_settle"])
+    @pytest.mark.parametrize("step", ["_dump", "_foreign_types", "_check_will_be_read"])
     def test_where_writing_fails_the_older_file_stays(self, saved, monkeypatch, step):
         """And nothing else is left in the folder."""
         before = saved.read_bytes()
@@ -187,7 +187,7 @@ class TestWriting:
         def stop(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(archive, "_settle", stop)
+        monkeypatch.setattr(archive, "_check_will_be_read", stop)
         with pytest.raises(KeyboardInterrupt):
             save_model(small(), tmp_path / "m.skops")
         assert list(tmp_path.iterdir()) == []

@@ -108,6 +108,28 @@ def test_unknown_ending(tmp_path, name):
     assert not (tmp_path / "new").exists()
 
 
+def test_signs_that_the_font_lacks(tmp_path):
+    """They are boxes in the figure; a warning for each of them would tell no more."""
+    assert curve(name="\N{CJK UNIFIED IDEOGRAPH-4E2D}\N{HANGUL SYLLABLE GA}").write(tmp_path / "f.png").is_file()
+
+
+def test_the_file_is_whole(tmp_path, monkeypatch):
+    """Where drawing fails the earlier figure stays, and nothing beside it; a link stays a link."""
+    link, file = tmp_path / "link.png", tmp_path / "f.png"
+    link.symlink_to(file)
+    before = curve().write(link).read_bytes()
+    assert link.is_symlink()
+
+    def fail(*_, **__):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(mpl.backend_bases.FigureCanvasBase, "print_figure", fail)
+    with pytest.raises(OSError, match="No space"):
+        curve().write(link)
+    assert file.read_bytes() == before
+    assert set(tmp_path.iterdir()) == {link, file}
+
+
 @pytest.mark.parametrize("display", displays(), ids=lambda display: type(display).__name__)
 def test_plot(display):
     """A new figure of pyplot, or axes that are given; a second drawing into its own axes stands above the first."""

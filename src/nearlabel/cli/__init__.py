@@ -12,7 +12,9 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import NoReturn
 
 from nearlabel import __version__
@@ -30,50 +32,61 @@ from nearlabel.cli import (
     _reproduce,
     _tune,
 )
+from nearlabel.cli._error_message import argument_names, message_of
 
 _COMMANDS = {
-    "describe": (_describe, "say what a data set holds", "nearlabel describe yeast"),
+    "describe": (
+        _describe,
+        "say what a data set holds",
+        ("nearlabel describe yeast", "nearlabel describe songs.csv --labels-prefix mood_ --ignore id,title"),
+    ),
     "evaluate": (
         _evaluate,
         "compare methods on a data set by cross-validation",
-        "nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",
+        ("nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",),
     ),
     "compare": (
         _compare,
         "test which methods of some runs differ by more than chance",
-        "nearlabel compare results --test friedman --figure ranks.png",
+        ("nearlabel compare results --test friedman --figure ranks.png",),
     ),
     "fit": (
         _fit,
         "fit a model to a data set and keep it",
-        "nearlabel fit multidigits --method mlknn --k auto --thresholds micro-f --out model.skops",
+        (
+            "nearlabel fit multidigits --method mlknn --k auto --thresholds micro-f --out model.skops",
+            "nearlabel fit songs.csv --labels-prefix mood_ --ignore id,title --out songs.skops",
+        ),
     ),
     "tune": (
         _tune,
         "find the best of many models for a data set, and keep it",
-        "nearlabel tune multidigits --k 1-30 --out best.skops",
+        (
+            "nearlabel tune multidigits --k 1-30 --out best.skops",
+            "nearlabel tune songs.csv --labels mood_calm,mood_sad,mood_wild --ignore id,title --out songs.skops",
+        ),
     ),
     "predict": (
         _predict,
         "write the labels that a model chooses for the rows of a file",
-        "nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",
+        ("nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",),
     ),
     "explain": (
         _explain,
         "say why a model chooses the labels of a row",
-        "nearlabel explain model.skops multidigits --row 17",
+        ("nearlabel explain model.skops multidigits --row 17",),
     ),
-    "card": (_card, "say what a file tells about the model in it", "nearlabel card model.skops"),
+    "card": (_card, "say what a file tells about the model in it", ("nearlabel card model.skops",)),
     "report": (
         _report,
         "show a run, or a model on some data, on one page",
-        "nearlabel report model.skops multidigits --out report.html",
+        ("nearlabel report model.skops multidigits --out report.html",),
     ),
-    "demo": (_demo, "compare the five lazy methods on the embedded data set", "nearlabel demo --out demo-output"),
+    "demo": (_demo, "compare the lazy methods on the embedded data set", ("nearlabel demo --out demo-output",)),
     "reproduce": (
         _reproduce,
         "print the tables of a paper beside our own numbers",
-        "nearlabel reproduce zhang2007 --table 1",
+        ("nearlabel reproduce zhang2007 --table 1",),
     ),
 }
 
@@ -95,17 +108,17 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"nearlabel {__version__}")
     _add_common_options(parser, default=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (module, summary, example) in _COMMANDS.items():
+    for name, (module, summary, examples) in _COMMANDS.items():
         command = commands.add_parser(
             name,
             help=summary,
             description=f"{summary.capitalize()}.",
-            epilog=f"example:\n  {example}",
+            epilog="\n  ".join([f"example{'s' if len(examples) > 1 else ''}:", *examples]),
             formatter_class=argparse.RawDescriptionHelpFormatter,  # an example stays on one line, to be copied
         )
         module.add_arguments(command)
         _add_common_options(command, default=argparse.SUPPRESS)
-        command.set_defaults(main=module.main)
+        command.set_defaults(main=module.main, names=argument_names(command))
     return parser
 
 
@@ -120,14 +133,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = build_parser().parse_args(argv)
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a sign that the terminal lacks must not cost the result
-    with _console.quietly(arguments.quiet), _console.warnings_in_one_line():
+    with _open_streams(), _console.quietly(arguments.quiet), _console.warnings_in_one_line():
         return _run(arguments)
+
+
+@contextmanager
+def _open_streams() -> Iterator[None]:
+    """Have streams to write to: what is written to a closed one goes nowhere, and a sign that it lacks becomes "?"."""
+    with ExitStack() as stack:
+        if sys.stdout is None or sys.stderr is None:
+            nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
+            stack.enter_context(redirect_stdout(sys.stdout or nowhere))
+            stack.enter_context(redirect_stderr(sys.stderr or nowhere))
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # it must not cost the result
+        yield
 
 
 def _run(arguments: argparse.Namespace) -> int:
     try:
+        if "format" in arguments:
+            _console.check_format(arguments.format)
         arguments.main(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -137,22 +163,15 @@ def _run(arguments: argparse.Namespace) -> int:
         resumes = getattr(arguments, "out", None) is not None
         return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        return _fail(_told(error), 2, debug=arguments.debug)
+        return _fail(message_of(error, arguments), 2, debug=arguments.debug)
     except Exception as error:  # noqa: BLE001 - a mistake of ours, too, is told in a line
         hint = "Hint: --debug shows where in the code."
         return _fail(f"{type(error).__name__}: {error}. {hint}", 2, debug=arguments.debug)
     return 0
 
 
-def _told(error: Exception) -> str:
-    """Return what an error says; of a file that cannot be opened its name comes first, without a number."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}."
-    return str(error) or "not enough memory."
-
-
 def _fail(message: str, code: int, *, debug: bool = False) -> int:
     if debug:
         traceback.print_exc()
-    sys.stderr.write(f"nearlabel: {' '.join(message.splitlines())}\n")
+    _console.print_notes([message])
     return code

@@ -20,6 +20,7 @@ from nearlabel.experiments import (
     warnings_as_notes,
 )
 from nearlabel.plots._critical_difference import CriticalDifferenceDisplay, parts_of
+from nearlabel.plots._figure import check_figure_file
 
 _OVER = {"folds": "folds", "datasets": "data sets"}
 
@@ -57,9 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Read the records, compare, print."""
+    """Read the records, compare, draw, print."""
     if arguments.figure is not None and arguments.test != "friedman":
         raise ValueError(f"--figure must go with --test friedman, got --test {arguments.test or 'not given'}.")
+    if arguments.figure is not None:
+        check_figure_file(arguments.figure, name="--figure")
     with warnings_as_notes() as notes:
         records = read_runs(arguments.records)
     comparison = compare(
@@ -72,6 +75,8 @@ def main(arguments: argparse.Namespace) -> None:
         methods=arguments.methods,
     )
     comparison = replace(comparison, notes=(*notes, *comparison.notes))
+    drawn = comparison.friedman if arguments.figure is not None else ()
+    files = [_draw(of, arguments.figure, comparison) for of in drawn]
     if arguments.format == "json":
         _console.print_json(comparison.as_dict())
     elif arguments.format == "csv":
@@ -79,9 +84,7 @@ def main(arguments: argparse.Namespace) -> None:
         _console.print_notes(comparison.notes)
     else:
         _print(comparison)
-    for of in comparison.friedman if arguments.figure is not None else ():
-        file = _draw(of, arguments.figure, comparison)
-        if arguments.format == "table":
+        for file in files:
             _console.print_text(f"Figure: {file}")
 
 

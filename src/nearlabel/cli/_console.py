@@ -10,27 +10,38 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, NamedTuple
 
 from nearlabel._optional import import_optional
+from nearlabel._progress import listening
+from nearlabel.cli._control_signs import in_line, in_sight
 from nearlabel.experiments import Progress
 
 FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation
+_OF_RICH = ("table", "text")
 _QUIET = ContextVar("_QUIET", default=False)
+
+
+def check_format(name: str) -> None:
+    """Raise ImportError if what prints a format is not installed: before the work."""
+    if name in _OF_RICH:
+        import_optional("rich.table", extra="cli", purpose="The command line")
 
 
 def print_markdown(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
     """Print what `print_table` prints as Markdown."""
     ruler = ["---" if number < left else "---:" for number in range(len(columns))]
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (columns, ruler, *rows)]
-    sys.stdout.write("\n".join([f"**{title}**", "", *lines, "", ""]))
+    cells = [[in_line(cell).replace("|", "\\|") for cell in row] for row in (columns, ruler, *rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    sys.stdout.write("\n".join([f"**{in_line(title)}**", "", *lines, "", ""]))
 
 
 def print_paragraph(text: str) -> None:
     """Print a line of prose as a paragraph of Markdown."""
     if text:
-        sys.stdout.write(text + "\n\n")
+        sys.stdout.write(in_sight(text) + "\n\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
@@ -38,22 +49,22 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     table_module = import_optional("rich.table", extra="cli", purpose="The command line")
     table = table_module.Table(box=import_optional("rich.box", extra="cli", purpose="The command line").SIMPLE_HEAD)
     for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number < left else "right", overflow="fold")
+        table.add_column(in_line(column), justify="left" if number < left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(in_line, row))
     console = _console()
-    console.print(title, style="bold", highlight=False)
+    console.print(in_line(title), style="bold", highlight=False)
     console.print(table)
 
 
 def print_text(text: str) -> None:
-    """Print a line of prose, wrapped to the width of the terminal."""
-    _console().print(text, highlight=False)
+    """Print prose, wrapped to the width of the terminal."""
+    _console().print(in_sight(text), highlight=False)
 
 
 def print_lines(text: str) -> None:
     """Print text whose lines are to stay as they are."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(in_sight(text) + "\n")
 
 
 class Page(NamedTuple):
@@ -82,7 +93,7 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 def print_notes(notes: Iterable[str]) -> None:
     """Print on standard error what a reader of a file must know."""
     for note in notes:
-        sys.stderr.write(f"nearlabel: {' '.join(note.split())}\n")
+        sys.stderr.write(f"nearlabel: {in_line(' '.join(line.strip() for line in note.splitlines()))}\n")
 
 
 @contextmanager
@@ -97,8 +108,10 @@ def quietly(quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Print what libraries warn of as notes on standard error; which warnings are shown at all is not changed."""
+    """Print what libraries warn of as notes on standard error."""
     with warnings.catch_warnings():
+        # Every command finds columns by their names, and gives the model the numbers in its order.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
         warnings.showwarning = lambda message, *_, **__: print_notes([str(message)])
         yield
 
@@ -110,10 +123,30 @@ def progress_bar(what: str) -> Iterator[Progress]:
         yield lambda done, total: None
         return
     progress_module = import_optional("rich.progress", extra="cli", purpose="The command line")
+    escape = import_optional("rich.markup", extra="cli", purpose="The command line").escape
     console_module = import_optional("rich.console", extra="cli", purpose="The command line")
     with progress_module.Progress(console=console_module.Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(what, total=None)
-        yield lambda done, total: bars.update(bar, completed=done, total=total)
+        bar = _Bar(partial(bars.update, bars.add_task(escape(in_line(what)), total=None)))
+        with listening(bar.hear):
+            yield bar.tell
+
+
+class _Bar:
+    """A bar over parts, the present one as far as its searches are: of several, the one that has come farthest."""
+
+    def __init__(self, show: Callable[..., Any]) -> None:
+        self._show = show
+        self._done, self._total, self._share = 0, 1, 0.0
+
+    def tell(self, done: int, total: int) -> None:
+        """Show that so many parts are done."""
+        self._done, self._total, self._share = done, total, 0.0
+        self._show(completed=done, total=total)
+
+    def hear(self, share: float) -> None:
+        """Show that a search of the present part has come so far; there is more to do than to search."""
+        self._share = max(self._share, 0.99 * share)
+        self._show(completed=min(self._done + self._share, self._total), total=self._total)
 
 
 def _console() -> Any:

@@ -7,6 +7,7 @@ import csv
 from pathlib import Path
 
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_dataset, load_multidigits
+from nearlabel.datasets._feature_names import feature_names_of
 
 EMBEDDED = "multidigits"
 _OPTIONS = ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore")
@@ -40,8 +41,7 @@ def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
     """Return the data set that the arguments name; a file has no subset but "all"."""
     data: str = arguments.data
     options = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
-    if data not in catalogue() and Path(data).is_dir():
-        raise ValueError(f"{data} must be a file or a name of the catalogue, got a folder.")
+    check_file(data)
     is_path = data != EMBEDDED and is_file(data)
     if subset != "all" and (is_path or data == EMBEDDED):
         raise ValueError(f"{data} must be a name of the catalogue to have a given split. Hint: --cv 10.")
@@ -51,6 +51,29 @@ def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
         option = next(iter(options)).replace("_", "-")
         raise ValueError(f"--{option} must go with a CSV or Parquet file, got {data!r}. Hint: its labels are known.")
     return load_multidigits() if data == EMBEDDED else fetch_dataset(data, subset=subset)
+
+
+def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:
+    """Return the names of the features of a file; None of svmlight, whose rows name them by number as they go."""
+    others = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
+    return feature_names_of(
+        Path(arguments.data),
+        labels_prefix=arguments.labels_prefix,
+        others=[name for name in others if name is not None],
+    )
+
+
+def has_tags(arguments: argparse.Namespace) -> bool:
+    """Tell whether labels are tags in one column, where nothing names a label that no row has."""
+    return arguments.labels_column is not None
+
+
+def check_file(data: str) -> None:
+    """Refuse a folder, and a pipe, which can be read but once."""
+    if data not in catalogue() and Path(data).is_dir():
+        raise ValueError(f"{data} must be a file or a name of the catalogue, got a folder.")
+    if Path(data).is_fifo():
+        raise ValueError(f"{data} must be a file that can be read again, got a pipe. Hint: write it to a file first.")
 
 
 def is_file(data: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from nearlabel.cli import _comparison, _console
 from nearlabel.datasets import load_multidigits
 from nearlabel.experiments import NEIGHBOR_METHODS, Plan, run, summarise
+from nearlabel.plots._figure import check_figure_file
 
 _METHODS = (*NEIGHBOR_METHODS, "nldd:estimator=logistic")
 _METRICS = ("hamming_loss", "jaccard_examples", "subset_accuracy", "micro_f1", "macro_f1", "average_precision")
@@ -29,14 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Compare the lazy methods for k = 1..30, print the table and draw the figure."""
+    """Compare the lazy methods for k = 1..30, draw the figure and print the table."""
+    figure = arguments.folder / "multidigits.png"
+    figure.parent.mkdir(parents=True, exist_ok=True)
+    check_figure_file(figure, name="--out")
     digits = load_multidigits()
     plan = Plan(methods=_METHODS, n_neighbors=tuple(range(1, 31)), metrics=_METRICS)
     with _console.progress_bar("folds of multidigits") as progress:
         cells = summarise(run(plan, {"multidigits": digits}, progress=progress))
-    _comparison.show(cells, arguments.format)
     panels = _comparison.panels([cell for cell in cells if cell.method not in _NOT_DRAWN], _DRAWN)
     title = "Lazy methods on multidigits, ten-fold cross-validation"
-    figure = panels.write(arguments.folder / "multidigits.png", title=title)
+    panels.write(figure, title=title)
+    _comparison.show(cells, arguments.format)
     if arguments.format == "table":
         _console.print_text(f"Figure: {figure}")

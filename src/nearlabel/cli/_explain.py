@@ -13,6 +13,7 @@ from nearlabel.datasets import RowBlock
 from nearlabel.experiments._explained_rows import explain_rows
 from nearlabel.lazy import Explanation
 from nearlabel.plots import ExplanationDisplay
+from nearlabel.plots._figure import check_figure_file
 
 _FORMATS = ("text", "json")
 
@@ -24,24 +25,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--row", type=_row_number, metavar="N", help="the row of this number; the first is 0")
     which.add_argument("--id", type=_column_and_value, metavar="COLUMN=VALUE", help="the row with this in a column")
-    parser.add_argument("--figure", type=Path, metavar="FILE", help="draw it, too: .png, .svg or .pdf")
+    parser.add_argument(
+        "--figure",
+        type=Path,
+        metavar="FILE",
+        help="draw it, too: .png, .svg, .pdf, or whatever else matplotlib can write",
+    )
     parser.add_argument("--format", choices=_FORMATS, default="text", help="default: text")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Find the row, explain it, print."""
+    """Find the row, explain it, draw, print."""
+    if arguments.figure is not None:
+        check_figure_file(arguments.figure, name="--figure")
     model = _model.open_model(arguments)
     found = _find(arguments, model)
-    explanation = _explained(model, found.X)
+    with _model.asking(model, arguments.data, found.X, first=found.row):
+        explanation = _explained(model, found.X)
+    if arguments.figure is not None:
+        ExplanationDisplay(explanation).write(arguments.figure)
     if arguments.format == "json":
         _console.print_json({"row": found.row, "id": found.id} | explanation.to_dict())
     else:
         _console.print_text(f"Row {found.row} of {Path(arguments.data).name}" + _named(arguments.id))
         _console.print_lines(str(explanation))
-    if arguments.figure is not None:
-        file = ExplanationDisplay(explanation).write(arguments.figure)
-        if arguments.format == "text":
-            _console.print_text(f"Figure: {file}")
+        if arguments.figure is not None:
+            _console.print_text(f"Figure: {arguments.figure}")
 
 
 def _row_number(text: str) -> int:

@@ -9,9 +9,9 @@ from nearlabel.cli import _console, _data
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._training import (
     LOO,
+    KeptModel,
     add_file_options,
     check_file,
-    fit_and_tell,
     folds_or_loo,
     with_thresholds,
 )
@@ -66,7 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     """Judge the model on rows held out, fit it to all, keep it."""
+    _console.check_format("table")
     check_file(arguments.file, force=arguments.force)
+    if "@" in arguments.method and arguments.thresholds != _NONE:
+        raise ValueError(f"--thresholds must go with a method that names none behind an @, got {arguments.method}.")
     method = with_thresholds(arguments.method, arguments.thresholds)
     k = _number_of_neighbors(arguments, has_neighbors=MethodSpec.parse(method).has_neighbors)
     is_judged = arguments.validate != _NONE
@@ -83,11 +86,10 @@ def main(arguments: argparse.Namespace) -> None:
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
         chosen_of = f", the best of {len(tuned.trials)} by {title_of(arguments.metric)}" if k == _AUTO else ""
-        fit_and_tell(
-            tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured, chosen_of=chosen_of
-        )
+        kept = KeptModel.of(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured)
+        kept.print(chosen_of=chosen_of)
     else:
-        fit_and_tell(Candidate(method, k, arguments.scale, arguments.search), data, arguments.file)
+        KeptModel.of(Candidate(method, k, arguments.scale, arguments.search), data, arguments.file, scores={}).print()
 
 
 def _number_of_neighbors(arguments: argparse.Namespace, *, has_neighbors: bool) -> Any:

@@ -15,47 +15,76 @@ from nearlabel.persistence import DataSummary
 _MOST_NAMED = 5
 
 
-def match_to(model: DataSummary, data: Dataset) -> tuple[Dataset, list[str]]:
+def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[Dataset, list[str]]:
     """Return data with the features and labels that a model was fitted to, and what a reader must know.
 
-    Features and labels are found by name, or by position where the model knows no names. A label that the data lack is
-    one that no row carries; one that the model does not know is left out.
+    Features and labels are found by name, or by position where the model knows no names. A label that the model does
+    not know is left out. Data name each of their labels, whether or not a row has it, so they must have all of the
+    model, unless labels are `tags`: there a label that the data lack is one that no row carries.
 
     Raises
     ------
     ValueError
-        If the data lack a feature, or have no label of the model; without names, if they have other numbers of them.
+        If the data lack a feature or a label, or, of tags, all; without names, if they have other numbers of them.
     """
-    data = _with_features(model, data)
+    data = with_features(model, data)
     names = model.label_names
-    if names is None or names == tuple(map(str, range(len(names)))):  # an array has no names
+    if names is None or (are_numbers(names) and not (tags and set(names) & set(data.label_names))):
         _check_number("labels", model.labels, data.label_names)
         return data, []
     positions = _positions(names, data.label_names)
-    if (positions < 0).all():
-        raise ValueError(f"DATA must have labels of the model, such as {_some(names)}, got {_some(data.label_names)}.")
     lacking = [name for name, position in zip(names, positions, strict=True) if position < 0]
-    unknown = [name for name in data.label_names if name not in set(names)]
+    _check_labels(lacking, names, data.label_names, tags=tags)
+    known = set(names)
+    unknown = [name for name in data.label_names if name not in known]
     notes = [f"No row of the data has the label {_some(lacking)}: the data do not name it."] if lacking else []
     notes += [f"Labels that the model does not know are left out: {_some(unknown)}."] if unknown else []
     return replace(data, Y=_columns(data.Y, positions), label_names=names), notes
 
 
-def _with_features(model: DataSummary, data: Dataset) -> Dataset:
-    names = model.feature_names
-    if names is None:
-        _check_number("features", model.features, data.feature_names)
+def with_features(model: DataSummary, data: Dataset) -> Dataset:
+    """Return data with the features that a model was fitted to, in its order."""
+    names = features_among(model, data.feature_names)
+    if names == data.feature_names:
         return data
-    positions = _positions(names, data.feature_names)
-    lacking = [name for name, position in zip(names, positions, strict=True) if position < 0]
-    if lacking:
+    return replace(data, X=data.X[:, _positions(names, data.feature_names)], feature_names=names)
+
+
+def features_among(model: DataSummary, known: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that data give to the features of a model, in the order of the model.
+
+    An array has no names. Its columns are those that are named by their numbers, as in a svmlight file, else all, by
+    position.
+    """
+    names = model.feature_names or tuple(map(str, range(model.features or 0)))
+    there = set(known)
+    lacking = [name for name in names if name not in there]
+    if names and not lacking:
+        return names
+    if not are_numbers(names):
         raise ValueError(f"DATA must have the features of the model, got none named {_some(lacking)}.")
-    return data if names == data.feature_names else replace(data, X=data.X[:, positions], feature_names=names)
+    _check_number("features", model.features, known, " Hint: --ignore and --labels leave columns out.")
+    return tuple(known)
 
 
-def _check_number(what: str, number: int | None, names: Sequence[str]) -> None:
+def are_numbers(names: Sequence[str]) -> bool:
+    """Tell whether names are what columns of an array are called, which has none."""
+    return tuple(names) == tuple(map(str, range(len(names))))
+
+
+def _check_number(what: str, number: int | None, names: Sequence[str], hint: str = "") -> None:
     if number is not None and number != len(names):
-        raise ValueError(f"DATA must have the {number} {what} of the model, got {len(names)}.")
+        raise ValueError(f"DATA must have the {number} {what} of the model, got {len(names)}.{hint}")
+
+
+def _check_labels(lacking: Sequence[str], names: Sequence[str], known: Sequence[str], *, tags: bool) -> None:
+    """Refuse data that do not name a label, and tags of which the model knows none."""
+    if lacking and not tags:
+        hint = "Hint: --labels or --labels-prefix must name all; of a label that no row has, a column of zeros."
+        raise ValueError(f"DATA must have every label of the model, got none named {_some(lacking)}. {hint}")
+    if len(lacking) == len(names):
+        hint = "Hint: --labels-separator says what joins them."
+        raise ValueError(f"DATA must have tags that the model knows, as {_some(names)}, got {_some(known)}. {hint}")
 
 
 def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sklearn.pipeline import Pipeline
 
 from nearlabel._typing import Matrix
+from nearlabel._validation import first_not_finite
 from nearlabel.cli import _data
-from nearlabel.cli._matched_data import match_to
+from nearlabel.cli._matched_data import are_numbers, features_among, with_features
 from nearlabel.datasets import RowBlock, open_rows
+from nearlabel.datasets._row_location import locate_row
 from nearlabel.persistence import ModelCard, load_model, read_card
 
 _BLOCK_CELLS = 2**20  # rows of a block times their features or labels, whichever are more
+_NOT_FINITE = re.compile("contains? (NaN|infinity)", re.IGNORECASE)  # in the words of scikit-learn
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
@@ -72,16 +78,45 @@ def _label_names(path: str, model: Any, card: ModelCard) -> tuple[str, ...]:
 
 
 def open_blocks(arguments: argparse.Namespace, model: OpenModel, *, id_column: str | None = None) -> Iterable[RowBlock]:
-    """Return the rows of DATA in blocks, with the features of the model, found by their names."""
+    """Return the rows of DATA in blocks, with the features of the model, found by their names or, without, position."""
+    _data.check_file(arguments.data)
     if _data.is_file(arguments.data):
-        return open_rows(arguments.data, model.feature_names, id_column=id_column, block_rows=model.block_rows)
+        names = _names_in_file(arguments, model, id_column)
+        return open_rows(arguments.data, names, id_column=id_column, block_rows=model.block_rows)
     if id_column is not None:
         raise ValueError(f"--id must go with a file, got {arguments.data!r}, whose rows have numbers only.")
-    data, _ = match_to(model.card.data, _data.open_data(arguments))
-    return _blocks(data.X, model.block_rows)
+    return _blocks(with_features(model.card.data, _data.open_data(arguments)).X, model.block_rows)
+
+
+def _names_in_file(arguments: argparse.Namespace, model: OpenModel, id_column: str | None) -> tuple[str, ...]:
+    """Return what a file calls the features of a model."""
+    if not are_numbers(model.feature_names):
+        return model.feature_names
+    known = _data.feature_names(arguments, id_column)
+    return model.feature_names if known is None else features_among(model.card.data, known)
 
 
 def _blocks(X: Matrix, block_rows: int) -> Iterator[RowBlock]:
     for start in range(0, X.shape[0], block_rows):
         rows = X[start : start + block_rows]
         yield RowBlock(rows, None, (start + rows.shape[0]) / X.shape[0])
+
+
+@contextmanager
+def asking(model: OpenModel, data: str, X: Matrix, *, first: int) -> Iterator[None]:
+    """Ask a model about rows of DATA, of which `first` is the number of the first.
+
+    Of the values that estimators may refuse, a missing and an infinite one are shown where they stand.
+    """
+    try:
+        yield
+    except ValueError as error:
+        place = first_not_finite(X) if _NOT_FINITE.search(str(error)) else None
+        if place is None:
+            raise
+        where = f"{data}, {_location(data, first + place.row)}: column {model.feature_names[place.column]!r}"
+        raise ValueError(f"{where} must hold numbers that are finite, got {place.got}.") from error
+
+
+def _location(data: str, row: int) -> str:
+    return locate_row(Path(data), row) if _data.is_file(data) else f"row {row}"

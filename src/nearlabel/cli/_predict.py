@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +14,13 @@ import numpy as np
 from nearlabel._responses import label_scores, response_method_of
 from nearlabel._typing import FloatArray, Matrix
 from nearlabel._validation import as_dense, as_label_matrix
+from nearlabel._whole_file import check_can_be_written
 from nearlabel.cli import _console, _data, _model
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._matched_data import match_to
 from nearlabel.cli._predictions import SUFFIXES, Layout, Scores, Write, csv_writer, open_predictions
-from nearlabel.cli._whole_file import check_can_be_written
 from nearlabel.datasets import RowBlock
+from nearlabel.experiments._one_search import searching_once
 from nearlabel.metrics import score_all
 
 _SEPARATOR = ";"
@@ -57,11 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Predict block by block, and compare if asked."""
     _check_file(arguments)
+    if arguments.score:
+        _console.check_format("table")
     model = _model.open_model(arguments)
     layout = Layout(arguments.id, arguments.scores, model.label_names)
     truth = _truth(arguments, model) if arguments.score else None
     blocks = _model.open_blocks(arguments, model, id_column=arguments.id)
-    answers = _answers(model, blocks, with_scores=truth is not None or arguments.scores.which != "none")
+    with_scores = truth is not None or arguments.scores.which != "none"
+    answers = _answers(model, arguments.data, blocks, with_scores=with_scores)
     judged: list[_Answer] = []
     with _output(arguments, layout) as write:
         for answer in answers:
@@ -79,7 +82,7 @@ def _check_file(arguments: argparse.Namespace) -> None:
         return
     if file.suffix.lower() not in SUFFIXES:
         raise ValueError(f"--out must end in one of {', '.join(SUFFIXES)}, got {file}.")
-    check_can_be_written(file)
+    check_can_be_written(file, name="--out")
     others = [Path(other) for other in (arguments.data, arguments.model)]
     if file.exists() and any(other.exists() and file.samefile(other) for other in others):
         raise ValueError(f"--out must be another file than MODEL and DATA, got {file}.")
@@ -93,18 +96,17 @@ class _Answer(NamedTuple):
     scores: FloatArray | None
 
 
-def _answers(model: _model.OpenModel, blocks: Iterable[RowBlock], *, with_scores: bool) -> Iterator[_Answer]:
-    method = response_method_of(model.model) if with_scores else ""
+def _answers(model: _model.OpenModel, data: str, blocks: Iterable[RowBlock], *, with_scores: bool) -> Iterator[_Answer]:
+    asked = searching_once(model.model)
+    method = response_method_of(asked) if with_scores else ""
     first = 0
     with _console.progress_bar("rows") as progress:
         for X, ids, share_done in blocks:
             numbers = range(first, first + X.shape[0])
             first = numbers.stop
-            with warnings.catch_warnings():
-                # The columns were found by their names.
-                warnings.filterwarnings("ignore", message="X does not have valid feature names")
-                labels = model.model.predict(X)
-                scores = label_scores(model.model, X, len(model.label_names), method) if with_scores else None
+            with _model.asking(model, data, X, first=numbers.start):
+                labels = asked.predict(X)
+                scores = label_scores(asked, X, len(model.label_names), method) if with_scores else None
             yield _Answer(numbers if ids is None else ids.tolist(), labels, scores)
             progress(round(_STEPS * share_done), _STEPS)
 
@@ -127,7 +129,7 @@ def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
     """Return the label sets of DATA, in the model's order of labels."""
     if arguments.id is not None:
         arguments.ignore = (*(arguments.ignore or ()), arguments.id)
-    data, notes = match_to(model.card.data, _data.open_data(arguments))
+    data, notes = match_to(model.card.data, _data.open_data(arguments), tags=_data.has_tags(arguments))
     _console.print_notes(notes)
     return as_label_matrix(data.Y)
 

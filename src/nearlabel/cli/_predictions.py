@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel._typing import FloatArray, Matrix
-from nearlabel.cli._whole_file import whole_file
+from nearlabel._whole_file import whole_file
 from nearlabel.datasets._arrow import ParquetWriter
 from nearlabel.datasets._table_file import Kind
 
@@ -22,6 +22,7 @@ from nearlabel.datasets._table_file import Kind
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 Write: TypeAlias = Callable[[Columns], None]
 
+_SIGNS_OF_NUMBERS = frozenset("0123456789.+-einfa")
 SUFFIXES = (".csv", ".parquet", ".jsonl")
 
 
@@ -97,9 +98,14 @@ def _sets(labels: Matrix) -> list[Any]:
     return np.split(rows.indices, rows.indptr[1:-1])
 
 
-def _check_joinable(label_names: Sequence[str], separator: str) -> None:
-    """Raise ValueError if a label could not be told from several that are joined, as CSV has them."""
-    wrong = [name for name in label_names if separator in name or name != name.strip() or not name]
+def _check_joinable(layout: Layout, separator: str) -> None:
+    """Raise ValueError if a label or score could not be told from several that are joined, as CSV has them."""
+    if "numbers" in layout.kinds.values() and set(separator) <= _SIGNS_OF_NUMBERS:
+        raise ValueError(
+            f"--labels-separator must be text that is in no number, got {separator!r}, which joins scores, too."
+            " Hint: another one, --scores all, or --out with .jsonl or .parquet, whose scores are lists."
+        )
+    wrong = [name for name in layout.label_names if not _splits_off(name, separator)]
     if wrong:
         raise ValueError(
             f"--labels-separator must be text that is in no label, got {separator!r}, and a label {wrong[0]!r}."
@@ -107,10 +113,15 @@ def _check_joinable(label_names: Sequence[str], separator: str) -> None:
         )
 
 
+def _splits_off(name: str, separator: str) -> bool:
+    """Tell whether a name is what is read before a separator behind it."""
+    return bool(name) and name == name.strip() and (name + separator).index(separator) == len(name)
+
+
 @contextmanager
 def open_predictions(path: Path, layout: Layout, separator: str) -> Iterator[Write]:
     """Open a file by its suffix; it appears when all is written."""
-    with whole_file(path) as partial:
+    with whole_file(path, name="--out") as partial:
         if path.suffix.lower() == ".parquet":
             with ParquetWriter(partial, layout.kinds) as writer:
                 yield writer.write
@@ -121,7 +132,7 @@ def open_predictions(path: Path, layout: Layout, separator: str) -> Iterator[Wri
 
 def csv_writer(file: TextIO, layout: Layout, separator: str) -> Write:
     """Return what writes columns as CSV: names first, then rows; lists are joined."""
-    _check_joinable(layout.label_names, separator)
+    _check_joinable(layout, separator)
     writer = csv.writer(file, lineterminator="\n")
     headed = False
 

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from nearlabel._whole_file import check_can_be_written
 from nearlabel.cli import _console, _data, _model
 from nearlabel.cli._matched_data import match_to
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_multidigits
@@ -16,6 +17,8 @@ from nearlabel.datasets._download import cache_folder
 from nearlabel.experiments import Problem, model_facts, run_facts
 from nearlabel.persistence import DataSummary, ModelCard
 from nearlabel.report import write_report
+
+_OTHER_TRAINING = "--training must be the data that the model was fitted to, got other"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DATA",
         help="of a model: what it was fitted to, for pictures of the neighbours",
     )
-    parser.add_argument("--rows", type=int, default=200, help="of a model: rows of the explorer, at most; default: 200")
+    parser.add_argument(
+        "--rows", type=_count, default=200, metavar="N", help="of a model: rows of the explorer, at most; default: 200"
+    )
     parser.add_argument(
         "--trusted", type=_data.columns, default=(), metavar="A,B", help="of a model: more types that may be built"
     )
@@ -45,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     """Gather the facts and write the page."""
+    check_can_be_written(arguments.file, name="--out")
     if not arguments.source.exists():
         raise FileNotFoundError(
             f"RUN|MODEL must be a folder of records or the file of a model, got {arguments.source}, which is not there."
@@ -58,9 +64,13 @@ def _page(text: str) -> Path:
     """Parse the name of a page, before any work is done for it."""
     if Path(text).suffix.lower() not in (".html", ".htm"):
         raise argparse.ArgumentTypeError(f"must end in .html, got {text!r}")
-    if Path(text).is_dir():
-        raise argparse.ArgumentTypeError(f"must be a file, got the folder {text!r}")
     return Path(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return int(text)
 
 
 def _of_run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -100,12 +110,13 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
         raise ValueError("DATA must be given with a model, got none. Hint: nearlabel report MODEL DATA --out FILE.")
     opened = _model.open_model(argparse.Namespace(model=arguments.source, trusted=arguments.trusted))
     found = _data.open_data(arguments)
-    seen = _is_training(opened.card, found)
-    data, notes = match_to(opened.card.data, found)
+    data, notes = match_to(opened.card.data, found, tags=_data.has_tags(arguments))
+    seen = _is_training(opened.card, data)
     _console.print_notes(notes)
     training = data if seen else _training(arguments, opened.card)
     card = json.loads(opened.card.to_json())
-    facts = model_facts(opened.model, data, card=card, training=training, seen=seen, n_rows=arguments.rows)
+    with _model.asking(opened, arguments.data, data.X, first=0):
+        facts = model_facts(opened.model, data, card=card, training=training, seen=seen, n_rows=arguments.rows)
     return facts | {"notes": notes}
 
 
@@ -115,10 +126,15 @@ def _training(arguments: argparse.Namespace, card: ModelCard) -> Dataset | None:
         return None
     named = argparse.Namespace(**vars(arguments) | {"data": arguments.training})
     found = _data.open_data(named)
-    if card.data.digest_X is not None and not _is_training(card, found):
-        raise ValueError(f"--training must be the data that the model was fitted to, got other rows, {named.data}.")
-    return match_to(card.data, found)[0]
+    try:
+        data, _ = match_to(card.data, found, tags=_data.has_tags(arguments))
+    except ValueError as error:
+        raise ValueError(f"{_OTHER_TRAINING} features or labels, {named.data}.") from error
+    if card.data.digest_X is not None and not _is_training(card, data):
+        raise ValueError(f"{_OTHER_TRAINING} rows, {named.data}.")
+    return data
 
 
 def _is_training(card: ModelCard, data: Dataset) -> bool:
+    """Tell whether rows, their features in the model's order, are those that it was fitted to."""
     return card.data.digest_X is not None and DataSummary.of_data(data).digest_X == card.data.digest_X

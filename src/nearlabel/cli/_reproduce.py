@@ -23,6 +23,7 @@ from nearlabel.experiments import (
     paper_names,
 )
 from nearlabel.plots import NeighborsPanelsDisplay
+from nearlabel.plots._figure import check_figure_file
 
 _SHARED = ("metric", "printed", "ours", "difference", "p_value")  # columns that relations have with figures and tests
 
@@ -62,12 +63,16 @@ def main(arguments: argparse.Namespace) -> None:
         _check_known("figure", arguments.figure, paper.figures)
         _check_known("ranking", arguments.ranking, paper.rankings)
         everything = not (arguments.table or arguments.figure or arguments.ranking)
+        numbers = paper.figures if everything else arguments.figure
+        files = _figure_files(arguments, paper, numbers) if arguments.out or arguments.figure else []
         tables = [
             paper.reproduce_order(n) if n in paper.orders else paper.reproduce_table(n)
             for n in (all_tables if everything else arguments.table)
         ]
         rankings = [paper.reproduce_ranking(n) for n in (paper.rankings if everything else arguments.ranking)]
-        figures = [paper.reproduce_figure(n) for n in (paper.figures if everything else arguments.figure)]
+        figures = [paper.reproduce_figure(n) for n in numbers]
+    for figure, file in zip(figures, files, strict=False):
+        _draw(figure, file)
     if arguments.format == "json":
         parts: list[Reproduction | ReproducedOrder | Ranking | Curve] = [*tables, *rankings, *figures]
         _console.print_json([part.as_dict() for part in parts])
@@ -79,8 +84,8 @@ def main(arguments: argparse.Namespace) -> None:
             print_origin(page, paper, sys.argv[1:])
         for part in (*tables, *rankings, *figures):
             print_part(page, part)
-    for figure in figures if arguments.out or arguments.figure else ():
-        _draw(figure, arguments.out or Path(), tell=arguments.format == "table")
+        for file in files if arguments.format == "table" else ():
+            _console.print_text(f"Figure: {file}")
 
 
 def _check_known(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
@@ -137,8 +142,15 @@ def _print_csv(
     _console.print_csv([{column: row.get(column) for column in columns} for row in everything])
 
 
-def _draw(curve: Curve, folder: Path, *, tell: bool) -> None:
-    panels = NeighborsPanelsDisplay({"share of instances": curves(curve.series)})
-    file = panels.write(folder / f"{curve.paper}-figure{curve.figure}.png", title=curve.title)
-    if tell:
-        _console.print_text(f"Figure: {file}")
+def _figure_files(arguments: argparse.Namespace, paper: Paper, numbers: Sequence[str]) -> list[Path]:
+    """Return where figures are drawn; raise OSError or ImportError, before anything is run, if they cannot be."""
+    folder = arguments.out or Path()
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"{paper.name}-figure{number}.png" for number in numbers]
+    for file in files:
+        check_figure_file(file, name="--out")
+    return files
+
+
+def _draw(curve: Curve, file: Path) -> None:
+    NeighborsPanelsDisplay({"share of instances": curves(curve.series)}).write(file, title=curve.title)

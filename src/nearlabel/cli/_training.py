@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from nearlabel._whole_file import check_can_be_written
 from nearlabel.cli import _console
 from nearlabel.cli._comparison import title_of
-from nearlabel.cli._whole_file import check_can_be_written
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
 from nearlabel.experiments._folds import check_matrices
 from nearlabel.persistence import save_model
+from nearlabel.persistence._archive import skops_io
 
 LOO = "loo"
 _SHOWN = (
@@ -48,30 +49,38 @@ def check_file(file: Path | None, *, force: bool) -> None:
     """Refuse a file that cannot be written, or must not be replaced, before anything is computed."""
     if file is None:
         return
-    check_can_be_written(file)
+    check_can_be_written(file, name="--out")
     if file.exists() and not force:
         raise FileExistsError(f"--out must be a new file, got {file}, which is there. Hint: --force replaces it.")
+    skops_io()  # without it nothing could be kept
 
 
-def fit_and_tell(
-    candidate: Candidate,
-    data: Dataset,
-    file: Path,
-    *,
-    scores: Mapping[str, float] | None = None,
-    measured: str = "",
-    chosen_of: str = "",
-    tell: bool = True,
-) -> None:
-    """Fit a model to all rows, keep it with its card, and say what it is; `chosen_of` is how k was found."""
-    check_matrices(data.name, data.X, data.Y)
-    model = candidate.make().fit(data.X, data.Y)
-    save_model(model, file, data=data, scores=scores, measured=measured)
-    if tell:
-        _print_model(candidate, model, data, chosen_of)
-        if scores:
-            _print_scores(scores, measured)
-        _console.print_text(f"Model: {file}")
+class KeptModel(NamedTuple):
+    """A model that was fitted to all rows, and its file."""
+
+    candidate: Candidate
+    model: Any
+    data: Dataset
+    file: Path
+    scores: Mapping[str, float]
+    measured: str
+
+    @classmethod
+    def of(
+        cls, candidate: Candidate, data: Dataset, file: Path, *, scores: Mapping[str, float], measured: str = ""
+    ) -> Self:
+        """Fit a model to all rows, and write it with its card."""
+        check_matrices(data.name, data.X, data.Y)
+        model = candidate.make().fit(data.X, data.Y)
+        save_model(model, file, data=data, scores=scores, measured=measured)
+        return cls(candidate, model, data, file, scores, measured)
+
+    def print(self, *, chosen_of: str = "") -> None:
+        """Say what it is; `chosen_of` is how k was found."""
+        _print_model(self.candidate, self.model, self.data, chosen_of)
+        if self.scores:
+            _print_scores(self.scores, self.measured)
+        _console.print_text(f"Model: {self.file}")
 
 
 def _print_model(candidate: Candidate, model: Any, data: Dataset, chosen_of: str) -> None:

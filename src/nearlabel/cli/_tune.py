@@ -11,9 +11,9 @@ from nearlabel.cli._comparison import title_of
 from nearlabel.cli._evaluate import numbers
 from nearlabel.cli._training import (
     LOO,
+    KeptModel,
     add_file_options,
     check_file,
-    fit_and_tell,
     folds_or_loo,
     with_thresholds,
 )
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Try all, print what they reach, keep the best."""
+    """Try all, keep the best, print what they reach."""
     check_file(arguments.file, force=arguments.force)
     tuning = Tuning(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
@@ -88,17 +88,19 @@ def main(arguments: argparse.Namespace) -> None:
     data = _data.open_data(arguments)
     with _console.progress_bar(f"models of {data.name}") as progress:
         tuned = tuning.run(data, progress=progress)
+    kept = None  # or, before anything is printed, in its file: whoever reads the table may close it early
+    if arguments.file is not None:
+        kept = KeptModel.of(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured)
     if arguments.format == "json":
         _console.print_json(_plain(tuned))
     elif arguments.format == "csv":
         _console.print_csv([_of_trial(trial, tuned.metric) for trial in tuned.trials])
     else:
         _print(tuned, data.name)
-        if arguments.file is None:
+        if kept is None:
             _console.print_text("Hint: --out best.skops keeps the best.")
-    if arguments.file is not None:
-        tell = arguments.format == "table"
-        fit_and_tell(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured, tell=tell)
+        else:
+            kept.print()
 
 
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:

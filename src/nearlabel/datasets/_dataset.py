@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from nearlabel._typing import Matrix
@@ -26,7 +27,7 @@ class Dataset:
     Raises
     ------
     ValueError
-        If rows, columns and names do not agree in number.
+        If rows, columns and names do not agree in number, or two labels have the same name.
 
     Examples
     --------
@@ -50,6 +51,9 @@ class Dataset:
             raise ValueError(f"feature_names must hold {features} names, got {len(self.feature_names)}.")
         if len(self.label_names) != self.Y.shape[1]:
             raise ValueError(f"label_names must hold {self.Y.shape[1]} names, got {len(self.label_names)}.")
+        if len(set(self.label_names)) < len(self.label_names):
+            name, _ = Counter(self.label_names).most_common(1)[0]
+            raise ValueError(f"label_names must be distinct, got {name!r} twice.")
 
     def __repr__(self) -> str:
         rows, features = self.X.shape

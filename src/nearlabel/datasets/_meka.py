@@ -49,7 +49,7 @@ def read_meka(path: str | Path) -> Dataset:
     >>> pets.label_names, pets.X.toarray().tolist(), pets.Y.toarray().tolist()
     (('cat',), [[3.5]], [[0]])
     """
-    return read_arff(path, _columns)
+    return read_arff(path, labels_of_option)
 
 
 def has_label_option(header: Header) -> bool:
@@ -57,7 +57,8 @@ def has_label_option(header: Header) -> bool:
     return _OPTION.search(header.relation) is not None
 
 
-def _columns(header: Header) -> range:
+def labels_of_option(header: Header) -> range:
+    """Return the columns of the labels that the relation's name tells."""
     option = _OPTION.search(header.relation)
     if option is None:
         raise ValueError(f"{header.path}: the relation's name must hold -C n, got {header.relation!r}.")

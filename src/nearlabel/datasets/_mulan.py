@@ -61,16 +61,16 @@ def read_mulan(arff_path: str | Path, xml_path: str | Path | None = None) -> Dat
     """
     arff_path = Path(arff_path)
 
-    def labels_of_xml(header: Header) -> Sequence[int]:
+    def choose_labels(header: Header) -> Sequence[int]:
         chosen = Path(xml_path) if xml_path is not None else find_label_xml(header)
         if chosen is None:
             raise ValueError(
                 f"{arff_path} must have an XML file beside it that names its labels, got none."
                 " Hint: pass xml_path, or use read_meka if the relation's name holds -C."
             )
-        return _columns(header, chosen)
+        return labels_of_xml(header, chosen)
 
-    return read_arff(arff_path, labels_of_xml)
+    return read_arff(arff_path, choose_labels)
 
 
 def find_label_xml(header: Header) -> Path | None:
@@ -99,7 +99,8 @@ def _fits(header: Header, path: Path) -> bool:
     return all(name in known or unescape(name) in known for name in labels)
 
 
-def _columns(header: Header, xml_path: Path) -> list[int]:
+def labels_of_xml(header: Header, xml_path: Path) -> list[int]:
+    """Return the columns of the labels that an XML file names."""
     position = {name: column for column, name in enumerate(header.names)}
     labels = _label_names(xml_path)
     # The ARFF name lost its backslashes with its quotes; some XML files keep them.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel._typing import CSR, Matrix
+from nearlabel._whole_file import whole_file
 from nearlabel.datasets._dataset import Dataset
 
 _PARTS = ("data", "indices", "indptr", "shape")  # of a CSR matrix: X_data and so on
@@ -96,16 +95,8 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     arrays = _arrays_of("X", dataset.X) | _arrays_of("Y", dataset.Y)
     arrays |= {"feature_names": np.array(dataset.feature_names, dtype=np.str_)}
     arrays |= {"label_names": np.array(dataset.label_names, dtype=np.str_)}
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    try:
-        with partial.open("wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with whole_file(path) as partial, partial.open("wb") as file:
+        np.savez(file, **arrays)
     return path
 
 

@@ -204,4 +204,4 @@ def missing_features(path: Path, missing: Sequence[str], hint: str) -> ValueErro
 
 def ignore_hint(columns: Iterable[str]) -> str:
     """Say how columns that are no features are left out."""
-    return f" Hint: ignore={list(columns)!r} leaves them out (--ignore)."
+    return f" Hint: ignore={list(columns)!r} leaves them out."

@@ -98,7 +98,7 @@ def read_table(
     ignored = _names("ignore", ignore)
     require_columns(table, "ignore", ignored)
     source = _label_source(table, labels, labels_prefix, labels_column, labels_separator, set(ignored))
-    features = _features(table, {*ignored, *source.columns})
+    features = features_beside(table, {*ignored, *source.columns})
     X = DenseRows(len(features.names))
     for batch in table.batches([*features.columns, *source.columns]):
         X.append(features.matrix(batch))
@@ -165,7 +165,8 @@ def _with_prefix(table: TableFile, prefix: str, ignored: set[str]) -> tuple[str,
     return names
 
 
-def _features(table: TableFile, others: set[str]) -> FeatureColumns:
+def features_beside(table: TableFile, others: set[str]) -> FeatureColumns:
+    """Return all columns but some, and but names of rows, as features."""
     columns = [column for column in table.columns.values() if column.name not in others and not column.names_rows]
     wrong = {column.name: column.description for column in columns if column.kind in ("text", "texts", "other")}
     if wrong:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from nearlabel import __version__
 from nearlabel._typing import IntArray, Matrix
-from nearlabel._validation import as_label_matrix
+from nearlabel._validation import as_label_matrix, first_not_finite
 from nearlabel.datasets import Dataset
 
 # A data set to be cut into folds, or its given training and test part.
@@ -48,8 +48,12 @@ def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
 def check_matrices(name: str, X: Matrix, Y: Matrix) -> None:
     """Raise ValueError unless X is finite and Y an indicator matrix."""
     bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
-    if bad:
-        raise ValueError(f"X of {name} must be finite, got {bad} missing or infinite values. Hint: impute them first.")
+    first = first_not_finite(X) if bad else None
+    if first is not None:
+        raise ValueError(
+            f"X of {name} must be finite, got {bad} missing or infinite values, the first in row {first.row}, column"
+            f" {first.column}, counted from 0. Hint: impute them first."
+        )
     as_label_matrix(Y, name=f"Y of {name}")
 
 

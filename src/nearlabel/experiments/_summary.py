@@ -43,8 +43,9 @@ class Cell:
 def summarise(records: Iterable[Record]) -> list[Cell]:
     """Return a cell for each data set, method, number of neighbours and metric, and one for the mean over the numbers.
 
-    The latter has ``n_neighbors="mean"``: in each fold the values of all numbers of neighbours are averaged first, as
-    in Tables 2 and 3 of Spyromitros et al. (2008). A value that is None (a measure undefined on that fold) is left out.
+    Data sets and methods come in the order of the records, the numbers of each ascending. The mean over them comes last
+    and has ``n_neighbors="mean"``: in each fold the values of all numbers of neighbours are averaged first, as in
+    Tables 2 and 3 of Spyromitros et al. (2008). A value that is None (a measure undefined on that fold) is left out.
     """
     values: dict[tuple[str, str, int | str | None, str], dict[tuple[int | None, int], list[float]]]
     values = defaultdict(lambda: defaultdict(list))
@@ -52,7 +53,13 @@ def summarise(records: Iterable[Record]) -> list[Cell]:
         numbers = (None,) if r["n_neighbors"] is None else (r["n_neighbors"], "mean")
         for k in numbers if r["value"] is not None else ():
             values[r["dataset"], r["method"], k, r["metric"]][r["seed"], r["fold"]].append(r["value"])
-    return [_cell(key, by_fold) for key, by_fold in values.items()]
+    pairs = {pair: place for place, pair in enumerate(dict.fromkeys(key[:2] for key in values))}
+    return [_cell(key, values[key]) for key in sorted(values, key=lambda key: (pairs[key[:2]], *_place(key[2])))]
+
+
+def _place(n_neighbors: int | str | None) -> tuple[bool, int]:
+    """Return what sorts numbers of neighbours, behind them the mean."""
+    return isinstance(n_neighbors, str), n_neighbors if isinstance(n_neighbors, int) else 0
 
 
 def _cell(key: tuple[str, str, int | str | None, str], by_fold: dict[tuple[int | None, int], list[float]]) -> Cell:

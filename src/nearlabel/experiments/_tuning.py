@@ -210,9 +210,11 @@ class Tuning:
 
     def _parts(self, name: str, n_rows: int) -> list[IntArray]:
         """Return the rows of each fold; what is chosen or tuned is judged by the same parts."""
+        if n_rows < 2:
+            raise ValueError(f"{name} must have at least 2 rows for some to be held out, got {n_rows}.")
         n_parts = min(N_FOLDS, n_rows) if self.cv == LOO else int(self.cv)
-        if not 2 <= n_parts <= n_rows:
-            raise ValueError(f"cv must be at most the {n_rows} rows of {name}, and at least 2, got {n_parts}.")
+        if n_parts > n_rows:
+            raise ValueError(f"cv must be at most the {n_rows} rows of {name}, got {n_parts}.")
         return [part for _, part in KFold(n_parts, shuffle=True, random_state=0).split(np.zeros(n_rows))]
 
     def _fits(self, X: Matrix, Y: Matrix, parts: Sequence[IntArray]) -> Iterator[_Fit]:

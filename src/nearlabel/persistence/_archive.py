@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from nearlabel._optional import import_optional
+from nearlabel._whole_file import whole_file
 from nearlabel.persistence._bounds import LARGEST_CARD, LARGEST_SCHEMA, check_unpacked_size, members_of, read_member
 from nearlabel.persistence._schema import check_schema
 from nearlabel.persistence._searches import with_kept_searches, with_searches
@@ -27,25 +27,18 @@ _SCHEMA = "schema.json"
 
 
 def write_archive(path: Path, model: Any, card_of: Callable[[tuple[str, ...]], str], *, compress: bool) -> None:
-    """Write a model and its card; the file appears under its name, or as what that is a link to, when it is complete.
+    """Write a model and its card; the file appears when it is complete.
 
     `card_of` makes the card of the types that nobody trusts unless told to.
     """
-    io = _skops_io()
-    place = _place_of(path)
-    kept = with_kept_searches(model)
-    partial = place.with_name(f".{place.name}.{uuid.uuid4().hex}.partial")
-    try:
-        with partial.open("xb") as file:
-            _dump(io, kept, file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
+    io = skops_io()
+    with whole_file(path) as partial:
+        with partial.open("wb") as file:
+            _dump(io, with_kept_searches(model), file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
         card = card_of(_foreign_types(io, partial))
         with zipfile.ZipFile(partial, "a", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(_CARD, card)
         _check_will_be_read(partial, model)
-        _settle(partial)
-        partial.replace(place)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def read_archived_card(path: Path) -> bytes:
@@ -61,7 +54,7 @@ def read_archived_card(path: Path) -> bytes:
 
 def read_archived_model(path: Path, trusted: Sequence[str | type]) -> Any:
     """Build the model; raise ValueError if that takes types that are not trusted, or the file is damaged."""
-    io = _skops_io()
+    io = skops_io()
     names = [*TRUSTED, *(one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted)]
     with _opened(path) as file:
         _check_contents(file)
@@ -74,20 +67,8 @@ def read_archived_model(path: Path, trusted: Sequence[str | type]) -> Any:
     )
 
 
-def _place_of(path: Path) -> Path:
-    """Return where a file goes: a link stays, and what it leads to is written."""
-    place = Path(os.path.realpath(path))
-    if place.is_symlink():
-        raise OSError(f"path must be a file, got the link {path}, which leads to itself.")
-    if place.is_dir():
-        raise IsADirectoryError(f"path must be a file, got the folder {path}.")
-    if not place.parent.is_dir():
-        raise FileNotFoundError(f"path must be in a folder that exists, got {path}.")
-    return place
-
-
-def _skops_io() -> ModuleType:
-    """Import skops."""
+def skops_io() -> ModuleType:
+    """Import skops; raise ImportError if it is not installed."""
     return import_optional("skops.io", extra="persistence", purpose="Keeping models")
 
 
@@ -174,9 +155,3 @@ def _damage_named(path: Path) -> Iterator[None]:
 
 def _in_one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _settle(path: Path) -> None:
-    """See to it that all is on disk."""
-    with path.open("r+b") as file:
-        os.fsync(file.fileno())

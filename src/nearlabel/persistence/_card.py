@@ -216,11 +216,22 @@ def _name(model: Any) -> str:
 def _parameters(model: Any) -> dict[str, str]:
     if not hasattr(model, "get_params"):
         return {}
+    parameters = model.get_params()
     return {
         name: _name(value) if hasattr(value, "get_params") else _in_one_line(value)
-        for name, value in model.get_params().items()
-        if name.rpartition("__")[2] != "steps"
+        for name, value in parameters.items()
+        if not (name.rpartition("__")[2] == "steps" or _is_unused(name, parameters))
     }
+
+
+def _is_unused(name: str, parameters: Mapping[str, Any]) -> bool:
+    """Tell whether it is the number of neighbours of a search, which a method asks for a number of its own.
+
+    A transformer makes its graph with the number that it has.
+    """
+    holder, _, last = name.rpartition("__")
+    is_of_search = last == "n_neighbors" and holder.rpartition("__")[2] == "search"
+    return is_of_search and not hasattr(parameters[holder], "transform")
 
 
 def _in_one_line(value: object) -> str:

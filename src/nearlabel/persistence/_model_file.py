@@ -51,6 +51,7 @@ def save_model(
         Any of this library, or a scikit-learn pipeline, search over parameters or the like with one in it.
     path : path-like
         The file; by custom it ends in ``.skops``. A symbolic link stays one: the file that it leads to is written.
+        A file that is replaced hands on its permissions.
     data : Dataset or tuple (X, Y), default=None
         The training data, of which the card keeps figures, names and digests. None: what the model knows of them.
         Data of other numbers of rows, features or labels than the model was fitted to, or of other names, are refused.
@@ -75,7 +76,7 @@ def save_model(
     ImportError
         If skops is not installed.
     OSError
-        If the path is a folder or is in none, or a link that leads to itself.
+        If the path is a folder or is in none, or a link that leads to itself, or cannot be written.
     TypeError
         If `model` is no estimator, or another argument is of the wrong type.
     ValueError

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
 from nearlabel._optional import import_optional
+from nearlabel._whole_file import check_can_be_written, whole_file
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#F0E442")
@@ -36,21 +38,41 @@ def figure_to_show(size: tuple[float, float]) -> Any:
     )
 
 
+def check_figure_file(file: Path, *, name: str = "file") -> None:
+    """Raise what `write_figure` would, but for a folder that is not there, before there is a figure.
+
+    `name` is what the message calls the file.
+    """
+    _format_of(file, name)
+    check_can_be_written(file, name=name)
+
+
 def write_figure(figure: Any, file: str | os.PathLike[str]) -> Path:
     """Write a figure with all that stands outside of its axes; the ending decides the format.
 
     Raises ValueError if matplotlib cannot write a file of this ending.
     """
     target = Path(file)
-    ending, known = target.suffix.removeprefix(".").lower(), figure.canvas.get_supported_filetypes()
-    if ending not in known:
-        raise ValueError(f"file must end in one of {', '.join(sorted(known))}, got {str(target)!r}.")
+    format_ = _format_of(target, "file")
     target.parent.mkdir(parents=True, exist_ok=True)
     # The same numbers give the same file: no date in it, and its identifiers are drawn from a fixed seed.
-    date = {"svg": "Date", "pdf": "CreationDate"}.get(ending)
-    with import_optional("matplotlib", extra="plot", purpose="Drawing").rc_context({"svg.hashsalt": "nearlabel"}):
-        figure.savefig(target, dpi=150, metadata={date: None} if date else None, bbox_inches="tight")
+    date = {"svg": "Date", "pdf": "CreationDate"}.get(format_)
+    metadata = {date: None} if date else None
+    settings = import_optional("matplotlib", extra="plot", purpose="Drawing").rc_context({"svg.hashsalt": "nearlabel"})
+    with settings, warnings.catch_warnings(), whole_file(target, name="file") as partial:
+        # A box stands for a sign that the font has not; a warning for each would say no more.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(partial, format=format_, dpi=150, metadata=metadata, bbox_inches="tight")
     return target
+
+
+def _format_of(file: Path, name: str) -> str:
+    """Return the format that the ending of a file asks for; raise ValueError if matplotlib does not know it."""
+    backends = import_optional("matplotlib.backend_bases", extra="plot", purpose="Drawing")
+    ending, known = file.suffix.removeprefix(".").lower(), backends.FigureCanvasBase.get_supported_filetypes()
+    if ending not in known:
+        raise ValueError(f"{name} must end in one of {', '.join(sorted(known))}, got {str(file)!r}.")
+    return ending
 
 
 def set_line_styles(ax: Any) -> None:

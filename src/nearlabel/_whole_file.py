@@ -1,0 +1,87 @@
+"""Files that appear when they are complete."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
+    """Give the path of a temporary file that takes the name `path` in the end; if anything goes wrong it is deleted.
+
+    A link stays, and what it leads to is written. A file that is replaced hands on its permissions.
+
+    Raises
+    ------
+    OSError
+        If nothing can be written there; `name` is what the message calls the path.
+    """
+    place = _place_of(path, name)
+    with _partial_of(place, path, name) as partial, _errors_told_of(path, partial):
+        yield partial
+        _settle(partial)
+        partial.replace(place)
+
+
+def check_can_be_written(path: Path, *, name: str = "path") -> None:
+    """Raise OSError unless a file can be made or replaced there, so that no work is done in vain."""
+    with _partial_of(_place_of(path, name), path, name):
+        pass
+
+
+def _place_of(path: Path, name: str) -> Path:
+    """Return where a file goes."""
+    place = Path(os.path.realpath(path))
+    if place.is_symlink():
+        raise OSError(f"{name} must be a file, got the link {path}, which leads to itself.")
+    if place.is_dir():
+        raise IsADirectoryError(f"{name} must be a file, got the folder {path}.")
+    if not place.parent.is_dir():
+        raise FileNotFoundError(f"{name} must be in a folder that exists, got {path}.")
+    if place.exists() and not place.is_file():
+        raise OSError(f"{name} must be a file, got {path}, which is a device or a pipe.")
+    if place.exists() and not os.access(place, os.W_OK):
+        raise PermissionError(f"{name} must be a file that can be written, got {path}, which is read-only.")
+    return place
+
+
+@contextmanager
+def _partial_of(place: Path, path: Path, name: str) -> Iterator[Path]:
+    """Make an empty file beside that nobody may read who may not read what it replaces; delete what is left of it."""
+    partial = place.with_name(f".{place.name[:50]}.{uuid.uuid4().hex}.partial")  # no name is too long for it
+    try:
+        try:
+            partial.touch(exist_ok=False)
+            if place.exists():
+                shutil.copymode(place, partial)
+        except OSError as error:
+            got = f"{path}: {error.strerror}"
+            raise type(error)(f"{name} must be a file that can be written, got {got}.") from error
+        yield partial
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _errors_told_of(path: Path, partial: Path) -> Iterator[None]:
+    """Name the file that was asked for where a disk is full, or the partial file is what an error names."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL or error.filename == str(partial):
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
+        raise
+
+
+def _settle(path: Path) -> None:
+    """See to it that all is on disk."""
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())

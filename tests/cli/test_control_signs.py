@@ -1,0 +1,82 @@
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from nearlabel.cli import _console
+from nearlabel.cli._control_signs import in_line, in_sight
+
+ESCAPE = "\x1b]0;gotcha\x07"
+NASTY = f"tag_{ESCAPE}two\nlines|\u202e"
+SHOWN = r"tag_\x1b]0;gotcha\x07two\nlines|\u202e"
+
+
+@pytest.fixture
+def nasty(tmp_path):
+    """Rows with a label and a feature whose names would act on a terminal."""
+    rng = np.random.default_rng(0)
+    file = tmp_path / "nasty.csv"
+    with file.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow([f"x{ESCAPE}", "y", NASTY, "tag_plain"])
+        writer.writerows([*row, int(row[0] > 0), int(row[1] > 0)] for row in rng.normal(size=(30, 2)))
+    return file
+
+
+def test_signs():
+    """All that is no sign to be read; letters of any language, and signs joined by a joiner, stay as they are."""
+    assert in_sight("a\tb\nc") == "a\tb\nc"
+    assert in_line("a\tb\nc") == r"a\tb\nc"
+    assert in_line("\x00\x1b[31m\x7f\x9b\r\u2028\u2066") == r"\x00\x1b[31m\x7f\x9b\r\u2028\u2066"
+    plain = "café 中文 \N{ZERO WIDTH JOINER} [b] \\x1b"
+    assert in_line(plain) == in_sight(plain) == plain
+
+
+def test_names_do_not_act(nearlabel, nasty, tmp_path):
+    """On the screen every command shows them, each in one row; files keep them as they are."""
+    options, model = ("--labels-prefix", "tag_"), tmp_path / "m.skops"
+    assert nearlabel("fit", nasty, *options, "--k", 3, "--thresholds", "0.3", "--out", model).code == 0
+    shown = [
+        nearlabel("describe", nasty, *options).out,
+        nearlabel("card", model).out,
+        nearlabel("card", model, "--format", "markdown").out.replace("\\|", "|"),
+        nearlabel("explain", model, nasty, "--row", 0).out.replace("two lines", r"two\nlines"),
+    ]
+    for out in shown:
+        assert SHOWN in out
+        assert not set(out) & {"\x1b", "\x07", "\u202e"}
+    assert json.loads(nearlabel("card", model, "--format", "json").out)["data"]["label_names"][0] == NASTY
+    predictions = tmp_path / "p.jsonl"
+    assert nearlabel("predict", model, nasty, "--out", predictions).code == 0
+    assert {name for line in predictions.read_text().splitlines() for name in json.loads(line)["labels"]} <= {
+        NASTY,
+        "tag_plain",
+    }
+
+
+def test_notes_and_errors_do_not_act(nearlabel, nasty, capsys):
+    """One line each, on standard error."""
+    _console.print_notes([f"a {NASTY}"])
+    assert capsys.readouterr().err == f"nearlabel: a {SHOWN}\n".replace(r"\n", " ", 1)
+    answer = nearlabel("fit", nasty, "--labels", "tag_plain", "--out", "m.skops", "--method", ESCAPE)
+    assert answer.code == 2
+    assert "\x1b" not in answer.err
+
+
+@pytest.mark.parametrize("name", ["[/b]", ESCAPE])
+def test_progress_of_any_name(monkeypatch, capsys, name):
+    """What a file calls its data is neither markup nor a command."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    with _console.progress_bar(f"models of {name}") as progress:
+        progress(1, 2)
+    assert f"models of {in_line(name)}" in capsys.readouterr().err
+
+
+def test_markdown_rows_stay_rows(capsys):
+    """A new line in a name would end the table."""
+    _console.print_markdown("a\nb", ("c\nd", "e|f"), [("g\nh", "i")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [r"**a\nb**", "", r"| c\nd | e\|f |", "| --- | ---: |", r"| g\nh | i |", ""]

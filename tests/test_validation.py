@@ -1,0 +1,43 @@
+"""The strict layer, where no estimator stands for it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from nearlabel._validation import first_not_finite, label_names_of
+from nearlabel.lazy import BRkNN
+from nearlabel.persistence import DataSummary
+from nearlabel.transformation import BinaryRelevance
+
+X, Y = np.arange(6.0).reshape(3, 2), np.array([[0, 1], [1, 0], [1, 1]])
+
+
+@pytest.mark.parametrize("names", [["a", "a"], [1, "1"], [1.0, "1.0"]])
+@pytest.mark.parametrize("model", [BRkNN(1), BinaryRelevance()])
+def test_labels_of_one_name(model, names):
+    """Refused where names are taken: predictions, explanations and cards would merge two labels."""
+    frame = pd.DataFrame(Y, columns=names)
+    with pytest.raises(ValueError, match=f"Y must have distinct column names, got '{names[0]}' twice"):
+        model.fit(X, frame)
+    with pytest.raises(ValueError, match="Y must have distinct column names"):
+        DataSummary.of_data((X, frame))
+
+
+def test_label_names():
+    """Of a data frame as they are, of an array numbers."""
+    assert label_names_of(pd.DataFrame(Y, columns=[1, "b"]), 2).tolist() == [1, "b"]
+    assert label_names_of(Y, 2).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("storage", [np.array, np.asfortranarray, sparse.csr_array])
+@pytest.mark.parametrize(("value", "got"), [(np.nan, "a missing value"), (np.inf, "inf"), (-np.inf, "-inf")])
+def test_first_not_finite(storage, value, got):
+    """The first in the order of the rows, whatever lies behind it."""
+    rows = np.zeros((4, 3))
+    rows[0, 1] = 5
+    rows[2, 1] = value
+    rows[3, 0] = rows[2, 2] = np.nan
+    assert first_not_finite(storage(rows)) == (2, 1, got)
+    assert first_not_finite(storage(np.ones((4, 3)))) is None
+    assert first_not_finite(storage(np.zeros((4, 3)))) is None
