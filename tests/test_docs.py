@@ -46,8 +46,9 @@ def test_examples_run(example, tmp_path, monkeypatch, capsys):
     with mpl.rc_context({"backend": "agg"}):
         try:
             names = runpy.run_path(str(example))
-        except ImportError as error:  # of an extra, which the message names
-            assert "pip install 'nearlabel[" in str(error)
+        except ImportError as error:
+            if "pip install 'nearlabel[" not in str(error):  # the extra that is missing
+                raise
             pytest.skip(str(error))
         finally:
             plt.close("all")
