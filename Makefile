@@ -21,8 +21,11 @@ test: $(BIN)/python  ## install and run all tests (those on real data need NEARL
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-test-oldest:  ## the same with the oldest libraries that are supported
-	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
+# Long tests of what no library's version changes; they run with the newest libraries.
+ONCE = lazy/test_leave_one_out cli/test_reproduce cli/test_documented_examples test_tutorial test_docs
+
+test-oldest:  ## the same with the oldest libraries that are supported, but for some long tests
+	PYTEST_ADDOPTS="$(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
 
 bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write docs/benchmarks.md (QUICK=--quick: a look)
 	$(INSTALL) '.[bench]'
