@@ -8,7 +8,8 @@ from nearlabel.plots._co_occurrence import CoOccurrenceDisplay
 from nearlabel.plots._critical_difference import CriticalDifferenceDisplay
 from nearlabel.plots._explanation import ExplanationDisplay
 from nearlabel.plots._micro_frontier import MicroFrontierDisplay
-from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay, NeighborsPanelsDisplay
+from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay
+from nearlabel.plots._neighbors_panels import NeighborsPanelsDisplay
 from nearlabel.plots._reliability import ReliabilityDisplay
 
 __all__ = [
