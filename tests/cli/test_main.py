@@ -121,8 +121,9 @@ def test_interrupted_while_loading(nearlabel, monkeypatch, arguments, message):
     assert nearlabel(*arguments) == (130, "", message)
 
 
-def test_interrupted_demo_does_not_resume(nearlabel, monkeypatch):
+def test_interrupted_demo_does_not_resume(nearlabel, monkeypatch, tmp_path):
     """The demo keeps no records, and does not claim to."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_demo, "run", interrupt)
     assert nearlabel("demo") == (130, "", "nearlabel: interrupted.\n")
 
