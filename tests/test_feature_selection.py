@@ -215,7 +215,7 @@ def test_blocks_change_nothing(options, budget, monkeypatch):
     X, Y = made(_mixed)
     selector = InformationGainSelector(**options, random_state=0)
     scores = clone(selector).fit(X, Y).scores_
-    monkeypatch.setattr("nearlabel._blocks.uneven_blocks.__defaults__", (budget,))
+    monkeypatch.setattr("nearlabel.utils.blocks.uneven_blocks.__defaults__", (budget,))
     for container in CONTAINERS.values():
         np.testing.assert_array_equal(clone(selector).fit(container(X), container(Y)).scores_, scores)
 
@@ -438,8 +438,8 @@ def test_parameters_out_of_range(options, error, message):
         ([[1.0], [np.nan]], [[0], [1]], "NaN"),
         (sparse.csr_array([[1.0], [np.inf]]), [[0], [1]], "infinity"),
         ([[1], [2]], [[0], [1], [1]], "inconsistent numbers of samples"),
-        ([[1], [2]], [[0], [2]], "Y must hold 0 and 1 only, got 2"),
-        ([[1], [2]], [0, 1], r"Y must be an indicator matrix of shape .* Hint: a single label is one column"),
+        ([[1], [2]], [[0], [2]], "y must hold 0 and 1 only, got 2"),
+        ([[1], [2]], [0, 1], r"y must be an indicator matrix of shape .* Hint: a single label is one column"),
         ([1, 2], [[0], [1]], "Expected 2D array, got 1D array"),
         (np.ones((0, 2)), np.ones((0, 1)), "0 sample"),
         (np.ones((2, 0)), np.ones((2, 1)), "0 feature"),

@@ -54,7 +54,7 @@ def test_ended_while_it_writes(tmp_path, sign, code, said):
         "import os, signal, sys, time\n"
         "from pathlib import Path\n"
         "from nearlabel import __main__, cli\n"
-        "from nearlabel._whole_file import whole_file\n"
+        "from nearlabel.files.atomic_file import whole_file\n"
         "def write():\n"
         "    with whole_file(Path('m.csv')) as partial:\n"
         "        assert partial.exists()\n"

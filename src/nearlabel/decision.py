@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 
 def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False, absent: float = 0.0) -> Matrix:

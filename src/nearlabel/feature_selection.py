@@ -23,9 +23,10 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from nearlabel._feature_values import FeatureValues, feature_values
-from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import (
+from nearlabel.labels import distinct_labelsets
+from nearlabel.labels.feature_values import FeatureValues, feature_values
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import (
     as_label_matrix,
     check_choice,
     check_flag,
@@ -33,12 +34,11 @@ from nearlabel._validation import (
     check_positive,
     require_labels,
 )
-from nearlabel.labels import distinct_labelsets
 
 __all__ = ["InformationGainSelector", "information_gain", "symmetrical_uncertainty"]
 
 
-def information_gain(X: MatrixLike, Y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
+def information_gain(X: MatrixLike, y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
     """Return how much each feature tells about the labels, in nats.
 
     IG(f, L) = H(f) + H(L) − H(f, L), the mutual information of feature f and labels L (Chaudhari and Sane 2016,
@@ -49,7 +49,7 @@ def information_gain(X: MatrixLike, Y: MatrixLike, *, labels: str = "joint", n_b
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Rows. 0 is a value as any other; see `n_bins` for features of many values.
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
         Label sets.
     labels : {"joint", "sum", "mean"}, default="joint"
         What L is: one variable whose values are the distinct label sets; or each label for itself, and the gains of
@@ -67,7 +67,7 @@ def information_gain(X: MatrixLike, Y: MatrixLike, *, labels: str = "joint", n_b
     Raises
     ------
     ValueError
-        If X or Y is malformed, their lengths differ, or an option is out of range.
+        If X or y is malformed, their lengths differ, or an option is out of range.
     TypeError
         If `n_bins` is no integer.
 
@@ -86,10 +86,10 @@ def information_gain(X: MatrixLike, Y: MatrixLike, *, labels: str = "joint", n_b
     >>> information_gain([[1, 5], [1, 0], [0, 5], [0, 0]], [[1], [1], [0], [0]]).round(3).tolist()
     [0.693, 0.0]
     """
-    return _scores(X, Y, labels, n_bins, symmetric=False)
+    return _scores(X, y, labels, n_bins, symmetric=False)
 
 
-def symmetrical_uncertainty(X: MatrixLike, Y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
+def symmetrical_uncertainty(X: MatrixLike, y: MatrixLike, *, labels: str = "joint", n_bins: int = 10) -> FloatArray:
     """Return the information gain of each feature in proportion to the mean of the two entropies.
 
     IGS(f, L) = 2 IG(f, L) / (H(f) + H(L)) (Chaudhari and Sane 2016, equation 13), and 0 where both entropies are 0.
@@ -99,7 +99,7 @@ def symmetrical_uncertainty(X: MatrixLike, Y: MatrixLike, *, labels: str = "join
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Rows. 0 is a value as any other; see `n_bins` for features of many values.
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
         Label sets.
     labels : {"joint", "sum", "mean"}, default="joint"
         "joint": L is one variable whose values are the distinct label sets. "mean": the mean over labels l of
@@ -118,7 +118,7 @@ def symmetrical_uncertainty(X: MatrixLike, Y: MatrixLike, *, labels: str = "join
     Raises
     ------
     ValueError
-        If X or Y is malformed, their lengths differ, or an option is out of range.
+        If X or y is malformed, their lengths differ, or an option is out of range.
     TypeError
         If `n_bins` is no integer.
 
@@ -141,7 +141,7 @@ def symmetrical_uncertainty(X: MatrixLike, Y: MatrixLike, *, labels: str = "join
     >>> SelectKBest(symmetrical_uncertainty, k=1).fit_transform([[1, 5], [1, 0], [0, 5]], [[1], [1], [0]]).tolist()
     [[1], [1], [0]]
     """
-    return _scores(X, Y, labels, n_bins, symmetric=True)
+    return _scores(X, y, labels, n_bins, symmetric=True)
 
 
 class InformationGainSelector(SelectorMixin, BaseEstimator):
@@ -204,8 +204,8 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
     Examples
     --------
     >>> from nearlabel.feature_selection import InformationGainSelector
-    >>> X, Y = [[1, 5, 2], [1, 0, 2], [0, 5, 2], [0, 0, 2]], [[1, 0], [1, 1], [0, 0], [0, 0]]
-    >>> selector = InformationGainSelector(factor=0.5).fit(X, Y)
+    >>> X, y = [[1, 5, 2], [1, 0, 2], [0, 5, 2], [0, 0, 2]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> selector = InformationGainSelector(factor=0.5).fit(X, y)
     >>> selector.scores_.round(3).tolist(), round(selector.threshold_, 3)
     ([0.8, 0.4, 0.0], 0.2)
     >>> selector.transform(X).tolist()
@@ -233,14 +233,14 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         self.n_bins = n_bins
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, Y: MatrixLike) -> Self:
+    def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Score the features and learn the threshold.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training rows.
-        Y : indicator matrix of shape (n_samples, n_labels)
+        y : indicator matrix of shape (n_samples, n_labels)
             Their label sets.
 
         Returns
@@ -251,15 +251,15 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X or Y is malformed, their lengths differ, a parameter is out of range, or no feature is kept.
+            If X or y is malformed, their lengths differ, a parameter is out of range, or no feature is kept.
         TypeError
             If a parameter is of the wrong type.
         """
         self._check_parameters()
-        require_labels(self, Y)
-        X, Y = validate_data(self, X, accept_sparse="csc"), as_label_matrix(Y)
-        check_consistent_length(X, Y)
-        scores = self._score(X, Y)
+        require_labels(self, y)
+        X, y = validate_data(self, X, accept_sparse="csc"), as_label_matrix(y)
+        check_consistent_length(X, y)
+        scores = self._score(X, y)
         threshold = self._threshold_of(scores)
         _check_keeps_a_feature(threshold, scores.max())
         self.scores_, self.threshold_ = scores, threshold
@@ -275,13 +275,13 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         check_integer("subset_size", self.subset_size, low=1)
         check_random_state(self.random_state)
 
-    def _score(self, X: Matrix, Y: Matrix) -> FloatArray:
+    def _score(self, X: Matrix, y: Matrix) -> FloatArray:
         """Return the scores (n_features,) of all features, by subsets of labels or by all."""
         if not self.n_subsets:
-            return _feature_scores(X, Y, self.labels, self.n_bins, symmetric=self.symmetric)
+            return _feature_scores(X, y, self.labels, self.n_bins, symmetric=self.symmetric)
         random = check_random_state(self.random_state)
-        subsets = _label_subsets(Y.shape[1], self.n_subsets, self.subset_size, random)
-        return _joint_scores(X, [_classes(Y[:, subset]) for subset in subsets], self.n_bins, symmetric=self.symmetric)
+        subsets = _label_subsets(y.shape[1], self.n_subsets, self.subset_size, random)
+        return _joint_scores(X, [_classes(y[:, subset]) for subset in subsets], self.n_bins, symmetric=self.symmetric)
 
     def _threshold_of(self, scores: FloatArray) -> float:
         """Return T. The mean of equal scores is not left to rounding, nor to the order of the features."""
@@ -327,22 +327,22 @@ def _check_options(labels: object, n_bins: object) -> None:
     check_integer("n_bins", n_bins, low=1)
 
 
-def _scores(X: MatrixLike, Y: MatrixLike, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
+def _scores(X: MatrixLike, y: MatrixLike, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
     """Check what the user passed and return the scores (n_features,)."""
     _check_options(labels, n_bins)
-    X, Y = check_array(X, accept_sparse="csc"), as_label_matrix(Y)
-    check_consistent_length(X, Y)
-    return _feature_scores(X, Y, labels, n_bins, symmetric=symmetric)
+    X, y = check_array(X, accept_sparse="csc"), as_label_matrix(y)
+    check_consistent_length(X, y)
+    return _feature_scores(X, y, labels, n_bins, symmetric=symmetric)
 
 
-def _feature_scores(X: Matrix, Y: Matrix, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
+def _feature_scores(X: Matrix, y: Matrix, labels: str, n_bins: int, *, symmetric: bool) -> FloatArray:
     """Return the scores (n_features,) with all labels."""
     if labels == "joint":
-        return _joint_scores(X, [_classes(Y)], n_bins, symmetric=symmetric)
-    Y = sparse.csr_array(Y)
-    block_bytes = 8 * Y.shape[1] * min(n_bins + 1, X.shape[0])  # a feature's counts of values and labels
+        return _joint_scores(X, [_classes(y)], n_bins, symmetric=symmetric)
+    y = sparse.csr_array(y)
+    block_bytes = 8 * y.shape[1] * min(n_bins + 1, X.shape[0])  # a feature's counts of values and labels
     blocks = feature_values(X, n_bins, block_bytes)
-    return np.concatenate([_label_scores(block, Y, labels, symmetric=symmetric) for block in blocks])
+    return np.concatenate([_label_scores(block, y, labels, symmetric=symmetric) for block in blocks])
 
 
 def _joint_scores(X: Matrix, partitions: list[IntArray], n_bins: int, *, symmetric: bool) -> FloatArray:
@@ -364,11 +364,11 @@ def _joint_score(block: FeatureValues, H_f: FloatArray, classes: IntArray, *, sy
     return _ratio(2 * gain, H_f + H_L) if symmetric else gain
 
 
-def _label_scores(block: FeatureValues, Y: CSR, labels: str, *, symmetric: bool) -> FloatArray:
+def _label_scores(block: FeatureValues, y: CSR, labels: str, *, symmetric: bool) -> FloatArray:
     """Return the scores (n_features,) with each label for itself, added or averaged."""
-    H_f, n_samples = _feature_entropies(block), Y.shape[0]
-    H_l = _split(Y.sum(axis=0), n_samples) / n_samples
-    gain = _possible(H_l - _label_entropies_given(block, Y), H_f[:, np.newaxis], H_l)
+    H_f, n_samples = _feature_entropies(block), y.shape[0]
+    H_l = _split(y.sum(axis=0), n_samples) / n_samples
+    gain = _possible(H_l - _label_entropies_given(block, y), H_f[:, np.newaxis], H_l)
     if labels == "sum":
         return _ratio(2 * gain.sum(axis=1), H_f + H_l.sum()) if symmetric else gain.sum(axis=1)
     scores = _ratio(2 * gain, H_f[:, np.newaxis] + H_l) if symmetric else gain
@@ -401,14 +401,14 @@ def _joint_entropies(block: FeatureValues, classes: CSR) -> FloatArray:
     return np.asarray((_g(n_samples) - present - absent) / n_samples)
 
 
-def _label_entropies_given(block: FeatureValues, Y: CSR) -> FloatArray:
+def _label_entropies_given(block: FeatureValues, y: CSR) -> FloatArray:
     """Return H(l | f) (n_features, n_labels): what the rows of each value of f, the absent one too, leave open."""
-    n_samples, sizes = Y.shape[0], block.indicators.sum(axis=0)
-    n_vl = block.indicators.T @ Y
+    n_samples, sizes = y.shape[0], block.indicators.sum(axis=0)
+    n_vl = block.indicators.T @ y
     n_v = np.repeat(sizes, np.diff(n_vl.indptr))
     present = block.sum_by_feature(_with_data(n_vl, _split(n_vl.data, n_v))).toarray()
     n_absent = n_samples - block.sum_by_feature(sizes)
-    absent = _split(Y.sum(axis=0) - block.sum_by_feature(n_vl).toarray(), n_absent[:, np.newaxis])
+    absent = _split(y.sum(axis=0) - block.sum_by_feature(n_vl).toarray(), n_absent[:, np.newaxis])
     return np.asarray((present + absent) / n_samples)
 
 
@@ -432,9 +432,9 @@ def _ratio(gain: FloatArray, entropy: FloatArray) -> FloatArray:
     return np.divide(gain, entropy, out=np.zeros_like(gain), where=entropy > 0)
 
 
-def _classes(Y: Matrix) -> IntArray:
+def _classes(y: Matrix) -> IntArray:
     """Return the number of each row's label set (n_samples,), in the smallest type: there may be many subsets."""
-    labelsets, inverse, _ = distinct_labelsets(Y)
+    labelsets, inverse, _ = distinct_labelsets(y)
     return inverse.astype(np.min_scalar_type(labelsets.shape[0]))
 
 

@@ -26,9 +26,9 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from nearlabel._optional import import_optional
-from nearlabel._typing import IntArray, Matrix
-from nearlabel._validation import as_dense
+from nearlabel.utils.optional import import_optional
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 Check = Callable[[Any], None]
 
@@ -122,28 +122,28 @@ def check_constructor_only_stores(estimator: Any) -> None:
 def check_scores_are_one_array(estimator: Any) -> None:
     """Scores are one finite float array (n_samples, n_labels), also for one and for two labels."""
     for n_labels in (1, 2, 5):
-        X, Y = _problem(n_labels)
-        scores = _scores(estimator.fit(X, Y), X)
+        X, y = _problem(n_labels)
+        scores = _scores(estimator.fit(X, y), X)
         assert isinstance(scores, np.ndarray)
         assert scores.dtype.kind == "f"
-        assert scores.shape == Y.shape
+        assert scores.shape == y.shape
         assert np.isfinite(scores).all()
 
 
 def check_predictions_are_label_sets(estimator: Any) -> None:
     """Predictions are 0 and 1, (n_samples, n_labels), also for one label."""
     for n_labels in (1, 2, 5):
-        X, Y = _problem(n_labels)
-        labels = estimator.fit(X, Y).predict(X)
-        assert labels.shape == Y.shape
+        X, y = _problem(n_labels)
+        labels = estimator.fit(X, y).predict(X)
+        assert labels.shape == y.shape
         assert set(np.unique(labels)) <= {0, 1}
 
 
 def check_container_of_labels_is_kept(estimator: Any) -> None:
-    """Predictions come back as Y came: array or sparse, and of its type."""
-    X, Y = _problem()
+    """Predictions come back as y came: array or sparse, and of its type."""
+    X, y = _problem()
     for dtype in (np.int64, np.int8, np.bool_, np.float64):
-        labels = estimator.fit(X, Y.astype(dtype)).predict(X)
+        labels = estimator.fit(X, y.astype(dtype)).predict(X)
         assert isinstance(labels, np.ndarray)
         assert labels.dtype == dtype
     for stored, returned in (
@@ -152,19 +152,19 @@ def check_container_of_labels_is_kept(estimator: Any) -> None:
         (sparse.lil_matrix, sparse.csr_matrix),
         (sparse.csr_matrix, sparse.csr_matrix),
     ):
-        assert isinstance(estimator.fit(X, stored(Y)).predict(X), returned)
+        assert isinstance(estimator.fit(X, stored(y)).predict(X), returned)
 
 
 def check_sparse_equals_dense(estimator: Any) -> None:
-    """Sparse X and sparse Y, in every combination, give the label sets that dense ones give, and scores to 1e-9."""
-    X, Y = _problem()
+    """Sparse X and sparse y, in every combination, give the label sets that dense ones give, and scores to 1e-9."""
+    X, y = _problem()
     X[X < 0] = 0
-    estimator.fit(X, Y)
+    estimator.fit(X, y)
     scores, labels = _scores(estimator, X), estimator.predict(X)
     for rows, targets in (
-        (sparse.csr_array(X), Y),
-        (X, sparse.csr_array(Y)),
-        (sparse.csc_matrix(X), sparse.csr_matrix(Y)),
+        (sparse.csr_array(X), y),
+        (X, sparse.csr_array(y)),
+        (sparse.csc_matrix(X), sparse.csr_matrix(y)),
     ):
         estimator.fit(rows, targets)
         _assert_equal_scores(_scores(estimator, rows), scores)
@@ -173,9 +173,9 @@ def check_sparse_equals_dense(estimator: Any) -> None:
 
 def check_labels_with_one_class_are_constant(estimator: Any) -> None:
     """A label that all or no training rows carry is no error and is predicted so."""
-    X, Y = _problem()
-    Y[:, 1], Y[:, 3] = 0, 1
-    for targets in (Y, sparse.csr_array(Y)):
+    X, y = _problem()
+    y[:, 1], y[:, 3] = 0, 1
+    for targets in (y, sparse.csr_array(y)):
         labels = as_dense(estimator.fit(X, targets).predict(X + 0.1))
         assert (labels[:, 1] == 0).all()
         assert (labels[:, 3] == 1).all()
@@ -183,16 +183,16 @@ def check_labels_with_one_class_are_constant(estimator: Any) -> None:
 
 def check_labels_permute_with_columns(estimator: Any) -> None:
     """Reordering the labels reorders the scores, to 1e-9."""
-    X, Y = _problem()
+    X, y = _problem()
     order = np.array([3, 0, 4, 2, 1])
-    scores = _scores(estimator.fit(X, Y), X)
-    _assert_equal_scores(_scores(clone(estimator).fit(X, Y[:, order]), X), scores[:, order])
+    scores = _scores(estimator.fit(X, y), X)
+    _assert_equal_scores(_scores(clone(estimator).fit(X, y[:, order]), X), scores[:, order])
 
 
 def check_each_query_is_answered_by_itself(estimator: Any) -> None:
     """A query's label set does not depend on the queries beside it, nor its scores by more than 1e-9."""
-    X, Y = _problem()
-    estimator.fit(X, Y)
+    X, y = _problem()
+    estimator.fit(X, y)
     labels, scores = estimator.predict(X), _scores(estimator, X)
     np.testing.assert_array_equal(np.vstack([estimator.predict(row) for row in X[:, np.newaxis]]), labels)
     _assert_equal_scores(_scores(estimator, X[::-1]), scores[::-1])
@@ -200,39 +200,39 @@ def check_each_query_is_answered_by_itself(estimator: Any) -> None:
 
 def check_predict_changes_nothing(estimator: Any) -> None:
     """Neither `fit` nor `predict` changes its input, and `predict` stores nothing on the estimator."""
-    X, Y = _problem()
-    X_before, Y_before = X.copy(), Y.copy()
-    estimator.fit(X, Y)
+    X, y = _problem()
+    X_before, Y_before = X.copy(), y.copy()
+    estimator.fit(X, y)
     before = pickle.dumps(estimator)
     estimator.predict(X)
     _scores(estimator, X)
     assert pickle.dumps(estimator) == before
     np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(Y, Y_before)
+    np.testing.assert_array_equal(y, Y_before)
 
 
 def check_fit_forgets(estimator: Any) -> None:
     """A second `fit` leaves no trace of the first, even if it has nothing to learn; pickling keeps the answers."""
-    X, Y = _problem()
-    labels = clone(estimator).fit(X, Y).predict(X)
-    estimator.fit(X[:30, :2], Y[:30, :3])
-    np.testing.assert_array_equal(estimator.fit(X, Y).predict(X), labels)
+    X, y = _problem()
+    labels = clone(estimator).fit(X, y).predict(X)
+    estimator.fit(X[:30, :2], y[:30, :3])
+    np.testing.assert_array_equal(estimator.fit(X, y).predict(X), labels)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(estimator)).predict(X), labels)
-    same = np.tile(Y[:1], (len(Y), 1))
+    same = np.tile(y[:1], (len(y), 1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a regression may say that there is nothing to learn
         assert set(vars(estimator.fit(X, same))) == set(vars(clone(estimator).fit(X, same)))
 
 
 def check_data_frames(estimator: Any) -> None:
-    """Data frames are taken, and the columns of Y name the labels."""
+    """Data frames are taken, and the columns of y name the labels."""
     pd = import_optional("pandas", extra="test", purpose="The check of data frames")
-    X, Y = _problem()
-    frame = pd.DataFrame(Y, columns=list("abcde"))
+    X, y = _problem()
+    frame = pd.DataFrame(y, columns=list("abcde"))
     estimator.fit(pd.DataFrame(X).add_prefix("x"), frame)
     labels = estimator.predict(pd.DataFrame(X).add_prefix("x"))
     assert isinstance(labels, np.ndarray)
-    np.testing.assert_array_equal(labels, clone(estimator).fit(X, Y).predict(X))
+    np.testing.assert_array_equal(labels, clone(estimator).fit(X, y).predict(X))
     assert estimator.label_names_.tolist() == list("abcde")
 
 
@@ -240,14 +240,14 @@ def check_scikit_learn_tools(estimator: Any) -> None:
     """Pipelines, grid search with scikit-learn's multi-label scorers, and `cross_val_predict` work."""
     folds = KFold(2)
     for n_labels in (2, 5):
-        X, Y = _problem(n_labels)
+        X, y = _problem(n_labels)
         model = make_pipeline(MinMaxScaler(), estimator)
-        assert cross_val_predict(model, X, Y, cv=folds, method=_response_method(estimator)).shape == Y.shape
+        assert cross_val_predict(model, X, y, cv=folds, method=_response_method(estimator)).shape == y.shape
         for targets, scorers in (
-            (Y, _PREDICTION_SCORERS + _SCORE_SCORERS),
-            (sparse.csr_array(Y), _PREDICTION_SCORERS),  # scikit-learn's others take no sparse target
+            (y, _PREDICTION_SCORERS + _SCORE_SCORERS),
+            (sparse.csr_array(y), _PREDICTION_SCORERS),  # scikit-learn's others take no sparse target
         ):
-            assert cross_val_predict(model, X, targets, cv=folds).shape == Y.shape
+            assert cross_val_predict(model, X, targets, cv=folds).shape == y.shape
             search = GridSearchCV(model, {}, scoring=list(scorers), refit=False, cv=folds, error_score="raise")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UndefinedMetricWarning)  # some rows have no label at all
@@ -258,12 +258,12 @@ def check_scikit_learn_tools(estimator: Any) -> None:
 
 def check_bad_input_is_refused(estimator: Any) -> None:
     """Malformed label matrices, other features and unfitted use raise ValueError."""
-    X, Y = _problem()
-    for bad in (Y[:, 0], Y[:-1], Y + 1, Y * np.nan, Y.astype(str), np.zeros((len(Y), 0)), None):
+    X, y = _problem()
+    for bad in (y[:, 0], y[:-1], y + 1, y * np.nan, y.astype(str), np.zeros((len(y), 0)), None):
         _assert_raises(partial(clone(estimator).fit, X, bad))
     _assert_raises(lambda: clone(estimator).predict(X))
-    _assert_raises(lambda: clone(estimator).fit(X, Y).predict(X[:, :2]))
-    _assert_raises(lambda: clone(estimator).fit(X * np.nan, Y))
+    _assert_raises(lambda: clone(estimator).fit(X, y).predict(X[:, :2]))
+    _assert_raises(lambda: clone(estimator).fit(X * np.nan, y))
 
 
 _AVERAGES = ("macro", "micro", "samples", "weighted")
@@ -294,8 +294,8 @@ def _problem(n_labels: int = 5) -> tuple[Matrix, IntArray]:
     """Return 60 rows without ties and label sets that depend on them, each label with both classes."""
     rng = np.random.RandomState(0)
     X = rng.standard_normal((60, 5))
-    Y = (X[:, :n_labels] + 0.3 * rng.standard_normal((60, n_labels)) > 0.2).astype(np.int64)
-    return X, Y
+    y = (X[:, :n_labels] + 0.3 * rng.standard_normal((60, n_labels)) > 0.2).astype(np.int64)
+    return X, y
 
 
 def _assert_equal_scores(actual: Any, expected: Any) -> None:

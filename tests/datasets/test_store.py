@@ -14,8 +14,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
-from nearlabel import _store
 from nearlabel.datasets import open_store, write_store
+from nearlabel.files import store
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 
@@ -106,7 +106,7 @@ def test_sparse_rows_without_any_value(tmp_path):
 @pytest.mark.parametrize("limit", [8, 40, 2**31 - 1])
 def test_index_types_are_as_wide_as_need_be(tmp_path, monkeypatch, limit):
     """More stored values than int32 counts make both index arrays int64; what grew beyond was written before."""
-    monkeypatch.setattr(_store, "_LARGEST_INDEX", limit)
+    monkeypatch.setattr(store, "_LARGEST_INDEX", limit)
     write_store(tmp_path / "store", (SPARSE[i : i + 5] for i in range(0, 20, 5)))
     expected = np.int32 if limit > 40 else np.int64
     for name in ("indices", "indptr"):

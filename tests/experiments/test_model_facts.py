@@ -305,5 +305,5 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="n_rows must be at least 1, got 0"):
         model_facts(model, training, card=card, n_rows=0)
     none = Dataset(training.X[:0], training.Y[:0], training.feature_names, NAMES, "none")
-    with pytest.raises(ValueError, match="Y must have at least one row"):
+    with pytest.raises(ValueError, match="y must have at least one row"):
         model_facts(model, none, card=card)

@@ -7,13 +7,13 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
-from nearlabel._responses import label_scores, response_method_of
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate, FeatureScaler, Trial, Tuning, make_method
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.metrics import CATALOGUE, score_all
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.thresholds import ThresholdStrategy
+from nearlabel.utils.response_methods import label_scores, response_method_of
 
 LOO_METHODS = ("brknn", "mlknn", "brknn@micro-f", "mlknn@macro-f", "lpknn@0.4")
 

@@ -5,10 +5,10 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 from conftest import CONTAINERS
-from nearlabel._validation import as_dense
 from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+from nearlabel.utils.validation import as_dense
 
 METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN, CMLkNN]
 

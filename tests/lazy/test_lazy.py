@@ -252,15 +252,15 @@ def test_bad_parameters(model, error, message):
     ("Y", "message"),
     [
         ([0, 1, 0], r"of shape \(n_samples, n_labels\), got shape \(3,\). Hint: a single label is one column"),
-        ([[0], [1], [2]], "Y must hold 0 and 1 only, got 2"),
+        ([[0], [1], [2]], "y must hold 0 and 1 only, got 2"),
         ([[0], [1], [np.nan]], "got NaN"),
         ([[0], [1], [None]], "got NaN or other"),
         ([[0], [1], [0.5]], "continuous"),
         ([[0], [1, 0], [1]], "rows of unequal length"),
-        ([["a"], ["b"], ["a"]], "Y must hold 0 and 1 only"),
+        ([["a"], ["b"], ["a"]], "y must hold 0 and 1 only"),
         (np.array([[0], [pd.NA], [1]], dtype=object), "got NaN or other"),
         ([{1}, {2}, {1, 2}], "MultiLabelBinarizer makes one from sets"),
-        (sparse.csr_array([[0], [1], [3]]), "Y must hold 0 and 1 only, got 3"),
+        (sparse.csr_array([[0], [1], [3]]), "y must hold 0 and 1 only, got 3"),
         (np.zeros((3, 0)), "at least one label"),
         (np.eye(4), "inconsistent numbers of samples"),
         (None, "requires y"),
@@ -318,7 +318,7 @@ def test_blocks_of_queries_change_nothing(method, options, monkeypatch):
     X, Y = rng.integers(0, 3, (50, 2)).astype(float), rng.integers(0, 2, (50, 4))
     model = method(6, **options).fit(X, Y)
     labels, scores = model.predict(X), model.predict_proba(X)
-    monkeypatch.setattr("nearlabel._blocks.row_blocks.__defaults__", (1000,))
+    monkeypatch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (1000,))
     np.testing.assert_array_equal(model.predict(X), labels)
     np.testing.assert_array_equal(model.predict_proba(X), scores)
     np.testing.assert_array_equal(method(6, **options).fit(X, Y).predict(X), labels)
@@ -388,7 +388,7 @@ def test_a_failing_check_says_what_was_expected():
         def predict(self, X):
             return 1 - super().predict(X)
 
-    with pytest.raises(AssertionError, match="check_container_of_labels_is_kept: Predictions come back as Y"):
+    with pytest.raises(AssertionError, match="check_container_of_labels_is_kept: Predictions come back as y"):
         testing.check_multilabel_estimator(Reversed(3))
     testing.check_multilabel_estimator(BRkNN(3))
 

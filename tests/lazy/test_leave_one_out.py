@@ -8,10 +8,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import NearestNeighbors
 
 from conftest import CONTAINERS
-from nearlabel._validation import as_dense
 from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.lazy._decided_left_out import LeftOut
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
+from nearlabel.utils.validation import as_dense
 
 MODELS = [
     BRkNN(),
@@ -166,7 +166,7 @@ def test_blocks_change_nothing(problem, method, budget, container, monkeypatch):
     model = method(6).fit(X, CONTAINERS[container](Y))
     scores, labels = model.loo_predict_proba(), as_dense(model.loo_predict())
     for blocks in ("row_blocks", "uneven_blocks"):
-        monkeypatch.setattr(f"nearlabel._blocks.{blocks}.__defaults__", (budget,))
+        monkeypatch.setattr(f"nearlabel.utils.blocks.{blocks}.__defaults__", (budget,))
     np.testing.assert_array_equal(model.loo_predict_proba(), scores)
     np.testing.assert_array_equal(as_dense(model.loo_predict()), labels)
 

@@ -358,10 +358,10 @@ def test_wrong_parameters(settings, error, message):
 @pytest.mark.parametrize(
     ("Y", "groups", "message"),
     [
-        (None, None, r"Y must be an indicator matrix of shape \(n_samples, n_labels\), got None"),
-        (np.zeros(60, int), None, r"Y must be an indicator matrix of shape \(n_samples, n_labels\), got shape \(60,\)"),
-        (np.full((60, 2), 2), None, "Y must hold 0 and 1 only, got 2"),
-        (np.full((60, 2), np.nan), None, "Y must hold 0 and 1 only, got NaN"),
+        (None, None, r"y must be an indicator matrix of shape \(n_samples, n_labels\), got None"),
+        (np.zeros(60, int), None, r"y must be an indicator matrix of shape \(n_samples, n_labels\), got shape \(60,\)"),
+        (np.full((60, 2), 2), None, "y must hold 0 and 1 only, got 2"),
+        (np.full((60, 2), np.nan), None, "y must hold 0 and 1 only, got NaN"),
         (np.zeros((0, 2), int), None, "inconsistent numbers of samples"),
         (label_sets(0, n=59), None, "inconsistent numbers of samples"),
         (label_sets(0), np.arange(59), "inconsistent numbers of samples"),

@@ -6,12 +6,12 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
-from nearlabel._validation import as_dense
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, BRkNNa, CMLkNN, MLkNN
 from nearlabel.metrics import hamming_loss, macro_f1, micro_f1
 from nearlabel.model_selection import NeighborsPerLabel
 from nearlabel.testing import MULTILABEL_CHECKS, expected_failed_checks
+from nearlabel.utils.validation import as_dense
 
 ESTIMATORS = [NeighborsPerLabel(max_neighbors=4), NeighborsPerLabel(BRkNN(), max_neighbors=4, scoring="micro_f1")]
 

@@ -133,7 +133,7 @@ def test_a_maximum_is_cut_to_the_rows_and_numbers_are_not(rows):
         ({"n_neighbors": 2.5}, TypeError, "n_neighbors must be an integer, got 2.5"),
         ({"n_neighbors": []}, ValueError, "n_neighbors must name at least one number, got none"),
         ({"n_neighbors": "auto"}, TypeError, "n_neighbors must be an integer, got 'auto'"),
-        ({"Y": np.ones((40, 1), int), "scoring": "one_error"}, ValueError, "label sets define, got 'one_error'"),
+        ({"y": np.ones((40, 1), int), "scoring": "one_error"}, ValueError, "label sets define, got 'one_error'"),
         ({"scoring": "f1"}, ValueError, "name must be a metric of the catalogue, got 'f1'"),
         ({"scoring": ()}, ValueError, "scoring must name at least one measure, got none"),
         ({"cv": "given"}, ValueError, "cv must be a number of folds or a splitter for MLkNN, got 'given'"),
@@ -146,4 +146,4 @@ def test_bad_arguments(rows, arguments, error, message):
     """Each is named, with what was expected."""
     X, Y = rows
     with pytest.raises(error, match=message):
-        tune_neighbors(**{"estimator": MLkNN(), "X": X, "Y": Y} | arguments)
+        tune_neighbors(**{"estimator": MLkNN(), "X": X, "y": Y} | arguments)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel._progress import listening, part
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.utils.progress import listening, part
 
 
 def rows(n, d, seed=0):

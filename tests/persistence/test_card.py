@@ -184,7 +184,7 @@ def test_data_that_contradict_the_model(tmp_path, data, message):
     [
         ({"data": X}, TypeError, r"data must be a Dataset or a tuple \(X, Y\), got ndarray"),
         ({"data": (X, Y[:2])}, ValueError, "data must have as many rows in X as in Y, got 4 and 2"),
-        ({"data": (X, Y + 1)}, ValueError, "Y must hold 0 and 1 only"),
+        ({"data": (X, Y + 1)}, ValueError, "y must hold 0 and 1 only"),
         ({"scores": 3}, TypeError, "scores must map names of measures to numbers, got 3"),
         ({"scores": {"f": "good"}}, TypeError, "scores must map names of measures to numbers"),
         ({"scores": {1: 0.5}}, TypeError, "scores must map names of measures to numbers"),

@@ -108,8 +108,8 @@ def test_a_search_over_parameters(tmp_path):
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("nearlabel._store", "shutil.rmtree"),
-        ("nearlabel._optional", "import_optional"),
+        ("nearlabel.files.store", "shutil.rmtree"),
+        ("nearlabel.utils.optional", "import_optional"),
         ("nearlabel.datasets", "write_store"),
         ("nearlabel.neighbors._dask", "DaskNeighbors"),
         ("nearlabel.neighbors._usearch", "UsearchNeighbors"),

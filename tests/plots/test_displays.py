@@ -348,7 +348,7 @@ def test_co_occurrence(container):
 
 def test_co_occurrence_of_nothing():
     """No label, or names of another number."""
-    with pytest.raises(ValueError, match="Y must have a label that occurs, got none"):
+    with pytest.raises(ValueError, match="y must have a label that occurs, got none"):
         CoOccurrenceDisplay.from_labels([[0, 0]])
     with pytest.raises(ValueError, match="label_names must be of length 2, the labels of Y, got 1"):
         CoOccurrenceDisplay.from_labels([[0, 1]], label_names=["a"])

@@ -111,7 +111,7 @@ def test_no_positive_no_point():
     """Without a positive nothing is best, and the error says so."""
     frontier = micro_pr_frontier([[0.1, 0.2]], [[0, 0]])
     assert len(frontier.precision) == len(frontier.recall) == len(frontier.largest_beta) == 0
-    with pytest.raises(ValueError, match=r"Y must have a positive for a point to be best, got none\."):
+    with pytest.raises(ValueError, match=r"y must have a positive for a point to be best, got none\."):
         frontier.best_point()
 
 
@@ -128,7 +128,7 @@ def test_no_positive_no_point():
             ValueError,
             r"absent must be 0\.0 or -inf, the score of",
         ),
-        (lambda f: micro_pr_frontier([[1.0]], [[1, 0]]), ValueError, r"scores and Y must be of one shape .*\(1, 1\)"),
+        (lambda f: micro_pr_frontier([[1.0]], [[1, 0]]), ValueError, r"scores and y must be of one shape .*\(1, 1\)"),
     ],
 )
 def test_errors(call, error, message):

@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from _exhaustive import small_problem
 from _strategies import BY_THRESHOLDS, STRATEGIES, medium_problem, stored
-from nearlabel import _blocks
 from nearlabel.thresholds import FBR, ByThresholds, ExpectedF, _cuts, _expected, _global, _mcut, micro_pr_frontier
+from nearlabel.utils import blocks
 
 ALL = pytest.mark.parametrize("name", STRATEGIES)
 THRESHOLDS = pytest.mark.parametrize("name", BY_THRESHOLDS)
@@ -192,7 +192,7 @@ def test_predicting_rows_one_by_one(name):
 @ALL
 def test_tiny_blocks(name, monkeypatch):
     """With a budget of one byte a block, rows and labels come one by one and the answer is the same."""
-    row_blocks, uneven_blocks = _blocks.row_blocks, _blocks.uneven_blocks
+    row_blocks, uneven_blocks = blocks.row_blocks, blocks.uneven_blocks
     for seed in range(5):
         scores, Y = problem(name, seed)
         scores = np.abs(scores)

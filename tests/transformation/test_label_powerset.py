@@ -18,9 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
-from nearlabel._label_probabilities import deal_out
-from nearlabel._temperature import HeldOut, Temperature, most_likely_slope
 from nearlabel.datasets import fetch_dataset
+from nearlabel.statistics.label_probabilities import deal_out
+from nearlabel.statistics.temperature import HeldOut, Temperature, most_likely_slope
 from nearlabel.transformation import BinaryRelevance, LabelPowerset
 
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
@@ -323,7 +323,7 @@ def test_blocks_change_nothing(problem, container, monkeypatch):
     X, Y, queries = problem
     model = LabelPowerset(random_state=0).fit(X, CONTAINERS[container](Y))
     scores = model.predict_proba(queries)
-    monkeypatch.setattr("nearlabel._blocks.row_blocks.__defaults__", (500,))
+    monkeypatch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (500,))
     np.testing.assert_allclose(model.predict_proba(queries), scores, rtol=0, atol=1e-12)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearlabel._blocks import row_blocks
-from nearlabel._classifier import WithDecisions
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense, check_integer
 from nearlabel.adaptation._stumps import TIED, Stump, StumpSearch
 from nearlabel.adaptation._weights import Weights
+from nearlabel.base import WithDecisions
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense, check_integer
 
 
 class ADTBoostMH(WithDecisions):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearlabel._typing import FloatArray
 from nearlabel.adaptation._label_pairs import LabelPairs
+from nearlabel.utils.types import FloatArray
 
 _MAX_STEPS, _MAX_HALVINGS, _ACCURACY, _RIDGE = 50, 30, 1e-12, 1e-8
 _ROUNDING = 1e-13  # share of the function that may be lost in its sum, so that the last steps are not refused

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import RandomState
 
-from nearlabel._typing import FloatArray, IntArray
 from nearlabel.adaptation._label_mixtures import log_sum
+from nearlabel.utils.types import FloatArray, IntArray
 
 _N_STARTS = 10
 _MORE = 1e-9  # by how much a mean log-likelihood must be larger to count as larger

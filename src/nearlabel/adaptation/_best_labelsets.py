@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import BoolArray, FloatArray, IntArray
 from nearlabel.adaptation._label_mixtures import LabelMixtures, log_sum
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
 _MORE = 1e-12  # by how much a log-probability must be larger to count as larger
 _NEVER = 1e300  # a cost that makes a probability 0, and logarithms of sums no NaN

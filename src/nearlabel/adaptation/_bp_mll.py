@@ -10,13 +10,13 @@ import numpy as np
 from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
-from nearlabel._blocks import row_blocks
-from nearlabel._classifier import WithDecisions
-from nearlabel._typing import FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense, check_choice, check_integer, check_positive
 from nearlabel.adaptation._ranking_network import RankingNetwork
 from nearlabel.adaptation._size_predictor import above_threshold, fit_size_predictor
 from nearlabel.adaptation._virtual_label import has_pairs, virtual_threshold, with_virtual_label
+from nearlabel.base import WithDecisions
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
 
 _LARGEST_INPUT, _LARGEST_RATE = 0.8, 0.05
 

@@ -13,10 +13,6 @@ from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from nearlabel._blocks import row_blocks
-from nearlabel._classifier import WithProbabilities
-from nearlabel._typing import BoolArray, FloatArray, Matrix
-from nearlabel._validation import as_dense, check_choice, check_flag, check_integer, check_positive
 from nearlabel.adaptation._bernoulli_mixture import bernoulli_mixture
 from nearlabel.adaptation._best_labelsets import most_probable_labelsets
 from nearlabel.adaptation._label_mixtures import LabelMixtures, log_one_plus_exp, log_sum
@@ -30,6 +26,10 @@ from nearlabel.adaptation._soft_regression import (
     mean_and_deviation,
     penalty,
 )
+from nearlabel.base import WithProbabilities
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, Matrix
+from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive
 
 
 class ConditionalBernoulliMixture(WithProbabilities):

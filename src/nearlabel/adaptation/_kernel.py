@@ -9,9 +9,9 @@ from typing import Self
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import FloatArray, Matrix
-from nearlabel._validation import as_dense
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 
 @dataclass(frozen=True)

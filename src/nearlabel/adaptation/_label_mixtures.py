@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from nearlabel._typing import BoolArray, FloatArray, IntArray
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
 
 class LabelMixtures(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from nearlabel._typing import BoolArray, FloatArray, IntArray
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

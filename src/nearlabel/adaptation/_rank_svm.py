@@ -7,15 +7,15 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from nearlabel._blocks import row_blocks
-from nearlabel._classifier import WithDecisions
-from nearlabel._typing import FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense, check_choice, check_integer, check_positive
 from nearlabel.adaptation._kernel import Kernel
 from nearlabel.adaptation._label_pairs import LabelPairs
 from nearlabel.adaptation._ranking_program import RankingProgram, solve
 from nearlabel.adaptation._size_predictor import above_threshold, fit_size_predictor
 from nearlabel.adaptation._virtual_label import has_pairs, virtual_threshold, with_virtual_label
+from nearlabel.base import WithDecisions
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense, check_choice, check_integer, check_positive
 
 _KERNELS = ("linear", "poly", "rbf")
 

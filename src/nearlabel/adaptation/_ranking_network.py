@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.random import RandomState
 
-from nearlabel._typing import FloatArray
+from nearlabel.utils.types import FloatArray
 
 
 def pairwise_loss(outputs: FloatArray, labels: FloatArray) -> tuple[float, FloatArray]:

@@ -7,9 +7,9 @@ from typing import Self
 
 import numpy as np
 
-from nearlabel._typing import FloatArray
 from nearlabel.adaptation._balanced import balanced
 from nearlabel.adaptation._label_pairs import LabelPairs
+from nearlabel.utils.types import FloatArray
 
 _RELAXATION = 1.9  # below 2; 1 converges too, in twice the steps on yeast and image
 _CHECK_EVERY = 20  # steps from one duality gap, and one change of the penalty, to the next

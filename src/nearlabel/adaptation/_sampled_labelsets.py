@@ -6,8 +6,8 @@ import numpy as np
 from numpy.random import RandomState
 from scipy.special import expit
 
-from nearlabel._typing import BoolArray, FloatArray
 from nearlabel.adaptation._label_mixtures import LabelMixtures
+from nearlabel.utils.types import BoolArray, FloatArray
 
 
 def sampled_labelsets(mixtures: LabelMixtures, n_samples: int, random: RandomState, allow_empty: bool) -> BoolArray:

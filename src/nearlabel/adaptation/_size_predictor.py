@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearlabel._typing import FloatArray, IntArray
+from nearlabel.utils.types import FloatArray, IntArray
 
 _OUTSIDE = 0.1  # how far a threshold that cuts off all or no labels lies from the scores, as in the authors' program
 _RANK_TOLERANCE = 1e-8  # scores of a row often have a constant sum, but for rounding, which must not be fitted

@@ -16,8 +16,8 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.special import expit, softmax
 from sklearn.preprocessing import StandardScaler
 
-from nearlabel._typing import FloatArray, Matrix
-from nearlabel._validation import as_dense
+from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 _LEAST_EIGENVALUE = 1e-10  # of the largest; below it is what rounding leaves of 0
 _LEAST_RIDGE = 1e-10  # of the largest curvature, so that it can be factored; a larger curvature is a bound as well

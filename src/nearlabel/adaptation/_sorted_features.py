@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 BLOCK = 16  # entries of a block
 

@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks, uneven_blocks
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.adaptation._sorted_features import (
     BLOCK,
     Blocks,
@@ -29,6 +27,8 @@ from nearlabel.adaptation._sorted_features import (
     sorted_features,
     stored_columns,
 )
+from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _CACHE_BYTES = 2**19  # of one temporary array
 _FEW = 4  # thresholds of a run that are all computed

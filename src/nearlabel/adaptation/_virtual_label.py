@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearlabel._typing import FloatArray, IntArray
+from nearlabel.utils.types import FloatArray, IntArray
 
 
 def has_pairs(labels: IntArray) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearlabel._typing import FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 _PRECISION = 2.0**52
 

@@ -13,10 +13,10 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple
 
-from nearlabel._optional import import_optional
-from nearlabel._progress import listening
 from nearlabel.cli._control_signs import in_line, in_sight
 from nearlabel.experiments import Progress
+from nearlabel.utils.optional import import_optional
+from nearlabel.utils.progress import listening
 
 FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from nearlabel._typing import Matrix
 from nearlabel.cli import _console, _data, _model
 from nearlabel.datasets import RowBlock
 from nearlabel.experiments._explained_rows import explain_rows
 from nearlabel.lazy import Explanation
 from nearlabel.plots import ExplanationDisplay
 from nearlabel.plots._figure import check_figure_file
+from nearlabel.utils.types import Matrix
 
 _FORMATS = ("text", "json")
 

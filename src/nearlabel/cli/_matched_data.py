@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import IntArray, Matrix
 from nearlabel.datasets import Dataset
 from nearlabel.persistence import DataSummary
+from nearlabel.utils.types import IntArray, Matrix
 
 _MOST_NAMED = 5
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from sklearn.pipeline import Pipeline
 
-from nearlabel._typing import Matrix
-from nearlabel._validation import first_not_finite
 from nearlabel.cli import _data
 from nearlabel.cli._matched_data import are_numbers, features_among, with_features
 from nearlabel.datasets import RowBlock, open_rows
 from nearlabel.datasets._row_location import locate_row
 from nearlabel.persistence import ModelCard, load_model, read_card
+from nearlabel.utils.types import Matrix
+from nearlabel.utils.validation import first_not_finite
 
 _BLOCK_CELLS = 2**20  # rows of a block times their features or labels, whichever are more
 _NOT_FINITE = re.compile("contains? (NaN|infinity)", re.IGNORECASE)  # in the words of scikit-learn

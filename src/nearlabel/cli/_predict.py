@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nearlabel._responses import label_scores, response_method_of
-from nearlabel._typing import FloatArray, Matrix
-from nearlabel._validation import as_dense, as_label_matrix
-from nearlabel._whole_file import check_can_be_written
 from nearlabel.cli import _console, _data, _model
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._matched_data import match_to
 from nearlabel.cli._predictions import SUFFIXES, Layout, Scores, Write, csv_writer, open_predictions
 from nearlabel.datasets import RowBlock
 from nearlabel.experiments._one_search import searching_once
+from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.metrics import score_all
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import as_dense, as_label_matrix
 
 _SEPARATOR = ";"
 _STEPS = 1000  # of the progress bar

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TextIO, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import FloatArray, Matrix
-from nearlabel._whole_file import whole_file
 from nearlabel.datasets._arrow import ParquetWriter
 from nearlabel.datasets._table_file import Kind
+from nearlabel.files.atomic_file import whole_file
+from nearlabel.utils.types import FloatArray, Matrix
 
 # Columns by name: lists of cells, each a number, a text or a list of either.
 Columns: TypeAlias = Mapping[str, Sequence[Any]]

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from nearlabel._whole_file import check_can_be_written
 from nearlabel.cli import _console
 from nearlabel.cli._comparison import title_of
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
 from nearlabel.experiments._folds import check_matrices
+from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.persistence import save_model
 from nearlabel.persistence._archive import skops_io
 

@@ -6,7 +6,6 @@ set out of scikit-learn's digits. Each gives a `Dataset`, which `write_npz` writ
 in blocks, for prediction. `write_store` and `open_store` keep a matrix on disk and map it into memory.
 """
 
-from nearlabel._store import open_store, write_store
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile, catalogue
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._fetch import fetch_dataset
@@ -19,6 +18,7 @@ from nearlabel.datasets._row_blocks import RowBlocks, open_rows
 from nearlabel.datasets._row_sources import RowBlock
 from nearlabel.datasets._svmlight import read_svmlight
 from nearlabel.datasets._table import read_table
+from nearlabel.files.store import open_store, write_store
 
 __all__ = [
     "CatalogueEntry",

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import CSR, BoolArray, IntArray, Matrix
 from nearlabel.datasets._arff_cells import CellReader
 from nearlabel.datasets._arff_header import Attribute, Header, read_header
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._lines import Lines, plain_name
 from nearlabel.datasets._row_store import DenseRows, SparseRows
+from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 
 Blocks = Iterator[tuple[int, bytes]]
 

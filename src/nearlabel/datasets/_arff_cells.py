@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel._typing import FloatArray, IntArray
 from nearlabel.datasets._arff_header import QUOTED, Attribute, Header, unquote
 from nearlabel.datasets._lines import decode, malformed
 from nearlabel.datasets._numbers import NUMBER_PATTERN, parse_numbers
+from nearlabel.utils.types import FloatArray, IntArray
 
 _PAIR = rb"\d++[ \t]++" + NUMBER_PATTERN
 _SPARSE_BLOCK = re.compile(rb"(?:\{(?:%b(?:,[ \t]*+%b)*+)?+\}\n)*+" % (_PAIR, _PAIR))

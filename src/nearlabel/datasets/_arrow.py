@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from nearlabel._optional import import_optional
 from nearlabel.datasets._table_file import Kind
+from nearlabel.utils.optional import import_optional
 
 _BUFFER_BYTES = 2**16  # of each Parquet column: without it a column's whole row group is held
 _EXTRA, _PURPOSE = "tables", "Reading tables"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from nearlabel._typing import Matrix
+from nearlabel.utils.types import Matrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)

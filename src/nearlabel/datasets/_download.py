@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from nearlabel._optional import import_optional
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile
+from nearlabel.utils.optional import import_optional
 
 _log = logging.getLogger("nearlabel")
 

@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import Matrix
-from nearlabel._validation import check_choice
 from nearlabel.datasets._catalogue import SUBSETS, CatalogueEntry, CatalogueFile, catalogue_entry
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._download import cached_file
@@ -19,6 +17,8 @@ from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import read_meka
 from nearlabel.datasets._mulan import read_mulan
 from nearlabel.datasets._svmlight import read_svmlight
+from nearlabel.utils.types import Matrix
+from nearlabel.utils.validation import check_choice
 
 
 def fetch_dataset(name: str, subset: str = "all") -> Dataset:

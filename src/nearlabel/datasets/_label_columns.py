@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import BLOCK_BYTES
-from nearlabel._typing import CSR, IntArray, Matrix
 from nearlabel.datasets._numeric_columns import CellError, numbers
 from nearlabel.datasets._row_store import SparseRows
 from nearlabel.datasets._table_file import Batch, TableFile, shortened
+from nearlabel.utils.blocks import BLOCK_BYTES
+from nearlabel.utils.types import CSR, IntArray, Matrix
 
 _WRITTEN_LIST = re.compile(r"\[(?:\s*['\"].*)?\]", re.DOTALL)
 

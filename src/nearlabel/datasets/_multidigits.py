@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import load_digits
 
-from nearlabel._typing import FloatArray
 from nearlabel.datasets._dataset import Dataset
+from nearlabel.utils.types import FloatArray
 
 N_SAMPLES = 2000
 SCAN = 8  # pixels a side of one digit

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import CSR, Matrix
-from nearlabel._whole_file import whole_file
 from nearlabel.datasets._dataset import Dataset
+from nearlabel.files.atomic_file import whole_file
+from nearlabel.utils.types import CSR, Matrix
 
 _PARTS = ("data", "indices", "indptr", "shape")  # of a CSR matrix: X_data and so on
 

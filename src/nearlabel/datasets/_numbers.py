@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearlabel._typing import FloatArray
+from nearlabel.utils.types import FloatArray
 
 # A number as a pattern of bytes; possessive, since nothing behind a number makes its digits mean less.
 NUMBER_PATTERN = rb"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+"

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from nearlabel._typing import FloatArray, IntArray
 from nearlabel.datasets._table_file import Batch, TableFile, columns_hint, shortened
+from nearlabel.utils.types import FloatArray, IntArray
 
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "na", "n/a", "nan", "null", "none"), np.nan)
 _NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf|infinity)")

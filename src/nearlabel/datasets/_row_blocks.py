@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import BLOCK_BYTES
-from nearlabel._typing import IntArray
-from nearlabel._validation import check_integer
 from nearlabel.datasets._row_sources import RowBlock, RowSource, open_source
+from nearlabel.utils.blocks import BLOCK_BYTES
+from nearlabel.utils.types import IntArray
+from nearlabel.utils.validation import check_integer
 
 _CELL_BYTES = 12  # of a stored value in a CSR array, with its index
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import CSR, IntArray, Matrix
 from nearlabel.datasets._arff import peek_storage
 from nearlabel.datasets._arff_cells import CellReader
 from nearlabel.datasets._arff_header import Header, read_header
@@ -22,6 +21,7 @@ from nearlabel.datasets._row_store import SparseRows
 from nearlabel.datasets._svmlight import svmlight_rows
 from nearlabel.datasets._table import open_table
 from nearlabel.datasets._table_file import did_you_mean, require_columns
+from nearlabel.utils.types import CSR, IntArray, Matrix
 
 
 class RowBlock(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import CSR, FloatArray, IntArray
+from nearlabel.utils.types import CSR, FloatArray, IntArray
 
 
 class SparseRows:

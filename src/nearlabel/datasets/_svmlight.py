@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel._typing import CSR, FloatArray
-from nearlabel._validation import check_integer
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._lines import Lines, malformed, plain_name
 from nearlabel.datasets._numbers import NUMBER_PATTERN, parse_numbers
 from nearlabel.datasets._row_store import SparseRows
+from nearlabel.utils.types import CSR, FloatArray
+from nearlabel.utils.validation import check_integer
 
 _INDEX = rb"\d{1,9}+(?!\d)"  # fits a 32-bit index
 _LABEL = _INDEX + rb"(?:\.0*+)?+"  # some writers give labels as floats

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
-from nearlabel._typing import CSR, FloatArray, IntArray
+from nearlabel.utils.types import CSR, FloatArray, IntArray
 
 
 def balanced_clusters(points: CSR, n_clusters: int, max_iter: int, random: RandomState) -> list[IntArray]:

@@ -48,7 +48,7 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
 
@@ -70,8 +70,8 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
     Examples
     --------
     >>> from nearlabel.ensemble import EnsembleOfBinaryRelevance
-    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 0], [1, 0], [0, 1], [0, 1]]
-    >>> ensemble = EnsembleOfBinaryRelevance(max_samples=1.0, random_state=0).fit(X, Y)
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [[1, 0], [1, 0], [0, 1], [0, 1]]
+    >>> ensemble = EnsembleOfBinaryRelevance(max_samples=1.0, random_state=0).fit(X, y)
     >>> ensemble.predict([[0.5], [4.5]])
     array([[1, 0],
            [0, 1]])

@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
 
-from nearlabel._classifier import WithProbabilities
-from nearlabel._responses import label_scores
-from nearlabel._typing import CSR, FloatArray, Matrix
-from nearlabel._validation import as_dense, check_flag, check_integer
+from nearlabel.base import WithProbabilities
+from nearlabel.utils.response_methods import label_scores
+from nearlabel.utils.types import CSR, FloatArray, Matrix
+from nearlabel.utils.validation import as_dense, check_flag, check_integer
 
 
 class RandomForestPCT(WithProbabilities):
@@ -49,7 +49,7 @@ class RandomForestPCT(WithProbabilities):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
 
@@ -65,7 +65,7 @@ class RandomForestPCT(WithProbabilities):
 
     CLUS, the authors' program, can weight the labels; here all weigh 1.
 
-    Y is made dense, and a node of a tree holds two counts for each label: the method is made for some hundred labels.
+    y is made dense, and a node of a tree holds two counts for each label: the method is made for some hundred labels.
 
     References
     ----------
@@ -80,8 +80,8 @@ class RandomForestPCT(WithProbabilities):
     Examples
     --------
     >>> from nearlabel.ensemble import RandomForestPCT
-    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 0], [1, 0], [0, 1], [0, 1]]
-    >>> RandomForestPCT(random_state=0).fit(X, Y).predict([[0.5], [4.5]])
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [[1, 0], [1, 0], [0, 1], [0, 1]]
+    >>> RandomForestPCT(random_state=0).fit(X, y).predict([[0.5], [4.5]])
     array([[1, 0],
            [0, 1]])
     """

@@ -12,20 +12,20 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel._classifier import WithOptionalProbabilities
-from nearlabel._label_probabilities import chosen_classifier, with_seed
-from nearlabel._responses import label_scores, response_method_of
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense, check_integer
+from nearlabel.base import WithOptionalProbabilities
 from nearlabel.ensemble._label_tree import Node, label_tree, meta_labels
+from nearlabel.statistics.label_probabilities import chosen_classifier, with_seed
 from nearlabel.transformation import BinaryRelevance
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense, check_integer
 
 
 class HOMER(WithOptionalProbabilities):
     """Decide among a few groups of labels first, then within the groups that apply, down to single labels.
 
     A tree has the labels as leaves. The labels below a node are dealt out to its children by balanced k-means on their
-    columns of Y, so that labels of the same rows come together. A row carries a node's meta-label if it has any label
+    columns of y, so that labels of the same rows come together. A row carries a node's meta-label if it has any label
     below it. Each inner node has a multi-label classifier for the meta-labels of its children, trained on the rows that
     carry its own (the root's on all rows); a query descends to those children that are predicted.
 
@@ -48,13 +48,13 @@ class HOMER(WithOptionalProbabilities):
     Attributes
     ----------
     root_ : Node
-        The tree: `labels` are the columns of Y below a node, `children` its nodes in the order of their first label,
+        The tree: `labels` are the columns of y below a node, `children` its nodes in the order of their first label,
         none for a leaf, `model` the fitted classifier of an inner node, whose labels are the children's meta-labels.
         Labels of one class are in no node; not there if no label has both.
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
 
@@ -85,8 +85,8 @@ class HOMER(WithOptionalProbabilities):
     --------
     >>> from nearlabel.ensemble import HOMER
     >>> X = [[0.0], [1.0], [4.0], [5.0], [8.0], [9.0]]
-    >>> Y = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
-    >>> homer = HOMER(n_clusters=2, random_state=0).fit(X, Y)
+    >>> y = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
+    >>> homer = HOMER(n_clusters=2, random_state=0).fit(X, y)
     >>> [child.labels.tolist() for child in homer.root_.children]
     [[0, 1], [2, 3]]
     >>> homer.predict([[0.5], [8.5]])
@@ -135,7 +135,7 @@ class HOMER(WithOptionalProbabilities):
             node.model = model
 
     def _columns_of_all(self, labels: Matrix) -> CSR:
-        """Return the label matrix as CSC with every label of Y; those of one class are empty."""
+        """Return the label matrix as CSC with every label of y; those of one class are empty."""
         known = sparse.coo_array(labels)
         shape = (labels.shape[0], len(self.classes_))
         return sparse.csc_array((known.data, (known.row, self._varying[known.col])), shape=shape)

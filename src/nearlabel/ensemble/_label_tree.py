@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
-from nearlabel._typing import CSR, IntArray
 from nearlabel.ensemble._balanced_clusters import balanced_clusters
+from nearlabel.utils.types import CSR, IntArray
 
 
 @dataclass

@@ -14,10 +14,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 
-from nearlabel._classifier import WithProbabilities
-from nearlabel._typing import FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense, check_choice, check_integer
+from nearlabel.base import WithProbabilities
 from nearlabel.transformation import LabelPowerset
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 
 class _OnLabelSubsets(WithProbabilities):
@@ -93,7 +93,7 @@ class RAkELo(_OnLabelSubsets):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
 
@@ -128,8 +128,8 @@ class RAkELo(_OnLabelSubsets):
     Examples
     --------
     >>> from nearlabel.ensemble import RAkELo
-    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]]
-    >>> rakel = RAkELo(labelset_size=2, random_state=0).fit(X, Y)
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]]
+    >>> rakel = RAkELo(labelset_size=2, random_state=0).fit(X, y)
     >>> len(rakel.subsets_)
     3
     >>> rakel.predict([[0.5], [4.5]])
@@ -200,7 +200,7 @@ class RAkELd(_OnLabelSubsets):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
 
@@ -227,8 +227,8 @@ class RAkELd(_OnLabelSubsets):
     Examples
     --------
     >>> from nearlabel.ensemble import RAkELd
-    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]]
-    >>> RAkELd(labelset_size=2, random_state=0).fit(X, Y).predict([[0.5], [4.5]])
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]]
+    >>> RAkELd(labelset_size=2, random_state=0).fit(X, y).predict([[0.5], [4.5]])
     array([[1, 1, 0],
            [0, 1, 1]])
     """

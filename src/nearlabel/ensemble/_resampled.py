@@ -11,13 +11,13 @@ from numpy.random import RandomState
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel._classifier import WithProbabilities
-from nearlabel._label_probabilities import Platt, chosen_classifier, with_seed
-from nearlabel._responses import RESPONSE_METHODS, label_scores, response_method_of
-from nearlabel._typing import FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense, check_choice, check_flag, check_integer, check_positive
+from nearlabel.base import WithProbabilities
 from nearlabel.decision import cut
+from nearlabel.statistics.label_probabilities import Platt, chosen_classifier, with_seed
 from nearlabel.thresholds import PCut
+from nearlabel.utils.response_methods import RESPONSE_METHODS, label_scores, response_method_of
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive
 
 _METHODS = {"hard": ("predict",), "soft": RESPONSE_METHODS}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import FloatArray, Matrix
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, Matrix
 
 _N_BINS = 10
 

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nearlabel._validation import check_choice, check_positive
 from nearlabel.experiments._orders import Order, order_methods
 from nearlabel.experiments._paired import PairedValues, paired_values
 from nearlabel.experiments._records import PLAN, Record, read_plan, read_records
@@ -23,6 +22,7 @@ from nearlabel.experiments._significance import (
     paired_tests,
     warnings_as_notes,
 )
+from nearlabel.utils.validation import check_choice, check_positive
 
 TESTS = (*PAIRED_TESTS, "friedman")
 

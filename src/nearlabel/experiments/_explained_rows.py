@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from nearlabel._typing import Matrix
 from nearlabel.lazy import Explanation
+from nearlabel.utils.types import Matrix
 
 
 def explain_rows(model: Any, X: Matrix, label_names: Sequence[str] | None = None) -> list[Explanation] | None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._explained_rows import explain_rows
 from nearlabel.experiments._pictures import Pictures
 from nearlabel.lazy import Explanation
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _MOST_LABELS, _MOST_NEIGHBORS = 12, 20
 _COMMON_COLUMNS = ("votes", "score", "threshold", "flip")

@@ -12,9 +12,9 @@ from sklearn.utils import Tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel._typing import CSR, FloatArray, Matrix, MatrixLike
-from nearlabel._validation import check_choice, check_rows
 from nearlabel.experiments._scaling import SCALES
+from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_choice, check_rows
 
 
 class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -58,14 +58,14 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, scale: str = "none") -> None:
         self.scale = scale
 
-    def fit(self, X: MatrixLike, Y: object = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Learn offsets and factors.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training rows.
-        Y : None
+        y : None
             Not used.
 
         Returns

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel import __version__
-from nearlabel._typing import IntArray, Matrix
-from nearlabel._validation import as_label_matrix, first_not_finite
 from nearlabel.datasets import Dataset
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import as_label_matrix, first_not_finite
 
 # A data set to be cut into folds, or its given training and test part.
 Problem: TypeAlias = Dataset | tuple[Dataset, Dataset]

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from nearlabel._responses import label_scores, response_method_of
-from nearlabel._typing import IntArray, Matrix
-from nearlabel._validation import as_dense
 from nearlabel.decision import cut
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._searches import make_search
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.thresholds import ThresholdStrategy
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 
 class Answer(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from nearlabel import labels
-from nearlabel._typing import MatrixLike
-from nearlabel._validation import as_dense, as_label_matrix
+from nearlabel.utils.types import MatrixLike
+from nearlabel.utils.validation import as_dense, as_label_matrix
 
 MOST_PAIRED = 40  # labels of which all pairs are counted
 

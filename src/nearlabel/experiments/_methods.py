@@ -20,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel._typing import NeighborSearch
 from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
 from nearlabel.ensemble import (
     HOMER,
@@ -48,6 +47,7 @@ from nearlabel.thresholds import (
     TunedThresholdsClassifierCV,
 )
 from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
+from nearlabel.utils.types import NeighborSearch
 
 
 def _homer(*, estimator: Any = None, n_clusters: int = 3, max_iter: int = 20, random_state: Any = None) -> HOMER:

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel._responses import label_scores
-from nearlabel._typing import FloatArray, Matrix
-from nearlabel._validation import as_label_matrix, check_integer
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._calibration_facts import calibration_facts
 from nearlabel.experiments._explorer_facts import explorer_facts
@@ -18,6 +15,9 @@ from nearlabel.experiments._label_facts import finite, labelset_facts
 from nearlabel.metrics import CATALOGUE, score_all
 from nearlabel.metrics._counts import Counts, compare
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
+from nearlabel.utils.response_methods import label_scores
+from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import as_label_matrix, check_integer
 
 _MOST_POINTS = 300  # of the frontier
 _MOST_LABELS = 2000  # in the table

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 def searching_once(model: Any) -> Any:

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nearlabel._typing import FloatArray
-from nearlabel._validation import check_choice
 from nearlabel.experiments._folds import each_once
 from nearlabel.experiments._records import Record
 from nearlabel.metrics import CATALOGUE, get_metric
+from nearlabel.utils.types import FloatArray
+from nearlabel.utils.validation import check_choice
 
 OVER = ("folds", "datasets")
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel._validation import check_choice
 from nearlabel.datasets import Dataset, fetch_dataset
 from nearlabel.experiments._folds import Problem
 from nearlabel.experiments._paired import paired_values
@@ -25,6 +24,7 @@ from nearlabel.experiments._significance import paired_tests
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import ThresholdPlan
 from nearlabel.labels import describe, frequencies
+from nearlabel.utils.validation import check_choice
 
 Loader = Callable[..., Dataset]
 

@@ -9,8 +9,8 @@ from typing import Self
 
 import numpy as np
 
-from nearlabel._typing import IntArray, Matrix
-from nearlabel._validation import as_dense
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 _NAME = re.compile(r"(.*?)_?(\d+)_(\d+)")
 _MOST_PIXELS = 1024  # so that some hundred rows and their neighbours fit a page

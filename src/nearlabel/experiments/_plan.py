@@ -13,9 +13,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from nearlabel._responses import label_scores, response_method_of
-from nearlabel._typing import Matrix, NeighborSearch
-from nearlabel._validation import check_choice, check_integer
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, each_once, given_fold
@@ -29,6 +26,9 @@ from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import Matrix, NeighborSearch
+from nearlabel.utils.validation import check_choice, check_integer
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from nearlabel._typing import Matrix
-from nearlabel._validation import check_choice
+from nearlabel.utils.types import Matrix
+from nearlabel.utils.validation import check_choice
 
 SCALES = ("none", "minmax", "standard", "tfidf")
 

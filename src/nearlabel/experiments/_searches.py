@@ -9,7 +9,6 @@ from typing import Any
 
 from sklearn.base import clone
 
-from nearlabel._typing import Matrix, NeighborSearch
 from nearlabel.experiments._methods import Part
 from nearlabel.neighbors import (
     ExactNeighbors,
@@ -18,6 +17,7 @@ from nearlabel.neighbors import (
     PrecomputedNeighbors,
     UsearchNeighbors,
 )
+from nearlabel.utils.types import Matrix, NeighborSearch
 
 SEARCHES: Mapping[str, Any] = MappingProxyType(
     {

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.random import RandomState
 from scipy import stats
 
-from nearlabel._typing import FloatArray
-from nearlabel._validation import check_choice
 from nearlabel.experiments._paired import ROUNDING, PairedValues
+from nearlabel.utils.types import FloatArray
+from nearlabel.utils.validation import check_choice
 
 _LEAST_FOR_BAYES = 5  # pairs: with fewer the prior decides
 _FEW_ROWS = 6  # for Friedman's approximations

@@ -11,8 +11,6 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
-from nearlabel._typing import IntArray, Matrix
-from nearlabel._validation import as_dense, as_label_matrix, check_choice, check_integer
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import check_matrices, each_once
@@ -23,6 +21,8 @@ from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._searches import make_search
 from nearlabel.metrics import CATALOGUE, get_metric, score_all
 from nearlabel.thresholds import TunedThresholdsClassifierCV
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_integer
 
 LOO = "loo"
 EXACT = "exact"

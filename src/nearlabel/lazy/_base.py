@@ -14,16 +14,6 @@ from sklearn.model_selection import KFold
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel._validation import (
-    check_integer,
-    check_n_neighbors,
-    check_problem,
-    check_rows,
-    is_dask_array,
-    with_multilabel_target,
-)
 from nearlabel.lazy._best import best_of_dense
 from nearlabel.lazy._explained_by_neighbors import ExplainedByNeighbors
 from nearlabel.lazy._query_neighbors import Neighbors, some_of
@@ -42,6 +32,16 @@ from nearlabel.lazy._sweep import (
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors._transformer import as_search
 from nearlabel.neighbors._votes import check_neighbor_indices
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
+from nearlabel.utils.validation import (
+    check_integer,
+    check_n_neighbors,
+    check_problem,
+    check_rows,
+    is_dask_array,
+    with_multilabel_target,
+)
 
 
 class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
@@ -58,14 +58,14 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
     _labels_are_independent = False  # whether a label is decided as if it were the only one
     _labels: Matrix  # of the training rows, an indicator matrix, dense or CSR
 
-    def fit(self, X: MatrixLike, Y: MatrixLike) -> Self:
+    def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Learn from training rows and their label sets.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training rows.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
 
         Returns
@@ -76,12 +76,12 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If X or Y is malformed, their lengths differ, a parameter is out of range, or `n_neighbors` asks for more
+            If X or y is malformed, their lengths differ, a parameter is out of range, or `n_neighbors` asks for more
             neighbours than there are, or is "auto" where too few rows remain when some are held out.
         TypeError
             If `search` lacks `fit` or `kneighbors`.
         """
-        with self._prepared(X, Y) as (X, labels):
+        with self._prepared(X, y) as (X, labels):
             if is_auto(self.n_neighbors):
                 self._choose_n_neighbors(X, labels)
             else:
@@ -118,7 +118,7 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels)
-            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives
+            Indicator matrix in the kind of container, and of the type, that y had in `fit`; a data frame gives
             an array.
         """
         labels = self._decide_in_blocks(self._find_neighbors(X))
@@ -128,7 +128,7 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
         """Return the labels of highest score of every query: what is shown to a user, or ranked anew.
 
         The first columns of ``predict_proba`` sorted by falling score, equal scores by label number, found in blocks of
-        queries; with a sparse Y the methods that count votes visit no more labels than have votes, and make no dense
+        queries; with a sparse y the methods that count votes visit no more labels than have votes, and make no dense
         matrix.
 
         Parameters
@@ -143,7 +143,7 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
         scores : ndarray of shape (n_queries, n_labels)
             Best first.
         labels : ndarray of int of shape (n_queries, n_labels)
-            Column numbers of Y; ``label_names_[labels]`` are the names.
+            Column numbers of y; ``label_names_[labels]`` are the names.
 
         Raises
         ------
@@ -155,14 +155,14 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         wanted = check_integer("n_labels", n_labels, low=1)
         if wanted > len(self.classes_):
-            raise ValueError(f"n_labels must be at most the {len(self.classes_)} labels of Y, got {wanted}.")
+            raise ValueError(f"n_labels must be at most the {len(self.classes_)} labels of y, got {wanted}.")
         return self._best_in_blocks(self._find_neighbors(X), wanted)
 
     @contextmanager
-    def _prepared(self, X: MatrixLike, Y: MatrixLike) -> Iterator[tuple[Matrix, Matrix]]:
-        """Check X and Y, fit the search and learn all that does not hang on the number of neighbours."""
+    def _prepared(self, X: MatrixLike, y: MatrixLike) -> Iterator[tuple[Matrix, Matrix]]:
+        """Check X and y, fit the search and learn all that does not hang on the number of neighbours."""
         self._check_parameters()
-        X, labels = check_problem(self, X, Y, takes_dask=self._takes_dask)
+        X, labels = check_problem(self, X, y, takes_dask=self._takes_dask)
         self._n_samples = labels.shape[0]
         if not is_auto(self.n_neighbors):
             self._check_n_neighbors()  # before the search takes its time

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import CSR, FloatArray, IntArray
+from nearlabel.utils.types import CSR, FloatArray, IntArray
 
 
 def best_of_dense(scores: FloatArray, n_labels: int) -> tuple[FloatArray, IntArray]:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel._validation import check_choice
 from nearlabel.decision import at_least_one, cut, top_labels
 from nearlabel.lazy._confidence import ByConfidence, Weights, exact_weights, mean_of_neighbors
 from nearlabel.lazy._explained import Evidence
 from nearlabel.lazy._flips import weights_at
 from nearlabel.lazy._query_neighbors import Neighbors
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
+from nearlabel.utils.validation import check_choice
 
 
 class BRkNN(ByConfidence):
@@ -43,7 +43,7 @@ class BRkNN(ByConfidence):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
     n_neighbors_ : int
@@ -55,7 +55,7 @@ class BRkNN(ByConfidence):
 
     Notes
     -----
-    A sparse Y may have a hundred thousand labels and more: fit and `predict` take memory for the votes only.
+    A sparse y may have a hundred thousand labels and more: fit and `predict` take memory for the votes only.
     `predict_topk` and `predict_proba_sparse` replace `predict_proba` there, whose array is dense, as is that of
     `loo_predict_proba`.
 
@@ -72,10 +72,10 @@ class BRkNN(ByConfidence):
     Examples
     --------
     >>> from nearlabel.lazy import BRkNN
-    >>> X, Y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
-    >>> BRkNN(n_neighbors=3).fit(X, Y).predict_proba([[1]]).round(2)
+    >>> X, y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
+    >>> BRkNN(n_neighbors=3).fit(X, y).predict_proba([[1]]).round(2)
     array([[0.67, 0.67]])
-    >>> BRkNN(n_neighbors=3).fit(X, Y).predict([[1]])
+    >>> BRkNN(n_neighbors=3).fit(X, y).predict([[1]])
     array([[1, 1]])
     """
 
@@ -134,8 +134,8 @@ class BRkNNa(BRkNN):
     Examples
     --------
     >>> from nearlabel.lazy import BRkNNa
-    >>> X, Y = [[0], [1], [2], [9]], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
-    >>> BRkNNa(n_neighbors=4).fit(X, Y).predict([[1]])
+    >>> X, y = [[0], [1], [2], [9]], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+    >>> BRkNNa(n_neighbors=4).fit(X, y).predict([[1]])
     array([[0, 0, 1]])
     """
 
@@ -180,8 +180,8 @@ class BRkNNb(ByConfidence):
     Examples
     --------
     >>> from nearlabel.lazy import BRkNNb
-    >>> X, Y = [[0], [1], [2], [9]], [[1, 1, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]]
-    >>> BRkNNb(n_neighbors=3).fit(X, Y).predict([[1]])
+    >>> X, y = [[0], [1], [2], [9]], [[1, 1, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]]
+    >>> BRkNNb(n_neighbors=3).fit(X, y).predict([[1]])
     array([[1, 1, 0]])
     """
 

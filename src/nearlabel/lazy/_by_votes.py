@@ -1,4 +1,4 @@
-"""Lazy methods whose score of a label follows from the neighbours that carry it: sparse where Y is sparse."""
+"""Lazy methods whose score of a label follows from the neighbours that carry it: sparse where y is sparse."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import uneven_blocks
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.lazy._best import BestOfSparse, rows_of
 from nearlabel.lazy._leave_one_out import LeaveOneOut
 from nearlabel.lazy._query_neighbors import Neighbors, some_of
+from nearlabel.utils.blocks import uneven_blocks
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
 
 
 class ByVotes(LeaveOneOut):
     """A lazy classifier that gives all labels without a vote one score each, whatever the query.
 
-    So with a sparse Y only labels with votes are visited. A subclass defines `_voted_scores`, and `_unvoted_scores`
+    So with a sparse y only labels with votes are visited. A subclass defines `_voted_scores`, and `_unvoted_scores`
     where those are not 0.
     """
 

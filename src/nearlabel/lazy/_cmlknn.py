@@ -9,8 +9,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel._validation import check_choice, check_integer
 from nearlabel.decision import cut
 from nearlabel.labels import coupled_similarity
 from nearlabel.lazy._explained import Account, Evidence
@@ -28,6 +26,8 @@ from nearlabel.lazy._mlknn import BAYES, BAYES_COLUMNS, Estimates, MLkNN, estima
 from nearlabel.lazy._plain import Table
 from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.lazy._sweep import HeldOut, Needs, left_out
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
+from nearlabel.utils.validation import check_choice, check_integer
 
 
 class CMLkNN(MLkNN):
@@ -70,7 +70,7 @@ class CMLkNN(MLkNN):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     similarity_ : ndarray of shape (n_labels, n_labels)
         S.
     prior_ : ndarray of shape (n_labels,)
@@ -106,7 +106,7 @@ class CMLkNN(MLkNN):
     their frequencies, and frequent labels support each other whether or not they occur together: on such data (yeast,
     scene) the method is far worse than ML-kNN. It is made for 0/1 features of which a row has few.
 
-    Time and memory grow with the square of the number of labels, and memberships are dense, also of a sparse Y: made
+    Time and memory grow with the square of the number of labels, and memberships are dense, also of a sparse y: made
     for some thousand labels at most; `MLkNN` has no such bound.
 
     `loo_predict_proba`, `loo_predict` and ``n_neighbors="auto"`` keep to the similarity that was learnt from all rows;

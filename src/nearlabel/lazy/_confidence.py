@@ -9,13 +9,13 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel._validation import check_choice
 from nearlabel.lazy._by_votes import ByVotes
 from nearlabel.lazy._explained import Account, Evidence
 from nearlabel.lazy._flips import least_changes, weights_at
 from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.neighbors import label_votes
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import check_choice
 
 Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
 
@@ -31,7 +31,7 @@ class ByConfidence(ByVotes):
             check_choice("weights", self.weights, {"uniform", "distance"})
 
     def _confidence(self, neighbors: Neighbors) -> Matrix:
-        """c_l = (1/k) Σ_j [l ∈ Y_j], or the weighted share; stored as Y is."""
+        """c_l = (1/k) Σ_j [l ∈ Y_j], or the weighted share; stored as y is."""
         return mean_of_neighbors(neighbors, self._labels, self.weights)
 
     def _score(self, neighbors: Neighbors) -> FloatArray:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks, uneven_blocks
-from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense
 from nearlabel.lazy._best import rows_of
 from nearlabel.lazy._left_out import cells_of
 from nearlabel.lazy._listing import Listing, n_listing
+from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 # Counts and totals of some cells (row, label), each (2, n_cells), to their posteriors (n_cells,).
 Posteriors = Callable[[IntArray, IntArray], FloatArray]

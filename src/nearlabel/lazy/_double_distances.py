@@ -11,13 +11,13 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
 
-from nearlabel._blocks import BLOCK_BYTES, row_blocks, uneven_blocks
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense
 from nearlabel.labels import distinct_labelsets
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors._distances import Distance, Euclidean, Rows, Tile, distance_named
 from nearlabel.neighbors._exact import as_float_rows, stored_alike
+from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks, uneven_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 _QUERIES_PER_TILE = 256
 _EPS = float(np.finfo(np.float64).eps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearlabel._typing import FloatArray
+from nearlabel.utils.types import FloatArray
 
 
 def mean_distances(distances: FloatArray) -> FloatArray:

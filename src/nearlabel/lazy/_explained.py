@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import as_label_matrix
 from nearlabel.decision import cut
 from nearlabel.lazy._explanation import Explanation
 from nearlabel.lazy._flips import decided_by, least_changes
 from nearlabel.lazy._plain import Table, column_of
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_label_matrix
 
 CHANGE_OF_VOTES = "flip: the least change of the label's votes that turns its decision, all else as it is"
 
@@ -115,7 +115,7 @@ class Explained(ABC):
         decide : callable, default=None
             Decides rather than the method's rule: takes scores (n, n_labels) and returns label sets of that shape, row
             by row. It is tried on every number of votes of every label. If it comes with `thresholds`, they are only
-            shown. Makes arrays over all labels, also of a sparse Y, as do `thresholds`.
+            shown. Makes arrays over all labels, also of a sparse y, as do `thresholds`.
 
         Returns
         -------
@@ -132,8 +132,8 @@ class Explained(ABC):
         Examples
         --------
         >>> from nearlabel.lazy import BRkNN
-        >>> X, Y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
-        >>> (explanation,) = BRkNN(n_neighbors=3).fit(X, Y).explain([[1]])
+        >>> X, y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
+        >>> (explanation,) = BRkNN(n_neighbors=3).fit(X, y).explain([[1]])
         >>> print(explanation)
         BRkNN: 0, 1
         doubt 0.00: 0 % of the training rows are nearer to their neighbours

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.lazy._doubt import mean_distances, share_nearer
 from nearlabel.lazy._explained import Account, Evidence, Explained, Rule, labelset_columns
 from nearlabel.lazy._explanation import Explanation
 from nearlabel.lazy._query_neighbors import Neighbors, some_of
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 
 
 class ExplainedByNeighbors(Explained):

@@ -6,8 +6,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from nearlabel._optional import import_optional
 from nearlabel.lazy._plain import Table
+from nearlabel.utils.optional import import_optional
 
 
 def frame_of(table: Table) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel._shortened import shortened
-from nearlabel._typing import IntArray
 from nearlabel.lazy._plain import Table
+from nearlabel.utils.truncate import shortened
+from nearlabel.utils.types import IntArray
 
 _MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
 _LONGEST_LINE = 112

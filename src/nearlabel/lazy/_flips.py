@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense
 from nearlabel.lazy._plain import column_of
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 
 def least_changes(decided: BoolArray, votes: IntArray) -> NDArray[Any]:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel._typing import BoolArray, IntArray
 from nearlabel.lazy._flips import least_changes
 from nearlabel.lazy._plain import column_of
+from nearlabel.utils.types import BoolArray, IntArray
 
 
 def numbers_of(block: slice) -> IntArray:

@@ -14,11 +14,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from nearlabel._binomial import fit_binomial
-from nearlabel._blocks import row_blocks
-from nearlabel._label_probabilities import LabelProbabilities
-from nearlabel._typing import FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel._validation import as_dense, check_flag, check_positive
 from nearlabel.decision import cut
 from nearlabel.lazy._base import LazyClassifier
 from nearlabel.lazy._doubt import mean_distances
@@ -27,6 +22,11 @@ from nearlabel.lazy._flips_by_any import FlipsByAny, numbers_of
 from nearlabel.lazy._plain import Table, column_of
 from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.neighbors import label_votes
+from nearlabel.statistics.binomial import fit_binomial
+from nearlabel.statistics.label_probabilities import LabelProbabilities
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch
+from nearlabel.utils.validation import as_dense, check_flag, check_positive
 
 
 class IBLR(LazyClassifier):
@@ -75,7 +75,7 @@ class IBLR(LazyClassifier):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
@@ -88,7 +88,7 @@ class IBLR(LazyClassifier):
     The paper weighs neighbours equally too, and writes sums where shares stand here; that only scales the α. There is
     no `loo_predict_proba`: every row left out would need regressions of its own.
 
-    The shares are dense, also of a sparse Y, and the α are n_labels times n_labels: made for some hundred labels.
+    The shares are dense, also of a sparse y, and the α are n_labels times n_labels: made for some hundred labels.
 
     References
     ----------

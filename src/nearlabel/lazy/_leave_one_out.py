@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel._typing import FloatArray, Matrix
 from nearlabel.lazy._base import LazyClassifier
 from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.lazy._sweep import HeldOut, Needs, left_out
 from nearlabel.neighbors import NeighborGraph
 from nearlabel.neighbors._remembered import RememberedNeighbors
+from nearlabel.utils.types import FloatArray, Matrix
 
 
 class LeaveOneOut(LazyClassifier):
@@ -51,7 +51,7 @@ class LeaveOneOut(LazyClassifier):
         Returns
         -------
         labels : ndarray or CSR of shape (n_samples, n_labels)
-            In the order of the training rows; in the kind of container, and of the type, that Y had in `fit`; a data
+            In the order of the training rows; in the kind of container, and of the type, that y had in `fit`; a data
             frame gives an array.
 
         Raises

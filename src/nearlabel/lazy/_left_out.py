@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks, uneven_blocks
-from nearlabel._typing import CSR, IntArray, Matrix
-from nearlabel._validation import as_dense
 from nearlabel.neighbors import label_votes
+from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 
 class Pairs(NamedTuple):

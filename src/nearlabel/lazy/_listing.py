@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import IntArray
+from nearlabel.utils.types import IntArray
 
 
 class Listing(NamedTuple):

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel._validation import check_choice
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy._by_votes import ByVotes
 from nearlabel.lazy._confidence import mean_of_neighbors
@@ -19,6 +17,8 @@ from nearlabel.lazy._explained import Account, Evidence, labelset_columns
 from nearlabel.lazy._flips import weights_at
 from nearlabel.lazy._plain import Table, column_of
 from nearlabel.lazy._query_neighbors import Neighbors
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
+from nearlabel.utils.validation import check_choice
 
 
 class LPkNN(ByVotes):
@@ -48,7 +48,7 @@ class LPkNN(ByVotes):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
@@ -70,8 +70,8 @@ class LPkNN(ByVotes):
     Examples
     --------
     >>> from nearlabel.lazy import LPkNN
-    >>> X, Y = [[0], [1], [2], [9]], [[1, 1], [1, 0], [1, 1], [0, 0]]
-    >>> LPkNN(n_neighbors=3).fit(X, Y).predict([[1]])
+    >>> X, y = [[0], [1], [2], [9]], [[1, 1], [1, 0], [1, 1], [0, 0]]
+    >>> LPkNN(n_neighbors=3).fit(X, y).predict([[1]])
     array([[1, 1]])
     """
 

@@ -13,10 +13,10 @@ from types import MappingProxyType
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
 from nearlabel.lazy._left_out import Pairs, listed_by, pairs_of
 from nearlabel.neighbors import label_votes
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 ONE = 2**40
 

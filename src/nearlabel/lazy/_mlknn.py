@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import BLOCK_BYTES, row_blocks
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix, NeighborSearch
-from nearlabel._validation import as_dense, check_positive
 from nearlabel.lazy._best import rows_of
 from nearlabel.lazy._by_votes import ByVotes
 from nearlabel.lazy._decided_left_out import LeftOut
@@ -23,6 +20,9 @@ from nearlabel.lazy._listing import Listing
 from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.lazy._sweep import HeldOut, Needs
 from nearlabel.neighbors import label_votes
+from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, NeighborSearch
+from nearlabel.utils.validation import as_dense, check_positive
 
 
 class MLkNN(ByVotes):
@@ -55,7 +55,7 @@ class MLkNN(ByVotes):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     prior_ : ndarray of shape (n_labels,)
         P(H1).
     likelihood_ : ndarray of shape (2, n_labels, n_neighbors + 1)
@@ -75,7 +75,7 @@ class MLkNN(ByVotes):
     the features to [0, 1] and breaks that tie at random; scikit-multilearn counts each training row among its own
     neighbours.
 
-    A sparse Y may have a hundred thousand labels and more: fit and `predict` take memory for the votes and for tables
+    A sparse y may have a hundred thousand labels and more: fit and `predict` take memory for the votes and for tables
     of n_labels times n_neighbors + 1 numbers. `predict_topk` and `predict_proba_sparse` replace `predict_proba` there,
     whose array is dense, as is that of `loo_predict_proba`.
 

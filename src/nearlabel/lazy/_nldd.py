@@ -13,11 +13,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from nearlabel._binomial import fit_binomial
-from nearlabel._classifier import WithProbabilities
-from nearlabel._label_probabilities import LabelProbabilities, default_estimator
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel._validation import as_dense, check_choice, check_flag
+from nearlabel.base import WithProbabilities
 from nearlabel.lazy._base import fresh_search
 from nearlabel.lazy._double_distances import DoubleDistances, Pairs, double_distances
 from nearlabel.lazy._doubt import share_nearer
@@ -25,6 +21,10 @@ from nearlabel.lazy._explained import Account, Explained, Rule, labelset_columns
 from nearlabel.lazy._explanation import Explanation
 from nearlabel.lazy._plain import column_of
 from nearlabel.neighbors._exact import as_float_rows
+from nearlabel.statistics.binomial import fit_binomial
+from nearlabel.statistics.label_probabilities import LabelProbabilities, default_estimator
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
+from nearlabel.utils.validation import as_dense, check_choice, check_flag
 
 _NEAREST_IN_FEATURES, _NEAREST_IN_LABELS = (1.0, 0.0), (0.0, 1.0)
 _RIDGE = 1e-6
@@ -86,7 +86,7 @@ class NLDD(Explained, WithProbabilities):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
 
@@ -98,7 +98,7 @@ class NLDD(Explained, WithProbabilities):
     ridge of 1e-6 on β1 and β2 of standardised distances, else β = (0, 1, 1) is taken, with a `ConvergenceWarning`. A
     negative β1 or β2 is kept. `predict_proba` returns p̂, what the classifiers of the labels say.
 
-    Every label needs a classifier of its own, and the probabilities are dense, also of a sparse Y: the method is made
+    Every label needs a classifier of its own, and the probabilities are dense, also of a sparse y: the method is made
     for some hundred labels.
 
     Prediction is exact, by distances that no rounding of a matrix product can change, in memory that is bounded by

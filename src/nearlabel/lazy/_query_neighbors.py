@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from numpy.random import RandomState
 
-from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 class Neighbors(NamedTuple):

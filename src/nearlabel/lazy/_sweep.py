@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from nearlabel._typing import FloatArray, Matrix
-from nearlabel._validation import as_dense
 from nearlabel.metrics import CATALOGUE
 from nearlabel.metrics._counted import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.neighbors import PrecomputedNeighbors
+from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 AUTO = "auto"
 CANDIDATES = range(1, 31)  # numbers of neighbours that "auto" chooses from

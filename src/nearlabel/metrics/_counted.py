@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nearlabel._typing import FloatArray, Matrix
 from nearlabel.metrics.evaluation import score_all
+from nearlabel.utils.types import FloatArray, Matrix
 
 EMPTY_PREDICTIONS = "empty_predictions"  # the share of rows for which no label is predicted
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import Matrix, MatrixLike
 from nearlabel.metrics._inputs import check_predicted, check_true, is_sparse
+from nearlabel.utils.types import Matrix, MatrixLike
 
 
 class Counts(NamedTuple):

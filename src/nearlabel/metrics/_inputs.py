@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from scipy import sparse
 
-from nearlabel._typing import Matrix, MatrixLike
-from nearlabel._validation import as_label_matrix, as_score_matrix
+from nearlabel.utils.types import Matrix, MatrixLike
+from nearlabel.utils.validation import as_label_matrix, as_score_matrix
 
 TieRule: TypeAlias = Literal["pessimistic", "index", "optimistic"]
 TrivialRule: TypeAlias = Literal["drop", "keep"]

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from nearlabel._typing import FloatArray
 from nearlabel.metrics._counts import Comparison, Counts
+from nearlabel.utils.types import FloatArray
 
 Ratio: TypeAlias = Callable[[Counts, float], FloatArray]
 Grouping: TypeAlias = Literal["per_example", "per_label", "in_total"]

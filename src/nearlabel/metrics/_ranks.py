@@ -14,9 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import check_choice
 from nearlabel.metrics._inputs import (
     TIE_RULES,
     TRIVIAL_RULES,
@@ -26,6 +23,9 @@ from nearlabel.metrics._inputs import (
     check_true,
     is_sparse,
 )
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_choice
 
 BLOCK_BYTES = 2**20  # small enough for the temporaries of a block to stay in the processor's cache
 

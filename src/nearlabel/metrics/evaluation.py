@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from nearlabel._typing import MatrixLike
 from nearlabel.metrics import _ranks
 from nearlabel.metrics._counts import Comparison
 from nearlabel.metrics._inputs import (
@@ -19,6 +18,7 @@ from nearlabel.metrics._inputs import (
 from nearlabel.metrics._measures import MEASURES
 from nearlabel.metrics._ranks import Ranking
 from nearlabel.metrics.catalogue import CATALOGUE, Metric, get_metric
+from nearlabel.utils.types import MatrixLike
 
 _FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
     "one_error": _ranks.top_is_wrong,

@@ -7,11 +7,11 @@ and F. scikit-learn's default is 0 with a warning; nothing is warned of here.
 
 from __future__ import annotations
 
-from nearlabel._typing import MatrixLike
-from nearlabel._validation import check_positive
 from nearlabel.metrics._counts import compare
 from nearlabel.metrics._inputs import check_zero_division
 from nearlabel.metrics._measures import MEASURES, Measure, fbeta
+from nearlabel.utils.types import MatrixLike
+from nearlabel.utils.validation import check_positive
 
 
 def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike) -> float:

@@ -8,11 +8,11 @@ nothing is warned of here.
 
 from __future__ import annotations
 
-from nearlabel._typing import MatrixLike
-from nearlabel._validation import check_positive
 from nearlabel.metrics._counts import compare
 from nearlabel.metrics._inputs import check_zero_division
 from nearlabel.metrics._measures import MEASURES, Measure, fbeta
+from nearlabel.utils.types import MatrixLike
+from nearlabel.utils.validation import check_positive
 
 
 def micro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:

@@ -16,9 +16,9 @@ every row is dropped the result is nan, without a warning.
 
 from __future__ import annotations
 
-from nearlabel._typing import MatrixLike
 from nearlabel.metrics import _ranks
 from nearlabel.metrics._inputs import TieRule, TrivialRule
+from nearlabel.utils.types import MatrixLike
 
 
 def one_error(

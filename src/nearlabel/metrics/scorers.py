@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.metrics import make_scorer
 
-from nearlabel._responses import label_scores, response_method_of
-from nearlabel._typing import MatrixLike
 from nearlabel.metrics.catalogue import CATALOGUE, Metric, get_metric
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import MatrixLike
 
 Scorer: TypeAlias = Callable[[Any, MatrixLike, MatrixLike], float]
 
@@ -38,7 +38,7 @@ def get_scorer(name: str) -> Scorer:
     Returns
     -------
     callable
-        ``scorer(estimator, X, Y) -> float``.
+        ``scorer(estimator, X, y) -> float``.
 
     Raises
     ------
@@ -50,8 +50,8 @@ def get_scorer(name: str) -> Scorer:
     >>> from sklearn.datasets import make_multilabel_classification
     >>> from sklearn.model_selection import cross_val_score
     >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> X, Y = make_multilabel_classification(n_samples=60, random_state=0)
-    >>> cross_val_score(KNeighborsClassifier(), X, Y, scoring=get_scorer("micro_f1"), cv=3).round(2)
+    >>> X, y = make_multilabel_classification(n_samples=60, random_state=0)
+    >>> cross_val_score(KNeighborsClassifier(), X, y, scoring=get_scorer("micro_f1"), cv=3).round(2)
     array([0.7 , 0.62, 0.64])
     """
     metric = get_metric(name)
@@ -65,9 +65,9 @@ def get_scorer(name: str) -> Scorer:
 class _RankingScorer:
     metric: Metric
 
-    def __call__(self, estimator: Any, X: MatrixLike, Y: MatrixLike) -> float:
+    def __call__(self, estimator: Any, X: MatrixLike, y: MatrixLike) -> float:
         sign = 1 if self.metric.greater_is_better else -1
-        return sign * self.metric.function(Y, self._scores(estimator, X, np.shape(Y)))
+        return sign * self.metric.function(y, self._scores(estimator, X, np.shape(y)))
 
     def _scores(self, estimator: Any, X: MatrixLike, shape: tuple[int, ...]) -> MatrixLike:
         method = response_method_of(estimator, ("decision_function", "predict_proba"))

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
-from nearlabel._typing import CSR, IntArray, Matrix
 from nearlabel.labels import distinct_labelsets
 from nearlabel.model_selection._strata import strata_of
+from nearlabel.utils.types import CSR, IntArray, Matrix
 
 
 def deal_groups(labels: Matrix, groups: IntArray, order: int, n_folds: int, random: RandomState | None) -> IntArray:

@@ -11,10 +11,10 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from nearlabel._typing import IntArray, Matrix, MatrixLike
-from nearlabel._validation import as_label_matrix, check_flag, check_integer
 from nearlabel.model_selection._group_dealing import deal_groups
 from nearlabel.model_selection._row_dealing import deal_rows
+from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_label_matrix, check_flag, check_integer
 
 
 def check_order(name: str, value: object) -> int:
@@ -102,9 +102,9 @@ class IterativeStratifiedKFold(BaseCrossValidator):
     --------
     >>> import numpy as np
     >>> from nearlabel.model_selection import IterativeStratifiedKFold
-    >>> Y = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [1, 1], [0, 0], [0, 0]])
-    >>> for training, test in IterativeStratifiedKFold(2).split(Y, Y):
-    ...     print(test, Y[test].sum(axis=0))
+    >>> y = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [1, 1], [0, 0], [0, 0]])
+    >>> for training, test in IterativeStratifiedKFold(2).split(y, y):
+    ...     print(test, y[test].sum(axis=0))
     [1 3 4 5] [2 2]
     [0 2 6] [2 1]
     """
@@ -126,7 +126,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         self.random_state = random_state
 
     def split(
-        self, X: MatrixLike, Y: MatrixLike = None, groups: MatrixLike | None = None
+        self, X: MatrixLike, y: MatrixLike = None, groups: MatrixLike | None = None
     ) -> Iterator[tuple[IntArray, IntArray]]:
         """Return the training and test rows of each fold.
 
@@ -134,7 +134,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features), or None
             Rows; only their number matters.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1; sparse ones are never made dense.
         groups : array-like of shape (n_samples,), default=None
             Group of each row; the rows of a group are tested in the same fold.
@@ -147,25 +147,25 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         Raises
         ------
         ValueError
-            If Y is no indicator matrix, lengths differ, there are fewer rows or groups than folds, a group is missing,
+            If y is no indicator matrix, lengths differ, there are fewer rows or groups than folds, a group is missing,
             or a parameter is out of range.
         TypeError
             If a parameter is of a wrong type.
         """
         self._check_parameters()
-        if Y is None:
-            raise ValueError("Y must be an indicator matrix of shape (n_samples, n_labels), got None.")
-        labels = as_label_matrix(Y)
+        if y is None:
+            raise ValueError("y must be an indicator matrix of shape (n_samples, n_labels), got None.")
+        labels = as_label_matrix(y)
         check_consistent_length(X, labels, groups)
         fold_of_rows = self._fold_of_rows(labels, groups)
         return ((np.flatnonzero(fold_of_rows != f), np.flatnonzero(fold_of_rows == f)) for f in range(self.n_splits))
 
-    def get_n_splits(self, X: object = None, Y: object = None, groups: object = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of folds.
 
         Parameters
         ----------
-        X, Y, groups : object
+        X, y, groups : object
             Not used; as in scikit-learn.
 
         Returns

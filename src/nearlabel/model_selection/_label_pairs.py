@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import CSR
+from nearlabel.utils.types import CSR
 
 
 def label_pairs(labels: CSR) -> CSR:

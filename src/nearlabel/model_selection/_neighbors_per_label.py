@@ -12,14 +12,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from nearlabel._classifier import WithProbabilities
-from nearlabel._typing import FloatArray, IntArray, Matrix
-from nearlabel._validation import check_choice, check_integer
+from nearlabel.base import WithProbabilities
 from nearlabel.lazy import MLkNN
 from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.lazy._sweep import HeldOut, Needs, is_auto
 from nearlabel.model_selection._tune_neighbors import candidates_of
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import check_choice, check_integer
 
 
 class NeighborsPerLabel(WithProbabilities):
@@ -51,7 +51,7 @@ class NeighborsPerLabel(WithProbabilities):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
     search_ : object

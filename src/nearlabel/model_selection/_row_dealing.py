@@ -9,9 +9,9 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from nearlabel._typing import IntArray, Matrix
 from nearlabel.labels import distinct_labelsets
 from nearlabel.model_selection._strata import Strata, strata_of
+from nearlabel.utils.types import IntArray, Matrix
 
 
 def deal_rows(labels: Matrix, order: int, n_folds: int, random: RandomState | None) -> IntArray:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import CSR, IntArray, Matrix
 from nearlabel.model_selection._label_pairs import label_pairs
+from nearlabel.utils.types import CSR, IntArray, Matrix
 
 
 class Strata(NamedTuple):

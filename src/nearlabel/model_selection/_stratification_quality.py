@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import CSR, FloatArray, IntArray, MatrixLike
 from nearlabel.labels import distinct_labelsets
 from nearlabel.model_selection._label_pairs import label_pairs
+from nearlabel.utils.types import CSR, FloatArray, IntArray, MatrixLike
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,12 +50,12 @@ class StratificationQuality:
         return f"{type(self).__name__}({figures}, FZ={self.folds_missing_labels}, FLZ={self.missing_labels})"
 
 
-def stratification_quality(Y: MatrixLike, folds: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> StratificationQuality:
+def stratification_quality(y: MatrixLike, folds: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> StratificationQuality:
     """Measure how well folds are stratified.
 
     Parameters
     ----------
-    Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Label sets as an indicator matrix of 0 and 1.
     folds : iterable of (training, test)
         Row numbers, as the `split` of a splitter gives them; each row is in one test part.
@@ -68,7 +68,7 @@ def stratification_quality(Y: MatrixLike, folds: Iterable[tuple[NDArray[Any], ND
     Raises
     ------
     ValueError
-        If Y is no indicator matrix, or `folds` are no pairs or do not have each row in one test part.
+        If y is no indicator matrix, or `folds` are no pairs or do not have each row in one test part.
 
     Notes
     -----
@@ -95,7 +95,7 @@ def stratification_quality(Y: MatrixLike, folds: Iterable[tuple[NDArray[Any], ND
     StratificationQuality(LD=0.0319, LPD=0.0083, ED=0, FZ=0, FLZ=0)
     StratificationQuality(LD=0.00421, LPD=0.00329, ED=0, FZ=0, FLZ=0)
     """
-    labelsets, kinds, _ = distinct_labelsets(Y)
+    labelsets, kinds, _ = distinct_labelsets(y)
     labels = sparse.csr_array(labelsets)
     fold_of_rows, n_folds = _folds_of_rows(folds, len(kinds))
     n_kinds = labels.shape[0]
@@ -121,7 +121,7 @@ def _folds_of_rows(folds: Iterable[tuple[NDArray[Any], NDArray[Any]]], n_rows: i
     if rows.dtype.kind not in "iu" or not np.array_equal(np.sort(rows), np.arange(n_rows)):
         raise ValueError(
             f"folds must have each of the {n_rows} rows in one test part, got {len(np.unique(rows))} rows"
-            f" in {len(rows)} places. Hint: folds are row numbers, of all the rows of Y."
+            f" in {len(rows)} places. Hint: folds are row numbers, of all the rows of y."
         )
     fold_of_rows: IntArray = np.empty(n_rows, dtype=np.intp)
     fold_of_rows[rows] = np.repeat(np.arange(len(tests)), [test.size for test in tests])

@@ -8,20 +8,20 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from nearlabel._typing import Matrix, MatrixLike
-from nearlabel._validation import LabelContainer, as_label_matrix, check_integer
 from nearlabel.lazy._base import LazyClassifier, fresh_search
 from nearlabel.lazy._leave_one_out import LeaveOneOut
 from nearlabel.lazy._sweep import N_FOLDS, SCORING, Fold, Needs, best_of, held_out, values_over
 from nearlabel.metrics import get_metric
 from nearlabel.metrics._counted import EMPTY_PREDICTIONS
 from nearlabel.thresholds._cross_val import rows_of, splits_of, splitter_of
+from nearlabel.utils.types import Matrix, MatrixLike
+from nearlabel.utils.validation import LabelContainer, as_label_matrix, check_integer
 
 
 def tune_neighbors(
     estimator: Any,
     X: MatrixLike,
-    Y: MatrixLike,
+    y: MatrixLike,
     *,
     n_neighbors: int | Iterable[int] = 30,
     scoring: str | Sequence[str] = SCORING,
@@ -38,7 +38,7 @@ def tune_neighbors(
         One with `n_neighbors`, or a pipeline that ends in one; is cloned.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Training rows.
-    Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Label sets as an indicator matrix of 0 and 1.
     n_neighbors : int or iterable of int, default=30
         An int: every number from 1 up to it, or as far as the rows allow. Others: these.
@@ -64,7 +64,7 @@ def tune_neighbors(
         If the estimator is no lazy classifier with `n_neighbors`.
     ValueError
         If a number is out of range, a measure is unknown, `cv` is "loo" for a classifier without leave-one-out answers,
-        or X or Y is malformed.
+        or X or y is malformed.
 
     See Also
     --------
@@ -89,14 +89,14 @@ def tune_neighbors(
     if cv is None and isinstance(classifier, LeaveOneOut):
         cv = "loo"
     if isinstance(cv, str):
-        _tune_left_out(tuned, classifier, X, Y, n_neighbors, metrics, cv)
+        _tune_left_out(tuned, classifier, X, y, n_neighbors, metrics, cv)
     else:
-        _tune_on_folds(tuned, classifier, X, Y, n_neighbors, metrics, cv)
+        _tune_on_folds(tuned, classifier, X, y, n_neighbors, metrics, cv)
     return tuned
 
 
 def _tune_left_out(
-    tuned: Any, classifier: Any, X: MatrixLike, Y: MatrixLike, n_neighbors: Any, metrics: Sequence[str], cv: str
+    tuned: Any, classifier: Any, X: MatrixLike, y: MatrixLike, n_neighbors: Any, metrics: Sequence[str], cv: str
 ) -> None:
     """Fit the steps before the classifier to all rows, search once, and leave out each row in turn."""
     if cv != "loo" or not isinstance(classifier, LeaveOneOut):
@@ -104,9 +104,9 @@ def _tune_left_out(
             f"cv must be a number of folds or a splitter for {type(classifier).__name__}, got {cv!r}."
             + (" It has no leave-one-out answers." if cv == "loo" else "")
         )
-    rows = tuned[:-1].fit_transform(X, Y) if _has_steps_before(tuned) else X
+    rows = tuned[:-1].fit_transform(X, y) if _has_steps_before(tuned) else X
     classifier.set_params(n_neighbors=1)
-    with classifier._prepared(rows, Y) as (checked, labels):
+    with classifier._prepared(rows, y) as (checked, labels):
         candidates = candidates_of(n_neighbors, classifier._most_neighbors_held_out(), labels.shape[0])
         classifier._remember_neighbors(max(candidates))
         answers = classifier._sweep(checked, labels, candidates, Needs.of(metrics))
@@ -116,19 +116,19 @@ def _tune_left_out(
 
 
 def _tune_on_folds(
-    tuned: Any, classifier: Any, X: MatrixLike, Y: MatrixLike, n_neighbors: Any, metrics: Sequence[str], cv: Any
+    tuned: Any, classifier: Any, X: MatrixLike, y: MatrixLike, n_neighbors: Any, metrics: Sequence[str], cv: Any
 ) -> None:
     """Judge the answers of all folds together, then fit to all rows."""
-    labels = as_label_matrix(Y)
+    labels = as_label_matrix(y)
     splitter = splitter_of(N_FOLDS if cv is None else cv, labels.shape[0], 0 if cv is None else None)
-    splits = splits_of(splitter, X, LabelContainer.of(Y).wrap(labels))
+    splits = splits_of(splitter, X, LabelContainer.of(y).wrap(labels))
     fewest = min(len(rows) for rows, _ in splits)
     candidates = candidates_of(n_neighbors, fewest - 1, labels.shape[0])
     parts = [_fitted_part(tuned, X, labels, *split) for split in splits]
     folds = [Fold.of(*part, fresh_search(classifier.search), max(candidates)) for part in parts]
     table = values_over(held_out(classifier, folds, candidates, Needs.of(metrics)), metrics)
     classifier.set_params(n_neighbors=best_of(table, metrics[0]))
-    tuned.fit(X, Y)
+    tuned.fit(X, y)
     classifier.cv_results_ = table
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from nearlabel._typing import FloatArray, IntArray
+from nearlabel.utils.types import FloatArray, IntArray
 
 
 class Answer(NamedTuple):

@@ -22,12 +22,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import FloatArray, IntArray, MatrixLike
-from nearlabel._validation import check_choice, check_n_neighbors
 from nearlabel.neighbors._exact import ExactNeighbors
 from nearlabel.neighbors._own_row import without_own
 from nearlabel.neighbors._sums import sum_over_features
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
+from nearlabel.utils.validation import check_choice, check_n_neighbors
 
 _LARGEST = 1e150  # squares of larger numbers overflow
 _LARGEST_IN_FLOAT32 = 1e15  # of the scaled coordinates, which are about 1; its square leaves room for a sum

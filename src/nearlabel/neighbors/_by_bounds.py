@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import BLOCK_BYTES, row_blocks
-from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel.neighbors._answer import Answer
 from nearlabel.neighbors._distances import Distance, Rows, Tile
 from nearlabel.neighbors._shortlist import where
 from nearlabel.neighbors._threads import in_threads
+from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _QUERIES_PER_TILE = 256
 _USUAL_TILE, _LARGEST_TILE = 2**24, BLOCK_BYTES  # bytes; new memory of a large one costs as much as its product

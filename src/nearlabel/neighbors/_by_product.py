@@ -12,9 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks
-from nearlabel._progress import listening, part
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.neighbors._answer import Answer
 from nearlabel.neighbors._by_bounds import BoundsSearch
 from nearlabel.neighbors._distances import PointDistance
@@ -29,6 +26,9 @@ from nearlabel.neighbors._nominees import (
 )
 from nearlabel.neighbors._shortlist import Candidates, Runs, Shortlist, first_of_each, where
 from nearlabel.neighbors._threads import in_threads, scratch
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.progress import listening, part
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # are all ranked: it takes the fewest steps
 _QUERIES_PER_TILE = 1000  # no power of two, which would send the rows of a product to the same lines of the cache

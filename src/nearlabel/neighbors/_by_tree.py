@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.neighbors._answer import Answer
 from nearlabel.neighbors._by_bounds import BoundsSearch
 from nearlabel.neighbors._distances import TreeDistance, rounding64
 from nearlabel.neighbors._shortlist import first_of_each
 from nearlabel.neighbors._sums import as_float64
 from nearlabel.neighbors._threads import in_threads
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _QUERIES_PER_TILE = 2048
 _UNDERFLOW = 2.0**-500

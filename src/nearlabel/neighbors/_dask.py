@@ -3,7 +3,7 @@
 A shard answers with its nearest rows by *rank*, the float64 number that decides the order and that depends on nothing
 but the two rows. So the least (rank, index) of all shards' answers are the answer of one process, bit for bit.
 
-Neither rows nor queries travel: a task is told in which files they lie (`nearlabel._row_files`). What is in memory is
+Neither rows nor queries travel: a task is told in which files they lie (`files.row_files`). What is in memory is
 written to a store first, where all workers of one machine share the pages. So every task can be done again by another
 worker, and one that is lost loses nothing. Data scattered to the workers would be lost with them, or be held by each
 in full; and two scatters of equal data share a key, so that one is gone when the other is released.
@@ -27,14 +27,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel._blocks import row_blocks
-from nearlabel._optional import import_optional
-from nearlabel._row_files import RowFiles
-from nearlabel._store import open_store, write_store
-from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import check_integer, check_n_neighbors, check_rows, is_dask_array
+from nearlabel.files.row_files import RowFiles
+from nearlabel.files.store import open_store, write_store
 from nearlabel.neighbors._distances import distance_named
 from nearlabel.neighbors._exact import ExactNeighbors
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.optional import import_optional
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_integer, check_n_neighbors, check_rows, is_dask_array
 
 _TASKS_A_THREAD = 4  # under way; enough that none waits for the next, few enough for the scheduler
 _ANSWERS_A_MERGE = 32  # so that no task holds those of all shards

@@ -27,10 +27,10 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import manhattan_distances
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense
 from nearlabel.neighbors._sums import Pairs, as_float64, sum_over_features
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.neighbors._shortlist import first_of_each
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _WORTH_SHARE, _WORTH_SIZE = 0.9, 16  # so few distinct rows, or so many rows alike, are worth the bookkeeping
 

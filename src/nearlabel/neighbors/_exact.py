@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import check_choice, check_integer, check_n_neighbors
 from nearlabel.neighbors._by_bounds import BoundsSearch
 from nearlabel.neighbors._by_product import ProductSearch
 from nearlabel.neighbors._by_tree import TreeSearch
 from nearlabel.neighbors._distances import AnyMetric, PointDistance, TreeDistance, distance_named
 from nearlabel.neighbors._distinct import distinct_rows
 from nearlabel.neighbors._nominees import MOST_FEATURES
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors
 
 _TREE_FEATURES, _TREE_ROWS = 8, 1000  # up to so many features, from so many rows on, a tree is faster
 

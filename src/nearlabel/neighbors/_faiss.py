@@ -12,10 +12,10 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from nearlabel._optional import import_optional
-from nearlabel._typing import IntArray
-from nearlabel._validation import check_flag, check_integer
 from nearlabel.neighbors._approximate import ApproximateNeighbors
+from nearlabel.utils.optional import import_optional
+from nearlabel.utils.types import IntArray
+from nearlabel.utils.validation import check_flag, check_integer
 
 _ROWS_PER_LIST = 39  # at least, on average: what faiss asks for to find the centres of its lists
 

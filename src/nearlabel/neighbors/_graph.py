@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import BoolArray, FloatArray, IntArray
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
 
 def read_graph(graph: Any, n_samples: int, *, name: str, without_self: bool = False) -> tuple[FloatArray, IntArray]:

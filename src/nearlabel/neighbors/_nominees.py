@@ -33,11 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.neighbors._distances import PointDistance, rounding64
 from nearlabel.neighbors._sums import as_float64
 from nearlabel.neighbors._threads import in_threads
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 PANEL_ROWS = 4096
 MOST_FEATURES = 2**20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel._typing import FloatArray, IntArray
+from nearlabel.utils.types import FloatArray, IntArray
 
 
 def without_own(

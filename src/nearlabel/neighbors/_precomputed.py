@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from nearlabel._typing import FloatArray, IntArray, MatrixLike, NeighborSearch
-from nearlabel._validation import check_integer
 from nearlabel.neighbors._graph import read_graph
+from nearlabel.utils.types import FloatArray, IntArray, MatrixLike, NeighborSearch
+from nearlabel.utils.validation import check_integer
 
 
 @dataclass(frozen=True, eq=False)

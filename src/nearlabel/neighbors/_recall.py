@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array, check_random_state
 
-from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import check_flag, check_integer, check_n_neighbors
 from nearlabel.neighbors._exact import ExactNeighbors
 from nearlabel.neighbors._own_row import without_own
 from nearlabel.neighbors._precomputed import PrecomputedNeighbors
 from nearlabel.neighbors._transformer import TransformerNeighbors, as_search
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_flag, check_integer, check_n_neighbors
 
 _QUERIES_AT_ONCE = 32
 _MINKOWSKI = {1: "manhattan", 2: "euclidean"}  # by p

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearlabel._typing import MatrixLike
 from nearlabel.neighbors._precomputed import NeighborGraph
+from nearlabel.utils.types import MatrixLike
 
 
 class RememberedNeighbors:

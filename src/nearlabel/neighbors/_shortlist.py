@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nearlabel._typing import BoolArray, FloatArray, IntArray
 from nearlabel.neighbors._nominees import Float32Array
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
 _TIES_AT_MOST = 4  # times as many candidates of one panel as neighbours are kept before the ties are cut
 _OPENED_AT_MOST = 4  # times as many rows of a panel as a query may have candidates

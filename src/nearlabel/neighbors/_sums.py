@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks, uneven_blocks
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
+from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 _FEATURES_AT_A_TIME = 128
 _NUMBERS_AT_A_TIME = 2**15  # in float64 they stay in the cache

@@ -14,7 +14,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from nearlabel._progress import counter
+from nearlabel.utils.progress import counter
 
 
 @cache

@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel._typing import FloatArray, IntArray, MatrixLike
-from nearlabel._validation import check_integer
 from nearlabel.neighbors._graph import read_graph
+from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
+from nearlabel.utils.validation import check_integer
 
 
 class TransformerNeighbors(BaseEstimator):

@@ -8,10 +8,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from nearlabel._optional import import_optional
-from nearlabel._typing import IntArray
-from nearlabel._validation import check_flag, check_integer
 from nearlabel.neighbors._approximate import ApproximateNeighbors
+from nearlabel.utils.optional import import_optional
+from nearlabel.utils.types import IntArray
+from nearlabel.utils.validation import check_flag, check_integer
 
 
 class UsearchNeighbors(ApproximateNeighbors):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
-def label_votes(indices: IntArray, Y: Matrix, weights: FloatArray | None = None) -> Matrix:
+def label_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None) -> Matrix:
     """Count, for each query and label, the neighbours that carry the label: one sparse product.
 
     Parameters
     ----------
     indices : ndarray of int of shape (n_queries, n_neighbors)
         Training row numbers of the neighbours.
-    Y : ndarray or CSR array of shape (n_samples, n_labels)
+    y : ndarray or CSR array of shape (n_samples, n_labels)
         Label sets of the training rows, an indicator matrix.
     weights : ndarray of shape (n_queries, n_neighbors), default=None
         What the vote of each neighbour weighs; None: one each.
@@ -23,13 +23,13 @@ def label_votes(indices: IntArray, Y: Matrix, weights: FloatArray | None = None)
     Returns
     -------
     votes : ndarray or CSR array of shape (n_queries, n_labels)
-        Counts, float64 with weights; stored as Y is. Counts are int64 or, of a Y in bytes, of the smallest signed type
+        Counts, float64 with weights; stored as y is. Counts are int64 or, of a y in bytes, of the smallest signed type
         that holds n_neighbors. Weighted votes are added nearest first.
 
     Raises
     ------
     ValueError
-        If indices is not (n_queries, n_neighbors), or names a row that Y does not have.
+        If indices is not (n_queries, n_neighbors), or names a row that y does not have.
 
     Examples
     --------
@@ -38,13 +38,13 @@ def label_votes(indices: IntArray, Y: Matrix, weights: FloatArray | None = None)
     array([[1, 1],
            [1, 2]])
     """
-    check_neighbor_indices(indices, Y.shape[0])
+    check_neighbor_indices(indices, y.shape[0])
     n_queries, n_neighbors = indices.shape
-    count = np.min_scalar_type(-n_neighbors - 1) if Y.dtype.itemsize == 1 else np.int64
+    count = np.min_scalar_type(-n_neighbors - 1) if y.dtype.itemsize == 1 else np.int64
     votes_of = np.ones(indices.size, dtype=count) if weights is None else weights.ravel()
     row_ends = np.arange(0, indices.size + 1, n_neighbors)
-    neighbor_graph = sparse.csr_array((votes_of, indices.ravel(), row_ends), shape=(n_queries, Y.shape[0]))
-    return neighbor_graph @ Y
+    neighbor_graph = sparse.csr_array((votes_of, indices.ravel(), row_ends), shape=(n_queries, y.shape[0]))
+    return neighbor_graph @ y
 
 
 def check_neighbor_indices(indices: IntArray, n_samples: int) -> None:

@@ -15,12 +15,12 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any, BinaryIO
 
-from nearlabel._optional import import_optional
-from nearlabel._whole_file import whole_file
+from nearlabel.files.atomic_file import whole_file
 from nearlabel.persistence._bounds import LARGEST_CARD, LARGEST_SCHEMA, check_unpacked_size, members_of, read_member
 from nearlabel.persistence._schema import check_schema
 from nearlabel.persistence._searches import with_kept_searches, with_searches
 from nearlabel.persistence._trusted import TRUSTED
+from nearlabel.utils.optional import import_optional
 
 _CARD = "nearlabel.json"
 _SCHEMA = "schema.json"

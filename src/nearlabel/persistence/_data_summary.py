@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel import labels
-from nearlabel._typing import MatrixLike
-from nearlabel._validation import as_label_matrix, label_names_of
 from nearlabel.datasets import Dataset
+from nearlabel.utils.types import MatrixLike
+from nearlabel.utils.validation import as_label_matrix, label_names_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,11 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel._typing import MatrixLike
-from nearlabel._validation import check_flag
 from nearlabel.datasets import Dataset
 from nearlabel.persistence._archive import read_archived_card, read_archived_model, write_archive
 from nearlabel.persistence._card import ModelCard, versions
+from nearlabel.utils.types import MatrixLike
+from nearlabel.utils.validation import check_flag
 
 _METHODS = ("predict", "transform", "kneighbors")  # a model has one of these
 

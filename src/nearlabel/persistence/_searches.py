@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
-from nearlabel._typing import Matrix
 from nearlabel.neighbors import (
     DaskNeighbors,
     ExactNeighbors,
@@ -23,6 +22,7 @@ from nearlabel.neighbors import (
 )
 from nearlabel.persistence._replaced import replaced
 from nearlabel.persistence._soundness import sound
+from nearlabel.utils.types import Matrix
 
 
 def _rows_of_exact(search: Any) -> Matrix:

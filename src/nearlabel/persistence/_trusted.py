@@ -11,10 +11,10 @@ from __future__ import annotations
 
 # Built from attributes, without a call of the constructor; named tuples from their items.
 _OBJECTS = (
-    "nearlabel._label_probabilities.LabelProbabilities",
-    "nearlabel._label_probabilities.Platt",
-    "nearlabel._temperature.Temperature",
-    "nearlabel._validation.LabelContainer",
+    "nearlabel.statistics.label_probabilities.LabelProbabilities",
+    "nearlabel.statistics.label_probabilities.Platt",
+    "nearlabel.statistics.temperature.Temperature",
+    "nearlabel.utils.validation.LabelContainer",
     "nearlabel.adaptation._adaboost_mh.AdaBoostMH",
     "nearlabel.adaptation._adaboost_mh._Table",
     "nearlabel.adaptation._adtboost_mh.ADTBoostMH",

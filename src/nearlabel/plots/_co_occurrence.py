@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from nearlabel._shortened import shortened
-from nearlabel._typing import MatrixLike
-from nearlabel._validation import as_label_matrix, check_integer, label_names_of
 from nearlabel.experiments._label_facts import MOST_PAIRED, labelset_facts
 from nearlabel.plots._display import Display
+from nearlabel.utils.truncate import shortened
+from nearlabel.utils.types import MatrixLike
+from nearlabel.utils.validation import as_label_matrix, check_integer, label_names_of
 
 _LONGEST = 22
 
@@ -109,7 +109,7 @@ class CoOccurrenceDisplay(Display):
             raise ValueError(f"label_names must be of length {matrix.shape[1]}, the labels of Y, got {len(names)}.")
         pairs = labelset_facts(matrix, names, most_paired=most)["co_occurrence"]
         if not pairs["names"]:
-            raise ValueError("Y must have a label that occurs, got none.")
+            raise ValueError("y must have a label that occurs, got none.")
         return cls(pairs["counts"], pairs["names"]).plot(ax, **style)
 
     def _size(self) -> tuple[float, float]:

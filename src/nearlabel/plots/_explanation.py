@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from nearlabel._shortened import shortened
-from nearlabel._typing import MatrixLike
-from nearlabel._validation import check_integer
 from nearlabel.lazy import Explanation
 from nearlabel.plots._display import DisplayInSeveralAxes
 from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, set_open_frame
 from nearlabel.thresholds._cross_val import rows_of
+from nearlabel.utils.truncate import shortened
+from nearlabel.utils.types import MatrixLike
+from nearlabel.utils.validation import check_integer
 
 _MOST_NEIGHBORS, _MOST_LABELS, _MOST_IN_TITLE, _WIDEST, _ROOM, _LINE = 12, 20, 3, 28, 50, 0.27
 

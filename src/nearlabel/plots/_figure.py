@@ -7,8 +7,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from nearlabel._optional import import_optional
-from nearlabel._whole_file import check_can_be_written, whole_file
+from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.utils.optional import import_optional
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#F0E442")

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from nearlabel._responses import label_scores, response_method_of
-from nearlabel._typing import FloatArray, MatrixLike
-from nearlabel._validation import as_label_matrix
 from nearlabel.metrics import micro_precision, micro_recall
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import MARKERS, set_legend, set_line_styles, set_open_frame
 from nearlabel.thresholds import micro_pr_frontier
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import FloatArray, MatrixLike
+from nearlabel.utils.validation import as_label_matrix
 
 _EQUAL_F = "equal F"  # marks the lines behind, which are drawn once
 

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from nearlabel._typing import FloatArray, MatrixLike
 from nearlabel.experiments import EMPTY_PREDICTIONS, Record, summarise
 from nearlabel.metrics import CATALOGUE
 from nearlabel.model_selection import tune_neighbors
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import set_legend, set_line_styles, set_open_frame
+from nearlabel.utils.types import FloatArray, MatrixLike
 
 
 class NeighborsCurveDisplay(Display):

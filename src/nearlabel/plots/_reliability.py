@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from nearlabel._responses import label_scores, response_method_of
-from nearlabel._typing import FloatArray, MatrixLike
-from nearlabel._validation import as_dense, as_label_matrix
 from nearlabel.experiments._calibration_facts import calibration_facts
 from nearlabel.metrics._inputs import check_scores
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import set_legend, set_line_styles, set_open_frame
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import FloatArray, MatrixLike
+from nearlabel.utils.validation import as_dense, as_label_matrix
 
 _DIAGONAL = "diagonal"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nearlabel._shortened import shortened
 from nearlabel.report._axes import CHARACTER, picture
 from nearlabel.report._markup import Markup, element
+from nearlabel.utils.truncate import shortened
 
 _CELL, _LONGEST = 16, 22
 _LEVELS = 10

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nearlabel._shortened import shortened
 from nearlabel.report._axes import CHARACTER, LEFT, RIGHT, WIDTH, picture
 from nearlabel.report._markup import Markup, element, join
+from nearlabel.utils.truncate import shortened
 
 _STEP, _TOP = 17, 40
 _FIRST_BAR, _NEXT_BAR, _MOST_BARS = 8, 6, 5

@@ -9,12 +9,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from nearlabel._validation import check_choice
-from nearlabel._whole_file import whole_file
+from nearlabel.files.atomic_file import whole_file
 from nearlabel.report._markup import Markup, element
 from nearlabel.report._model_page import model_sections, model_title
 from nearlabel.report._run_page import run_sections, run_title
 from nearlabel.report._tables import anchors_of, section
+from nearlabel.utils.validation import check_choice
 
 _PAGES = {"run": (run_title, run_sections), "model": (model_title, model_sections)}
 _ENDINGS = (".html", ".htm")

@@ -1,6 +1,6 @@
 """Decision thresholds: from the scores of any classifier to the label sets that are best for the measure at hand.
 
-A strategy learns from scores and label sets, ``fit(scores, Y)``, and turns scores into label sets, ``predict(scores)``.
+A strategy learns from scores and label sets, ``fit(scores, y)``, and turns scores into label sets, ``predict(scores)``.
 """
 
 from nearlabel.thresholds._cross_val import cross_val_scores

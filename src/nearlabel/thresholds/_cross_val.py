@@ -13,15 +13,15 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel._responses import RESPONSE_METHODS, label_scores, response_method_of
-from nearlabel._typing import BoolArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import LabelContainer, as_label_matrix, check_choice, check_integer
+from nearlabel.utils.response_methods import RESPONSE_METHODS, label_scores, response_method_of
+from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import LabelContainer, as_label_matrix, check_choice, check_integer
 
 
 def cross_val_scores(
     estimator: Any,
     X: MatrixLike,
-    Y: MatrixLike,
+    y: MatrixLike,
     *,
     cv: Any = 5,
     response_method: str = "auto",
@@ -31,7 +31,7 @@ def cross_val_scores(
     """Score rows by classifiers that were not trained on them, as one array: what strategies learn from.
 
     What `TunedThresholdsClassifierCV` does first, for those who want to compare strategies on one set of scores.
-    scikit-learn's `cross_val_predict` answers in the classifier's own shape, and takes a dense Y and partitions only.
+    scikit-learn's `cross_val_predict` answers in the classifier's own shape, and takes a dense y and partitions only.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def cross_val_scores(
         Any multi-label classifier with `predict_proba` or `decision_function`; cloned for each fold.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Rows.
-    Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Label sets as an indicator matrix of 0 and 1.
     cv : int, splitter or iterable of (training, validation) rows, default=5
         An int: so many folds, of consecutive rows unless `random_state` is given.
@@ -55,12 +55,12 @@ def cross_val_scores(
     scores : ndarray of shape (n_scored, n_labels)
         Scores, fold after fold.
     rows : ndarray of int of shape (n_scored,)
-        Which rows they are of: ``Y[rows]`` are their label sets.
+        Which rows they are of: ``y[rows]`` are their label sets.
 
     Raises
     ------
     ValueError
-        If Y is malformed, the lengths differ, there are too few rows, or the classifier has no scores.
+        If y is malformed, the lengths differ, there are too few rows, or the classifier has no scores.
 
     Examples
     --------
@@ -73,9 +73,9 @@ def cross_val_scores(
     [0.706, 0.652]
     """
     check_choice("response_method", response_method, {"auto", *RESPONSE_METHODS})
-    labels = as_label_matrix(Y)
+    labels = as_label_matrix(y)
     X, _ = indexable(X, labels)
-    wrapped = LabelContainer.of(Y).wrap(labels)
+    wrapped = LabelContainer.of(y).wrap(labels)
     splits = splits_of(splitter_of(cv, labels.shape[0], random_state), X, wrapped)
     method = method_of(estimator, response_method)
     scored = score_folds(estimator, method, X, wrapped, splits, n_jobs=n_jobs)
@@ -92,9 +92,9 @@ def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None)
     return KFold(n_folds, shuffle=random_state is not None, random_state=random_state)
 
 
-def splits_of(splitter: Any, X: MatrixLike, Y: Matrix, **params: Any) -> list[tuple[IntArray, IntArray]]:
+def splits_of(splitter: Any, X: MatrixLike, y: Matrix, **params: Any) -> list[tuple[IntArray, IntArray]]:
     """Return the splits as row numbers; a splitter may give masks."""
-    splits = [tuple(_row_numbers(rows) for rows in split) for split in splitter.split(X, Y, **params)]
+    splits = [tuple(_row_numbers(rows) for rows in split) for split in splitter.split(X, y, **params)]
     if not splits or not all(len(split) == 2 and len(split[1]) for split in splits):
         raise ValueError(
             "cv must give pairs of training and validation rows, neither of them empty, got"
@@ -154,15 +154,15 @@ class Scorer(NamedTuple):
 
     @classmethod
     def fit(
-        cls, estimator: Any, method: str, X: MatrixLike, Y: Matrix, params: dict[str, Any], rows: IntArray | None = None
+        cls, estimator: Any, method: str, X: MatrixLike, y: Matrix, params: dict[str, Any], rows: IntArray | None = None
     ) -> Scorer:
         """Fit a clone to some rows; None: to all."""
         if rows is not None:
-            params = rows_of_params(params, rows, Y.shape[0])
-            X, Y = rows_of(X, rows), Y[rows]
-        classifier = clone(estimator).fit(X, Y, **params)
+            params = rows_of_params(params, rows, y.shape[0])
+            X, y = rows_of(X, rows), y[rows]
+        classifier = clone(estimator).fit(X, y, **params)
         frozen = isinstance(classifier, FrozenEstimator)  # was trained on other rows
-        return cls(classifier, method, OneClass.none(Y.shape[1]) if frozen else OneClass.of(Y))
+        return cls(classifier, method, OneClass.none(y.shape[1]) if frozen else OneClass.of(y))
 
     def scores(self, X: MatrixLike) -> NDArray[Any]:
         """Return scores (n_queries, n_labels)."""
@@ -174,7 +174,7 @@ def score_folds(
     estimator: Any,
     method: str,
     X: MatrixLike,
-    Y: Matrix,
+    y: Matrix,
     splits: list[tuple[IntArray, IntArray]],
     *,
     params: dict[str, Any] | None = None,
@@ -184,7 +184,7 @@ def score_folds(
     """Return the scores of each fold's validation rows, and what gave them if that is to be kept."""
     # scikit-learn's Parallel takes its configuration along, such as metadata routing.
     scored: list[tuple[NDArray[Any], Scorer | None]] = Parallel(n_jobs=n_jobs)(
-        delayed(_score_fold)(estimator, method, X, Y, split, params or {}, keep) for split in splits
+        delayed(_score_fold)(estimator, method, X, y, split, params or {}, keep) for split in splits
     )
     return scored
 
@@ -193,13 +193,13 @@ def _score_fold(
     estimator: Any,
     method: str,
     X: MatrixLike,
-    Y: Matrix,
+    y: Matrix,
     split: tuple[IntArray, IntArray],
     params: dict[str, Any],
     keep: bool,
 ) -> tuple[NDArray[Any], Scorer | None]:
     training, validation = split
-    scorer = Scorer.fit(estimator, method, X, Y, params, training)
+    scorer = Scorer.fit(estimator, method, X, y, params, training)
     return scorer.scores(rows_of(X, validation)), scorer if keep else None
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _TILE_ROWS = 256
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
-from nearlabel._validation import check_integer
 from nearlabel.decision import cut
 from nearlabel.metrics._counts import Counts
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._global import EQUAL, GlobalCut, first_largest
 from nearlabel.thresholds._objective import OF_EXAMPLES, Objective
 from nearlabel.thresholds._strategy import ByThresholds
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import check_integer
 
 _HINT = " Hint: MicroFOptimum finds the best micro_f1, SCut the best of measures that are means over labels."
 
@@ -64,8 +64,8 @@ class CyclicAscent(ByThresholds):
     --------
     >>> from nearlabel.thresholds import CyclicAscent
     >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
-    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
-    >>> CyclicAscent("subset_accuracy").fit(scores, Y).objective_
+    >>> y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> CyclicAscent("subset_accuracy").fit(scores, y).objective_
     0.5
     """
 

@@ -20,9 +20,9 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import BLOCK_BYTES
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
 from nearlabel.decision import top_labels
+from nearlabel.utils.blocks import BLOCK_BYTES
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 _EQUAL = 1e-12  # expected values that differ by less are rounded versions of one value
 

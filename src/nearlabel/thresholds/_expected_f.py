@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import FloatArray, Matrix, MatrixLike
-from nearlabel._validation import as_score_matrix
 from nearlabel.metrics._measures import beta_squared
 from nearlabel.thresholds._expected import best_expected_fbeta
 from nearlabel.thresholds._objective import OF_EXAMPLES, Objective, check_beta
 from nearlabel.thresholds._strategy import ThresholdStrategy
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_score_matrix
 
 
 class ExpectedF(ThresholdStrategy):

@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
-from nearlabel._typing import FloatArray, Matrix
-from nearlabel._validation import check_integer, check_positive
 from nearlabel.decision import cut
 from nearlabel.metrics._measures import fbeta
 from nearlabel.thresholds._cuts import highest_scores
 from nearlabel.thresholds._objective import Objective, check_beta, label_counts
 from nearlabel.thresholds._strategy import ByThresholds
+from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import check_integer, check_positive
 
 GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
@@ -75,8 +75,8 @@ class FBR(ByThresholds):
     --------
     >>> from nearlabel.thresholds import FBR, SCut
     >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
-    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
-    >>> FBR(SCut(), variant=0, fbr=0.6).fit(scores, Y).thresholds_
+    >>> y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> FBR(SCut(), variant=0, fbr=0.6).fit(scores, y).thresholds_
     array([0.2, inf])
     """
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearlabel._typing import FloatArray, Matrix, MatrixLike
-from nearlabel._validation import as_score_matrix
 from nearlabel.decision import cut
 from nearlabel.thresholds._cross_val import Scorer, method_of
 from nearlabel.thresholds._with_thresholds import WithThresholds
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_score_matrix
 
 
 class FixedThresholdsClassifier(WithThresholds):
@@ -44,7 +44,7 @@ class FixedThresholdsClassifier(WithThresholds):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features, if the inner classifier tells it.
 
@@ -52,8 +52,8 @@ class FixedThresholdsClassifier(WithThresholds):
     --------
     >>> from nearlabel.lazy import BRkNN
     >>> from nearlabel.thresholds import FixedThresholdsClassifier
-    >>> X, Y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
-    >>> FixedThresholdsClassifier(BRkNN(3), [0.7, 0.3]).fit(X, Y).predict([[1]])
+    >>> X, y = [[0], [1], [2], [9]], [[1, 0], [1, 1], [0, 1], [0, 0]]
+    >>> FixedThresholdsClassifier(BRkNN(3), [0.7, 0.3]).fit(X, y).predict([[1]])
     array([[0, 1]])
     """
 
@@ -72,12 +72,12 @@ class FixedThresholdsClassifier(WithThresholds):
         self.at_least = at_least
         self.at_most = at_most
 
-    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
-        thresholds = self._given_thresholds(Y.shape[1])
+    def _fit(self, X: MatrixLike, y: Matrix, routed: Any) -> None:
+        thresholds = self._given_thresholds(y.shape[1])
         method = method_of(self.estimator, self.response_method)
-        self._keep(Scorer.fit(self.estimator, method, X, Y, routed.estimator.fit))
+        self._keep(Scorer.fit(self.estimator, method, X, y, routed.estimator.fit))
         middle = 0.5 if method == "predict_proba" else 0.0
-        self.thresholds_ = np.full(Y.shape[1], middle) if thresholds is None else thresholds
+        self.thresholds_ = np.full(y.shape[1], middle) if thresholds is None else thresholds
 
     def _given_thresholds(self, n_labels: int) -> FloatArray | None:
         if isinstance(self.thresholds, str) and self.thresholds == "auto":

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel._typing import FloatArray, IntArray, MatrixLike
-from nearlabel._validation import check_integer
 from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._objective import check_beta
 from nearlabel.thresholds._ratio import as_exact
 from nearlabel.thresholds._strategy import check_absent, checked_rows
+from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
+from nearlabel.utils.validation import check_integer
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,11 @@ class MicroPRFrontier:
         Raises
         ------
         ValueError
-            If beta is out of range, or there is no point since Y has no positive.
+            If beta is out of range, or there is no point since y has no positive.
         """
         weight = check_beta(beta)
         if not len(self.precision):
-            raise ValueError("Y must have a positive for a point to be best, got none.")
+            raise ValueError("y must have a positive for a point to be best, got none.")
         return int(np.searchsorted(self.largest_beta, weight, side="left"))
 
     def thresholds(self, point: int) -> FloatArray:
@@ -96,7 +96,7 @@ class MicroPRFrontier:
 
 
 def micro_pr_frontier(
-    scores: MatrixLike, Y: MatrixLike, sample_weight: Any = None, *, absent: float = 0.0
+    scores: MatrixLike, y: MatrixLike, sample_weight: Any = None, *, absent: float = 0.0
 ) -> MicroPRFrontier:
     """Return all pairs of micro-averaged precision and recall that are the best thresholds can do for some beta.
 
@@ -108,7 +108,7 @@ def micro_pr_frontier(
     ----------
     scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Scores, the larger the surer.
-    Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Label sets as an indicator matrix of 0 and 1.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
@@ -118,24 +118,24 @@ def micro_pr_frontier(
     Returns
     -------
     MicroPRFrontier
-        The points, with the beta up to which each is best, and the thresholds; no point if Y has no positive.
+        The points, with the beta up to which each is best, and the thresholds; no point if y has no positive.
 
     Raises
     ------
     ValueError
-        If scores or Y are malformed or of different shapes, or a score is NaN.
+        If scores or y are malformed or of different shapes, or a score is NaN.
 
     Examples
     --------
     >>> from nearlabel.thresholds import micro_pr_frontier
     >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
-    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
-    >>> frontier = micro_pr_frontier(scores, Y)
+    >>> y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> frontier = micro_pr_frontier(scores, y)
     >>> frontier.precision.round(2).tolist(), frontier.recall.round(2).tolist()
     ([1.0, 0.67, 0.5], [0.33, 0.67, 1.0])
     """
     check_absent(absent)
-    matrix, labels, weights = checked_rows(scores, Y, sample_weight)
+    matrix, labels, weights = checked_rows(scores, y, sample_weight)
     vertices = _hulls(Cuts.of(label_cuts(matrix, labels, weights, absent=absent)))
     hits, chosen, slopes = _edges(vertices)
     first = vertices.start[:-1]

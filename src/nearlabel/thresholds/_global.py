@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._blocks import uneven_blocks
-from nearlabel._typing import CSR, FloatArray, IntArray, Matrix
 from nearlabel.metrics._counts import Counts
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._strategy import ByThresholds
+from nearlabel.utils.blocks import uneven_blocks
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 EQUAL = 1e-12  # values that differ by less are held equal: sums of thousands of quotients are not exact
 _BYTES_PER_CELL = 150  # of all temporary arrays of a sweep
@@ -58,8 +58,8 @@ class GlobalCut(ByThresholds):
     --------
     >>> from nearlabel.thresholds import GlobalCut
     >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
-    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
-    >>> round(GlobalCut("f1_examples").fit(scores, Y).objective_, 3)
+    >>> y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> round(GlobalCut("f1_examples").fit(scores, y).objective_, 3)
     0.417
     """
 

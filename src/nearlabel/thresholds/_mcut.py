@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import FloatArray, IntArray, Matrix
 from nearlabel.decision import top_labels
 from nearlabel.thresholds._strategy import ThresholdStrategy, check_not_below
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 class MCut(ThresholdStrategy):

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel._typing import IntArray, Matrix
 from nearlabel.metrics._measures import beta_terms
 from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._objective import ALL, Objective, check_beta
 from nearlabel.thresholds._ratio import as_exact
 from nearlabel.thresholds._strategy import ByThresholds
+from nearlabel.utils.types import IntArray, Matrix
 
 
 class MicroFOptimum(ByThresholds):
@@ -41,7 +41,7 @@ class MicroFOptimum(ByThresholds):
         all scores to choose none of those seen; infinity for a label without positives; minus infinity to choose all.
         Among equal optima the one with the fewest chosen labels.
     objective_ : float
-        The micro-averaged F-beta reached; 0 if Y has no positive at all.
+        The micro-averaged F-beta reached; 0 if y has no positive at all.
     n_iter_ : int
         Passes over the cuts, the last of which finds nothing better.
     n_labels_ : int
@@ -67,8 +67,8 @@ class MicroFOptimum(ByThresholds):
     --------
     >>> from nearlabel.thresholds import MicroFOptimum
     >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
-    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
-    >>> optimum = MicroFOptimum().fit(scores, Y)
+    >>> y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> optimum = MicroFOptimum().fit(scores, y)
     >>> optimum.thresholds_.round(2).tolist(), optimum.objective_
     ([0.2, 0.4], 0.6666666666666666)
     """

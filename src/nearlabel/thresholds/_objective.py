@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import FloatArray, Matrix
-from nearlabel._validation import check_positive
 from nearlabel.metrics import CATALOGUE
 from nearlabel.metrics._counts import Comparison, Counts
 from nearlabel.metrics._measures import MEASURES, Grouping, Measure, fbeta
+from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import check_positive
 
 _FBETA: dict[str, Grouping] = {
     "fbeta_examples": "per_example",

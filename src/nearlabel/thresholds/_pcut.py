@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel._typing import Matrix
-from nearlabel._validation import check_positive
 from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._global import cell_numbers
 from nearlabel.thresholds._strategy import ByThresholds
+from nearlabel.utils.types import Matrix
+from nearlabel.utils.validation import check_positive
 
 
 class PCut(ByThresholds):
@@ -52,8 +52,8 @@ class PCut(ByThresholds):
     --------
     >>> from nearlabel.thresholds import PCut
     >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
-    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
-    >>> PCut().fit(scores, Y).predict(scores).sum(axis=0)
+    >>> y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> PCut().fit(scores, y).predict(scores).sum(axis=0)
     array([2, 1])
     """
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from nearlabel._typing import Matrix
-from nearlabel._validation import check_integer, check_positive
 from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._micro_f import micro_f_terms
 from nearlabel.thresholds._objective import ALL, Objective, check_beta
 from nearlabel.thresholds._ratio import first_largest_ratio
 from nearlabel.thresholds._strategy import ByThresholds
+from nearlabel.utils.types import Matrix
+from nearlabel.utils.validation import check_integer, check_positive
 
 
 class PillaiAscent(ByThresholds):
@@ -58,8 +58,8 @@ class PillaiAscent(ByThresholds):
     --------
     >>> from nearlabel.thresholds import PillaiAscent
     >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
-    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
-    >>> ascent = PillaiAscent().fit(scores, Y)
+    >>> y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> ascent = PillaiAscent().fit(scores, y)
     >>> ascent.objective_, ascent.n_scans_, ascent.n_evaluated_
     (0.6666666666666666, 2, 15)
     """

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import Matrix
-from nearlabel._validation import check_integer
 from nearlabel.decision import top_labels
 from nearlabel.thresholds._global import first_largest, values_at
 from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._strategy import ThresholdStrategy, check_not_below
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import Matrix
+from nearlabel.utils.validation import check_integer
 
 
 class RCut(ThresholdStrategy):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel._typing import FloatArray, Matrix
 from nearlabel.metrics._counts import Counts
 from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._global import first_largest
 from nearlabel.thresholds._objective import OF_LABELS, Objective, label_counts
 from nearlabel.thresholds._strategy import ByThresholds
+from nearlabel.utils.types import FloatArray, Matrix
 
 _HINT = " Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscent serve measures of examples."
 
@@ -59,8 +59,8 @@ class SCut(ByThresholds):
     --------
     >>> from nearlabel.thresholds import SCut
     >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
-    >>> Y = [[1, 1], [0, 0], [1, 0], [0, 0]]
-    >>> SCut().fit(scores, Y).objectives_.round(2).tolist()
+    >>> y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> SCut().fit(scores, y).objectives_.round(2).tolist()
     [0.8, 0.5]
     """
 

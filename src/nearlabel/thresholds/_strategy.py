@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from nearlabel._typing import FloatArray, Matrix, MatrixLike
-from nearlabel._validation import as_label_matrix, as_score_matrix
 from nearlabel.decision import cut
 from nearlabel.thresholds._objective import Objective
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_label_matrix, as_score_matrix
 
 
 class ThresholdStrategy(BaseEstimator, ABC):
@@ -25,14 +25,14 @@ class ThresholdStrategy(BaseEstimator, ABC):
 
     absent: float
 
-    def fit(self, scores: MatrixLike, Y: MatrixLike, sample_weight: Any = None) -> Self:
+    def fit(self, scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> Self:
         """Learn from scores and label sets.
 
         Parameters
         ----------
         scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Scores, the larger the surer; of rows that the classifier was not trained on. Infinities may occur.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, at least 0; a row of weight 2 counts as two rows, one of weight 0 as none.
@@ -45,13 +45,13 @@ class ThresholdStrategy(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If scores or Y are malformed or of different shapes, a score is NaN (the message names the column), weights
+            If scores or y are malformed or of different shapes, a score is NaN (the message names the column), weights
             are negative, or a parameter is out of range.
         TypeError
             If a parameter is of the wrong type.
         """
         self._check_parameters()
-        matrix, labels, weights = checked_rows(scores, Y, sample_weight)
+        matrix, labels, weights = checked_rows(scores, y, sample_weight)
         self.n_labels_ = labels.shape[1]
         self._learn(matrix, labels, weights)
         return self
@@ -80,14 +80,14 @@ class ThresholdStrategy(BaseEstimator, ABC):
             raise ValueError(f"scores must have the {self.n_labels_} labels seen in fit, got {matrix.shape[1]}.")
         return self._decide(matrix)
 
-    def score(self, scores: MatrixLike, Y: MatrixLike, sample_weight: Any = None) -> float:
+    def score(self, scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> float:
         """Return what the fitted strategy reaches on other rows, by the measure that it optimises.
 
         Parameters
         ----------
         scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Scores.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
@@ -100,9 +100,9 @@ class ThresholdStrategy(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If scores or Y are malformed or of different shapes.
+            If scores or y are malformed or of different shapes.
         """
-        matrix, labels = checked_pair(scores, Y)
+        matrix, labels = checked_pair(scores, y)
         return self._reached(labels, self.predict(matrix), check_weights(sample_weight, labels))
 
     def _reached(self, labels: Matrix, predicted: Matrix, weights: Any) -> float:
@@ -135,20 +135,20 @@ class ByThresholds(ThresholdStrategy):
         return cut(scores, self.thresholds_, absent=self.absent)
 
 
-def checked_pair(scores: MatrixLike, Y: MatrixLike) -> tuple[Matrix, Matrix]:
+def checked_pair(scores: MatrixLike, y: MatrixLike) -> tuple[Matrix, Matrix]:
     """Return scores and label sets of one shape, or raise."""
-    matrix, labels = as_score_matrix(scores), as_label_matrix(Y)
+    matrix, labels = as_score_matrix(scores), as_label_matrix(y)
     if matrix.shape != labels.shape or matrix.shape[0] == 0:
         raise ValueError(
-            f"scores and Y must be of one shape (n_samples, n_labels) with at least one row,"
+            f"scores and y must be of one shape (n_samples, n_labels) with at least one row,"
             f" got {matrix.shape} and {labels.shape}."
         )
     return matrix, labels
 
 
-def checked_rows(scores: MatrixLike, Y: MatrixLike, sample_weight: Any) -> tuple[Matrix, Matrix, Any]:
+def checked_rows(scores: MatrixLike, y: MatrixLike, sample_weight: Any) -> tuple[Matrix, Matrix, Any]:
     """Return scores, label sets and weights; a row of weight 0 is left out, for its scores are no places to cut."""
-    matrix, labels = checked_pair(scores, Y)
+    matrix, labels = checked_pair(scores, y)
     weights = check_weights(sample_weight, labels)
     if weights is None or weights.all():
         return matrix, labels, weights

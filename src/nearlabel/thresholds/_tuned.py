@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import as_label_matrix, check_choice
 from nearlabel.thresholds._cross_val import (
     OneClass,
     Scorer,
@@ -24,6 +22,8 @@ from nearlabel.thresholds._cross_val import (
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
 from nearlabel.thresholds._with_thresholds import WithThresholds
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_label_matrix, check_choice
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
@@ -82,7 +82,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features, if the inner classifier tells it.
 
@@ -90,8 +90,8 @@ class TunedThresholdsClassifierCV(WithThresholds):
     -----
     `at_least` and `at_most` act on predictions and are not seen while the thresholds are tuned. A label of which the
     training rows show one class has a decision value of minus or plus infinity here, since scikit-learn's are
-    meaningless then; not of a classifier that was fitted before ("prefit", or in a `FrozenEstimator`). Y reaches the
-    classifier in its own container: one that takes no sparse Y needs a dense one. For a grid over
+    meaningless then; not of a classifier that was fitted before ("prefit", or in a `FrozenEstimator`). y reaches the
+    classifier in its own container: one that takes no sparse y needs a dense one. For a grid over
     ``strategy__beta`` give a strategy. With scikit-learn's metadata routing, `estimator`, `strategy` and the splitter
     get what they requested.
 
@@ -106,9 +106,9 @@ class TunedThresholdsClassifierCV(WithThresholds):
     >>> from nearlabel.metrics import micro_f1
     >>> from nearlabel.thresholds import TunedThresholdsClassifierCV
     >>> digits = load_multidigits()
-    >>> X, Y = digits.X[:1500], digits.Y[:1500]
-    >>> tuned = TunedThresholdsClassifierCV(MLkNN(), cv="loo").fit(X, Y)
-    >>> plain = MLkNN().fit(X, Y)
+    >>> X, y = digits.X[:1500], digits.Y[:1500]
+    >>> tuned = TunedThresholdsClassifierCV(MLkNN(), cv="loo").fit(X, y)
+    >>> plain = MLkNN().fit(X, y)
     >>> [round(micro_f1(digits.Y[1500:], model.predict(digits.X[1500:])), 3) for model in (plain, tuned)]
     [0.684, 0.701]
     """
@@ -143,8 +143,8 @@ class TunedThresholdsClassifierCV(WithThresholds):
         if isinstance(self.cv, str):
             check_choice("cv", self.cv, {"loo", "prefit"})
 
-    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
-        folds = self._score_rows(X, Y, routed)
+    def _fit(self, X: MatrixLike, y: Matrix, routed: Any) -> None:
+        folds = self._score_rows(X, y, routed)
         scores, labels, weights = folds.pooled()
         self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
         self._take_from(self.strategy_, "thresholds_", "objective_")
@@ -161,27 +161,27 @@ class TunedThresholdsClassifierCV(WithThresholds):
     def _cuts_only(self) -> bool:
         return super()._cuts_only and isinstance(self.strategy_, ByThresholds)
 
-    def _score_rows(self, X: MatrixLike, Y: Matrix, routed: Any) -> _Folds:
+    def _score_rows(self, X: MatrixLike, y: Matrix, routed: Any) -> _Folds:
         """Fit the classifier and return scores of rows that it, or its like, was not trained on."""
-        n_samples, n_labels = Y.shape
+        n_samples, n_labels = y.shape
         everything = [np.arange(n_samples)]
         method = method_of(self.estimator, self.response_method)
         if self.cv == "prefit":
             self._keep(Scorer(self.estimator, method, OneClass.none(n_labels)))
-            return _Folds(everything, [self._scores(X, method)], Y, routed.strategy.fit)
+            return _Folds(everything, [self._scores(X, method)], y, routed.strategy.fit)
         if isinstance(self.cv, str):
-            self._keep(Scorer.fit(self.estimator, method, X, Y, routed.estimator.fit))
-            return _Folds(everything, [self._leave_one_out_scores()], Y, routed.strategy.fit)
-        splits = splits_of(splitter_of(self.cv, n_samples, self.random_state), X, Y, **routed.splitter.split)
+            self._keep(Scorer.fit(self.estimator, method, X, y, routed.estimator.fit))
+            return _Folds(everything, [self._leave_one_out_scores()], y, routed.strategy.fit)
+        splits = splits_of(splitter_of(self.cv, n_samples, self.random_state), X, y, **routed.splitter.split)
         if not self.refit and len(splits) > 1:
             raise ValueError(
                 f"refit must be True if cv makes several splits, got {self.refit} and {len(splits)} splits."
             )
         to_fit, keep = routed.estimator.fit, not self.refit
-        scored = score_folds(self.estimator, method, X, Y, splits, params=to_fit, n_jobs=self.n_jobs, keep=keep)
+        scored = score_folds(self.estimator, method, X, y, splits, params=to_fit, n_jobs=self.n_jobs, keep=keep)
         of_split = scored[0][1]
-        self._keep(Scorer.fit(self.estimator, method, X, Y, to_fit) if of_split is None else of_split)
-        return _Folds([rows for _, rows in splits], [scores for scores, _ in scored], Y, routed.strategy.fit)
+        self._keep(Scorer.fit(self.estimator, method, X, y, to_fit) if of_split is None else of_split)
+        return _Folds([rows for _, rows in splits], [scores for scores, _ in scored], y, routed.strategy.fit)
 
     def _leave_one_out_scores(self) -> FloatArray:
         last = self.estimator_
@@ -211,11 +211,11 @@ class TunedThresholdsClassifierCV(WithThresholds):
 class _Folds:
     """Scores of the validation rows of each fold."""
 
-    def __init__(self, rows: list[IntArray], scores: list[NDArray[Any]], Y: Matrix, params: dict[str, Any]) -> None:
+    def __init__(self, rows: list[IntArray], scores: list[NDArray[Any]], y: Matrix, params: dict[str, Any]) -> None:
         self.rows = np.concatenate(rows)
         self.fold = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
         self.scores = scores[0] if len(scores) == 1 else np.vstack(scores)
-        self.labels = as_label_matrix(Y)
+        self.labels = as_label_matrix(y)
         self.params = params
 
     def pooled(self, places: Any = slice(None)) -> tuple[NDArray[Any], Matrix, dict[str, Any]]:

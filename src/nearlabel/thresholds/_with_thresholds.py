@@ -15,9 +15,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from nearlabel._responses import RESPONSE_METHODS
-from nearlabel._typing import FloatArray, Matrix, MatrixLike
-from nearlabel._validation import (
+from nearlabel.decision import within_sizes
+from nearlabel.thresholds._cross_val import Scorer
+from nearlabel.utils.response_methods import RESPONSE_METHODS
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import (
     as_label_matrix,
     check_choice,
     check_integer,
@@ -25,8 +27,6 @@ from nearlabel._validation import (
     require_labels,
     with_multilabel_target,
 )
-from nearlabel.decision import within_sizes
-from nearlabel.thresholds._cross_val import Scorer
 
 
 def _has(method: str) -> Callable[[Any], bool]:
@@ -41,14 +41,14 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     at_least: int
     at_most: int | None
 
-    def fit(self, X: MatrixLike, Y: MatrixLike, **params: Any) -> Self:
+    def fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
         """Fit the inner classifier and settle the thresholds.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training rows, as the inner classifier takes them.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1.
         **params : dict
             Metadata such as `sample_weight` and `groups`, routed to whoever requested it (scikit-learn's metadata
@@ -62,13 +62,13 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If Y is malformed, the lengths differ, a parameter is out of range, the inner classifier has no scores, or
+            If y is malformed, the lengths differ, a parameter is out of range, the inner classifier has no scores, or
             metadata comes while routing is disabled.
         TypeError
             If a parameter is of the wrong type.
         """
-        require_labels(self, Y)
-        labels = as_label_matrix(Y)
+        require_labels(self, y)
+        labels = as_label_matrix(y)
         X, _ = indexable(X, labels)
         self._check_parameters(labels.shape[1])
         if params.get("sample_weight") is not None:
@@ -78,7 +78,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
                 f"fit takes {sorted(params)} only if metadata routing is enabled."
                 " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
             )
-        remember_labels(self, Y, labels.shape[1])
+        remember_labels(self, y, labels.shape[1])
         self._fit(X, self._container.wrap(labels), process_routing(self, "fit", **params))
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self
@@ -94,7 +94,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels)
-            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives an
+            Indicator matrix in the kind of container, and of the type, that y had in `fit`; a data frame gives an
             array.
         """
         check_is_fitted(self)
@@ -155,7 +155,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return self._scores(X, "decision_function")
 
     @abstractmethod
-    def _fit(self, X: MatrixLike, Y: Matrix, routed: Any) -> None:
+    def _fit(self, X: MatrixLike, y: Matrix, routed: Any) -> None:
         """Set `estimator_`, and what `_decide` needs."""
 
     @abstractmethod

@@ -9,19 +9,19 @@ from numpy.random import RandomState
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel._blocks import row_blocks
-from nearlabel._classifier import WithProbabilities
-from nearlabel._label_probabilities import LabelProbabilities
-from nearlabel._typing import FloatArray, IntArray, Matrix
-from nearlabel._validation import as_dense
+from nearlabel.base import WithProbabilities
 from nearlabel.labels import labelsets_by_frequency
+from nearlabel.statistics.label_probabilities import LabelProbabilities
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 
 class BinaryRelevance(WithProbabilities):
     """Decide each label by a classifier of its own.
 
     As scikit-learn's `OneVsRestClassifier`, with scores as one array whatever the classifier, labels of one class
-    without a warning, and predictions in the container of Y.
+    without a warning, and predictions in the container of y.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class BinaryRelevance(WithProbabilities):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
 
@@ -60,8 +60,8 @@ class BinaryRelevance(WithProbabilities):
     Examples
     --------
     >>> from nearlabel.transformation import BinaryRelevance
-    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 0], [1, 0], [0, 0], [0, 0]]
-    >>> BinaryRelevance().fit(X, Y).predict([[0.5], [4.5]])
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [[1, 0], [1, 0], [0, 0], [0, 0]]
+    >>> BinaryRelevance().fit(X, y).predict([[0.5], [4.5]])
     array([[1, 0],
            [0, 0]])
     """
@@ -131,8 +131,8 @@ class SMBR(BinaryRelevance):
     Examples
     --------
     >>> from nearlabel.transformation import SMBR
-    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1], [1, 1], [0, 0], [0, 0]]
-    >>> SMBR().fit(X, Y).predict([[0.5], [4.5]])
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1], [1, 1], [0, 0], [0, 0]]
+    >>> SMBR().fit(X, y).predict([[0.5], [4.5]])
     array([[1, 1],
            [0, 0]])
     """

@@ -10,13 +10,13 @@ from numpy.random import RandomState
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import check_random_state
 
-from nearlabel._blocks import row_blocks
-from nearlabel._classifier import WithOptionalProbabilities
-from nearlabel._label_probabilities import chosen_classifier, with_seed
-from nearlabel._responses import RESPONSE_METHODS, response_method_of
-from nearlabel._temperature import Temperature
-from nearlabel._typing import FloatArray, Matrix
+from nearlabel.base import WithOptionalProbabilities
 from nearlabel.labels import labelsets_by_frequency
+from nearlabel.statistics.label_probabilities import chosen_classifier, with_seed
+from nearlabel.statistics.temperature import Temperature
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.response_methods import RESPONSE_METHODS, response_method_of
+from nearlabel.utils.types import FloatArray, Matrix
 
 _MANY_CLASSES = "The number of unique classes is greater than 50%"  # to scikit-learn that looks like a regression
 
@@ -50,7 +50,7 @@ class LabelPowerset(WithOptionalProbabilities):
     classes_ : ndarray of shape (n_labels, 2)
         The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
     label_names_ : ndarray of shape (n_labels,)
-        Column names of the data frame Y, else 0 .. n_labels - 1.
+        Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
         Number of features.
 
@@ -81,8 +81,8 @@ class LabelPowerset(WithOptionalProbabilities):
     Examples
     --------
     >>> from nearlabel.transformation import LabelPowerset
-    >>> X, Y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1], [1, 1], [0, 1], [0, 1]]
-    >>> LabelPowerset().fit(X, Y).predict([[0.5], [4.5]])
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [[1, 1], [1, 1], [0, 1], [0, 1]]
+    >>> LabelPowerset().fit(X, y).predict([[0.5], [4.5]])
     array([[1, 1],
            [0, 1]])
     """

@@ -7,8 +7,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
-from nearlabel import _binomial
-from nearlabel._binomial import fit_binomial
+from nearlabel.statistics import binomial
+from nearlabel.statistics.binomial import fit_binomial
 
 X = np.arange(12.0) - 5.0
 SEPARABLE = (X > 0).astype(float)
@@ -156,8 +156,8 @@ def test_steps_that_must_be_shortened(monkeypatch):
         halved.append(not np.array_equal(step, args[2]))
         return step
 
-    original = _binomial._shortened
-    monkeypatch.setattr(_binomial, "_shortened", counted)
+    original = binomial._shortened
+    monkeypatch.setattr(binomial, "_shortened", counted)
     for seed in (1, 16, 19, 28, 29, 35):
         rng = np.random.default_rng(seed)
         design = rng.standard_cauchy((60, 2)) ** 3

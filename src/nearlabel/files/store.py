@@ -21,8 +21,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from nearlabel._blocks import row_blocks
-from nearlabel._typing import Matrix, MatrixLike
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import Matrix, MatrixLike
 
 _FACTS = "store.json"
 _FORMAT = "nearlabel store"

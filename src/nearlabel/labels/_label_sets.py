@@ -1,7 +1,4 @@
-"""Functions of Y: how many labels, how many label sets, how unequal, how entangled; of X and Y: how alike.
-
-Y is an indicator matrix (n_samples, n_labels), dense or in any sparse container, of at least one row.
-"""
+"""How many labels, how many label sets, how unequal, how entangled: statistics of an indicator matrix."""
 
 from __future__ import annotations
 
@@ -11,31 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._coupled_similarity import coupled_similarity
-from nearlabel._typing import FloatArray, Matrix, MatrixLike
-from nearlabel._validation import as_label_matrix
-
-__all__ = [
-    "cardinality",
-    "co_occurrence",
-    "coupled_similarity",
-    "density",
-    "describe",
-    "distinct_labelsets",
-    "frequencies",
-    "imbalance_ratios",
-    "labelset_diversity",
-    "labelset_proportion",
-    "mean_imbalance_ratio",
-]
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_label_matrix
 
 
-def cardinality(Y: MatrixLike) -> float:
+def cardinality(y: MatrixLike) -> float:
     """Return the mean number of labels of a row.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
@@ -44,7 +26,7 @@ def cardinality(Y: MatrixLike) -> float:
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     References
     ----------
@@ -56,16 +38,16 @@ def cardinality(Y: MatrixLike) -> float:
     >>> cardinality([[1, 0, 1], [0, 1, 0]])
     1.5
     """
-    labels = _label_matrix(Y)
+    labels = _label_matrix(y)
     return float(labels.sum() / labels.shape[0])
 
 
-def density(Y: MatrixLike) -> float:
+def density(y: MatrixLike) -> float:
     """Return the cardinality divided by the number of labels.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
@@ -75,7 +57,7 @@ def density(Y: MatrixLike) -> float:
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     References
     ----------
@@ -87,34 +69,34 @@ def density(Y: MatrixLike) -> float:
     >>> density([[1, 0, 1], [0, 1, 0]])
     0.5
     """
-    labels = _label_matrix(Y)
+    labels = _label_matrix(y)
     return cardinality(labels) / int(labels.shape[1])
 
 
-def distinct_labelsets(Y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArray[np.int64]]:
+def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArray[np.int64]]:
     """Return the label sets that occur, each once.
 
-    The same as ``np.unique(Y, axis=0, return_inverse=True, return_counts=True)``, but rows are compared by what they
+    The same as ``np.unique(y, axis=0, return_inverse=True, return_counts=True)``, but rows are compared by what they
     hold (packed bits, or the positions of the ones), so 100,000 sparse labels need no dense matrix.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
     labelsets : ndarray or csr_array of shape (n_labelsets, n_labels)
-        The rows of Y without repetition in lexicographic order, that is as binary numbers, first label most
-        significant; CSR if Y is sparse.
+        The rows of y without repetition in lexicographic order, that is as binary numbers, first label most
+        significant; CSR if y is sparse.
     inverse : ndarray of int64, shape (n_samples,)
-        ``labelsets[inverse]`` is Y.
+        ``labelsets[inverse]`` is y.
     counts : ndarray of int64, shape (n_labelsets,)
         How often each occurs.
 
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     Examples
     --------
@@ -122,7 +104,7 @@ def distinct_labelsets(Y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArra
     >>> labelsets.tolist(), inverse.tolist(), counts.tolist()
     ([[0, 1], [1, 0]], [1, 0, 1], [1, 2])
     """
-    labels = _label_matrix(Y)
+    labels = _label_matrix(y)
     keys = _row_keys(labels)
     first = {key: row for row, key in reversed(list(enumerate(keys)))}
     order = sorted(first)
@@ -132,20 +114,43 @@ def distinct_labelsets(Y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArra
     return labels[[first[key] for key in order]], inverse, counts
 
 
-def labelsets_by_frequency(labels: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
-    """Return the label sets of a checked matrix, most frequent first, then by first row, and each row's number."""
-    labelsets, inverse, counts = distinct_labelsets(labels)
+def labelsets_by_frequency(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return the distinct label sets, the most frequent first, and which of them each row has.
+
+    Parameters
+    ----------
+    y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    labelsets : ndarray or CSR array of shape (n_labelsets, n_labels)
+        By falling frequency; equally frequent label sets in the order of their first row. CSR if y is sparse.
+    inverse : ndarray of int of shape (n_samples,)
+        ``labelsets[inverse]`` is y.
+
+    Raises
+    ------
+    ValueError
+        If y is not an indicator matrix or has no row.
+
+    Examples
+    --------
+    >>> labelsets, inverse = labelsets_by_frequency([[0, 1], [1, 0], [1, 0]])
+    >>> labelsets.tolist(), inverse.tolist()
+    ([[1, 0], [0, 1]], [1, 0, 0])
+    """
+    labelsets, inverse, counts = distinct_labelsets(y)
     first = np.unique(inverse, return_index=True)[1]
     order = np.lexsort((first, -counts))
     return labelsets[order], np.argsort(order)[inverse]
 
 
-def labelset_diversity(Y: MatrixLike) -> int:
+def labelset_diversity(y: MatrixLike) -> int:
     """Return the number of distinct label sets.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
@@ -154,7 +159,7 @@ def labelset_diversity(Y: MatrixLike) -> int:
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     References
     ----------
@@ -168,10 +173,10 @@ def labelset_diversity(Y: MatrixLike) -> int:
     >>> labelset_diversity([[1, 0], [0, 1], [1, 0]])
     2
     """
-    return len(set(_row_keys(_label_matrix(Y))))
+    return len(set(_row_keys(_label_matrix(y))))
 
 
-def labelset_proportion(Y: MatrixLike) -> float:
+def labelset_proportion(y: MatrixLike) -> float:
     """Return the number of distinct label sets divided by the number of rows.
 
     The proportion of distinct label sets, PLDiv in Zhang and Zhou's review. Read's PUniq is another figure: it counts
@@ -179,7 +184,7 @@ def labelset_proportion(Y: MatrixLike) -> float:
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
@@ -189,7 +194,7 @@ def labelset_proportion(Y: MatrixLike) -> float:
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     References
     ----------
@@ -203,16 +208,16 @@ def labelset_proportion(Y: MatrixLike) -> float:
     >>> labelset_proportion([[1, 0], [0, 1], [1, 0], [1, 0]])
     0.5
     """
-    labels = _label_matrix(Y)
+    labels = _label_matrix(y)
     return labelset_diversity(labels) / int(labels.shape[0])
 
 
-def frequencies(Y: MatrixLike) -> NDArray[np.int64]:
+def frequencies(y: MatrixLike) -> NDArray[np.int64]:
     """Return the number of rows that have each label.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
@@ -221,22 +226,22 @@ def frequencies(Y: MatrixLike) -> NDArray[np.int64]:
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     Examples
     --------
     >>> frequencies([[1, 0, 1], [1, 0, 0]]).tolist()
     [2, 0, 1]
     """
-    return np.asarray(_label_matrix(Y).sum(axis=0), dtype=np.int64)
+    return np.asarray(_label_matrix(y).sum(axis=0), dtype=np.int64)
 
 
-def imbalance_ratios(Y: MatrixLike) -> FloatArray:
+def imbalance_ratios(y: MatrixLike) -> FloatArray:
     """Return IRLbl: the frequency of the most frequent label divided by that of each label.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
@@ -246,7 +251,7 @@ def imbalance_ratios(Y: MatrixLike) -> FloatArray:
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     References
     ----------
@@ -258,20 +263,20 @@ def imbalance_ratios(Y: MatrixLike) -> FloatArray:
     >>> imbalance_ratios([[1, 0, 1], [1, 0, 0]]).tolist()
     [1.0, inf, 2.0]
     """
-    counts = frequencies(Y)
+    counts = frequencies(y)
     ratios = np.full(counts.shape, np.inf)
     np.divide(counts.max(), counts, out=ratios, where=counts > 0)
     return ratios
 
 
-def mean_imbalance_ratio(Y: MatrixLike) -> float:
+def mean_imbalance_ratio(y: MatrixLike) -> float:
     """Return MeanIR: the mean of `imbalance_ratios` over the labels that occur.
 
     Charte et al. average over all labels; a label that never occurs would make that infinite.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
@@ -281,7 +286,7 @@ def mean_imbalance_ratio(Y: MatrixLike) -> float:
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     References
     ----------
@@ -293,34 +298,34 @@ def mean_imbalance_ratio(Y: MatrixLike) -> float:
     >>> mean_imbalance_ratio([[1, 0, 1], [1, 0, 0]])
     1.5
     """
-    ratios = imbalance_ratios(Y)
+    ratios = imbalance_ratios(y)
     occurring = ratios[np.isfinite(ratios)]
     return float(occurring.mean()) if occurring.size else float("nan")
 
 
-def co_occurrence(Y: MatrixLike) -> Matrix:
+def co_occurrence(y: MatrixLike) -> Matrix:
     """Return how many rows have each pair of labels.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
     ndarray or csr_array of int64, shape (n_labels, n_labels)
-        Symmetric, with the frequencies on the diagonal; CSR if Y is sparse.
+        Symmetric, with the frequencies on the diagonal; CSR if y is sparse.
 
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     Examples
     --------
     >>> co_occurrence([[1, 0, 1], [1, 1, 0]]).tolist()
     [[2, 1, 1], [1, 1, 0], [1, 0, 1]]
     """
-    labels = _label_matrix(Y)
+    labels = _label_matrix(y)
     if sparse.issparse(labels):
         return (labels.T @ labels).tocsr()
     # Float products are much faster than integer ones, and exact up to 2^53 rows.
@@ -328,12 +333,12 @@ def co_occurrence(Y: MatrixLike) -> Matrix:
     return (ones.T @ ones).astype(np.int64)
 
 
-def describe(Y: MatrixLike) -> dict[str, int | float]:
+def describe(y: MatrixLike) -> dict[str, int | float]:
     """Return the figures by which label sets are usually described.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
 
     Returns
     -------
@@ -344,14 +349,14 @@ def describe(Y: MatrixLike) -> dict[str, int | float]:
     Raises
     ------
     ValueError
-        If Y is not an indicator matrix or has no row.
+        If y is not an indicator matrix or has no row.
 
     Examples
     --------
     >>> describe([[1, 0], [0, 1], [1, 0]])["labelset_diversity"]
     2
     """
-    labels = _label_matrix(Y)
+    labels = _label_matrix(y)
     sizes = np.asarray(labels.sum(axis=1))
     return {
         "instances": int(labels.shape[0]),
@@ -367,10 +372,10 @@ def describe(Y: MatrixLike) -> dict[str, int | float]:
     }
 
 
-def _label_matrix(Y: MatrixLike) -> Matrix:
-    labels = as_label_matrix(Y)
+def _label_matrix(y: MatrixLike) -> Matrix:
+    labels = as_label_matrix(y)
     if labels.shape[0] == 0:
-        raise ValueError(f"Y must have at least one row, got shape {labels.shape}.")
+        raise ValueError(f"y must have at least one row, got shape {labels.shape}.")
     return labels
 
 

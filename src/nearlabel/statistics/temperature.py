@@ -12,8 +12,8 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel._label_probabilities import deal_out
-from nearlabel._typing import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.statistics.label_probabilities import deal_out
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 
 class Temperature(ClassifierMixin, BaseEstimator):

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from nearlabel._typing import CSR, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, Matrix, MatrixLike
 
 _SETS_HINT = " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from sets or lists of labels."
 
@@ -68,26 +68,26 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
     return k
 
 
-def as_label_matrix(Y: MatrixLike, *, name: str = "Y") -> Matrix:
+def as_label_matrix(y: MatrixLike, *, name: str = "y") -> Matrix:
     """Return label sets as an indicator matrix: a dense int64 array or, for sparse input, a canonical int64 CSR array.
 
     A dense int64 array is returned as it is: who keeps it must copy it.
 
     Parameters
     ----------
-    Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Holds 0 and 1 (or False and True) only.
 
     Raises
     ------
     ValueError
-        If Y is not two-dimensional, has no label, or holds anything but 0 and 1.
+        If y is not two-dimensional, has no label, or holds anything but 0 and 1.
     """
-    return _as_sparse_labels(Y, name) if sparse.issparse(Y) else _as_dense_labels(Y, name)
+    return _as_sparse_labels(y, name) if sparse.issparse(y) else _as_dense_labels(y, name)
 
 
-def _as_sparse_labels(Y: Any, name: str) -> CSR:
-    labels = sparse.csr_array(Y, copy=True)
+def _as_sparse_labels(y: Any, name: str) -> CSR:
+    labels = sparse.csr_array(y, copy=True)
     labels.sum_duplicates()
     labels.eliminate_zeros()
     _check_label_shape(labels.shape, name)
@@ -95,9 +95,9 @@ def _as_sparse_labels(Y: Any, name: str) -> CSR:
     return labels.astype(np.int64)
 
 
-def _as_dense_labels(Y: Any, name: str) -> Matrix:
+def _as_dense_labels(y: Any, name: str) -> Matrix:
     try:
-        labels = np.asarray(Y)
+        labels = np.asarray(y)
     except ValueError as error:
         raise ValueError(
             f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length.{_SETS_HINT}"
@@ -122,7 +122,7 @@ def _as_number(value: object) -> float:
 
 def _check_label_shape(shape: tuple[int, ...], name: str, kind: str = "") -> None:
     if len(shape) != 2:
-        hint = _SETS_HINT if kind == "O" else " Hint: a single label is one column, Y.reshape(-1, 1)."
+        hint = _SETS_HINT if kind == "O" else " Hint: a single label is one column, y.reshape(-1, 1)."
         raise ValueError(f"{name} must be an indicator matrix of shape (n_samples, n_labels), got shape {shape}.{hint}")
     if shape[1] == 0:
         raise ValueError(f"{name} must have at least one label, got shape {shape}.")
@@ -230,12 +230,12 @@ class LabelContainer:
     dtype: np.dtype[Any]
 
     @classmethod
-    def of(cls, Y: MatrixLike) -> LabelContainer:
-        """Remember the container of Y: dense (arrays, lists, data frames), sparse array or sparse matrix."""
-        if sparse.issparse(Y):
-            kind = sparse.csr_array if isinstance(Y, sparse.sparray) else sparse.csr_matrix
-            return cls(kind, Y.dtype)
-        dtype = np.asarray(Y).dtype
+    def of(cls, y: MatrixLike) -> LabelContainer:
+        """Remember the container of y: dense (arrays, lists, data frames), sparse array or sparse matrix."""
+        if sparse.issparse(y):
+            kind = sparse.csr_array if isinstance(y, sparse.sparray) else sparse.csr_matrix
+            return cls(kind, y.dtype)
+        dtype = np.asarray(y).dtype
         return cls(None, dtype if dtype.kind in "buif" else np.dtype(np.int64))
 
     def wrap(self, labels: Matrix) -> Matrix:
@@ -269,31 +269,31 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
     return validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
-def check_problem(estimator: Any, X: MatrixLike, Y: MatrixLike, *, takes_dask: bool = False) -> tuple[Matrix, Matrix]:
+def check_problem(estimator: Any, X: MatrixLike, y: MatrixLike, *, takes_dask: bool = False) -> tuple[Matrix, Matrix]:
     """Return the training rows (dense or CSR) and label sets that a classifier is fitted to, and set what it knows of.
 
-    A dask array Y is gathered; X is kept as `check_rows` says. Raises ValueError if X or Y is malformed or their
+    A dask array y is gathered; X is kept as `check_rows` says. Raises ValueError if X or y is malformed or their
     lengths differ.
     """
-    require_labels(estimator, Y)
-    X, Y = check_rows(estimator, X, takes_dask=takes_dask), Y.compute() if is_dask_array(Y) else Y
-    labels = as_label_matrix(Y)
+    require_labels(estimator, y)
+    X, y = check_rows(estimator, X, takes_dask=takes_dask), y.compute() if is_dask_array(y) else y
+    labels = as_label_matrix(y)
     check_consistent_length(X, labels)
-    remember_labels(estimator, Y, labels.shape[1])
+    remember_labels(estimator, y, labels.shape[1])
     return X, labels
 
 
-def require_labels(estimator: object, Y: MatrixLike | None) -> None:
+def require_labels(estimator: object, y: MatrixLike | None) -> None:
     """Raise ValueError, in scikit-learn's words, if there are no label sets."""
-    if Y is None:
+    if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
 
 
-def remember_labels(estimator: Any, Y: MatrixLike, n_labels: int) -> None:
-    """Set on a classifier what every one knows of Y: the kind of container, both classes, the names of the labels."""
-    estimator._container = LabelContainer.of(Y)
+def remember_labels(estimator: Any, y: MatrixLike, n_labels: int) -> None:
+    """Set on a classifier what every one knows of y: the kind of container, both classes, the names of the labels."""
+    estimator._container = LabelContainer.of(y)
     estimator.classes_ = np.tile([0, 1], (n_labels, 1))
-    estimator.label_names_ = label_names_of(Y, n_labels)
+    estimator.label_names_ = label_names_of(y, n_labels)
 
 
 def with_multilabel_target(tags: Tags) -> Tags:
@@ -305,7 +305,7 @@ def with_multilabel_target(tags: Tags) -> Tags:
     return tags
 
 
-def label_names_of(Y: MatrixLike, n_labels: int) -> NDArray[Any]:
+def label_names_of(y: MatrixLike, n_labels: int) -> NDArray[Any]:
     """Return the column names of a data frame, else 0 .. n_labels - 1.
 
     Raises
@@ -313,10 +313,10 @@ def label_names_of(Y: MatrixLike, n_labels: int) -> NDArray[Any]:
     ValueError
         If two names are equal, or the same as text, which is all that a file keeps of them.
     """
-    columns = getattr(Y, "columns", None)
+    columns = getattr(y, "columns", None)
     if columns is None:
         return np.arange(n_labels)
     name, count = Counter(map(str, columns)).most_common(1)[0]
     if count > 1:
-        raise ValueError(f"Y must have distinct column names, got {name!r} twice.")
+        raise ValueError(f"y must have distinct column names, got {name!r} twice.")
     return np.asarray(columns)

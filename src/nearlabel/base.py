@@ -13,9 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel._typing import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel._validation import as_dense, check_flag, check_problem, check_rows, with_multilabel_target
 from nearlabel.decision import cut
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, check_flag, check_problem, check_rows, with_multilabel_target
 
 
 class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -29,14 +29,14 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     _takes_constant_labels: ClassVar[bool] = False
     _threshold: ClassVar[float] = 0.5
 
-    def fit(self, X: MatrixLike, Y: MatrixLike) -> Self:
+    def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
         """Learn from training rows and their label sets.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training rows.
-        Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
 
         Returns
@@ -47,13 +47,13 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If X or Y is malformed, their lengths differ, or a parameter is out of range.
+            If X or y is malformed, their lengths differ, or a parameter is out of range.
         TypeError
             If a parameter is of a wrong type.
         """
         self._check_parameters()
         with self._afresh():
-            X, labels = check_problem(self, X, Y)
+            X, labels = check_problem(self, X, y)
             frequencies = np.asarray(labels.sum(axis=0)).reshape(-1)
             constant = (frequencies == 0) | (frequencies == labels.shape[0])
             self._varying = np.flatnonzero(~constant | self._takes_constant_labels)
@@ -73,7 +73,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels)
-            Indicator matrix in the kind of container, and of the type, that Y had in `fit`; a data frame gives
+            Indicator matrix in the kind of container, and of the type, that y had in `fit`; a data frame gives
             an array.
         """
         queries = self._queries(X)

@@ -11,8 +11,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel._responses import label_scores, response_method_of
 from nearlabel.lazy import BRkNN
+from nearlabel.utils.response_methods import label_scores, response_method_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))

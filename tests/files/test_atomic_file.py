@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from nearlabel._whole_file import check_can_be_written, whole_file
+from nearlabel.files.atomic_file import check_can_be_written, whole_file
 
 
 def write(path, text="new", **options):

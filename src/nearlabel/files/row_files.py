@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import Matrix
+from nearlabel.utils.types import Matrix
 
 
 class ArrayFile(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel._blocks import uneven_blocks
-from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel.utils.blocks import uneven_blocks
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 class FeatureValues(NamedTuple):

@@ -53,7 +53,7 @@ def test_blocks_change_nothing(monkeypatch):
         Y = (rng.random((60, 5)) < 0.3).astype(int)
         whole = [coupled_similarity(X, Y, values=values) for values in ("present", "all")]
         with monkeypatch.context() as patch:
-            patch.setattr("nearlabel._blocks.uneven_blocks.__defaults__", (2000,))
+            patch.setattr("nearlabel.utils.blocks.uneven_blocks.__defaults__", (2000,))
             parts = [coupled_similarity(X, Y, values=values) for values in ("present", "all")]
         np.testing.assert_array_equal(parts, whole)
 
@@ -91,10 +91,10 @@ def test_many_features_and_labels_stay_sparse():
         ({"n_bins": 0}, "n_bins must be at least 1"),
         ({"X": np.ones((3, 2)) * np.nan}, "contains NaN"),
         ({"X": np.ones((4, 2))}, "inconsistent numbers of samples"),
-        ({"Y": [0, 1, 0]}, "Hint: a single label is one column"),
+        ({"y": [0, 1, 0]}, "Hint: a single label is one column"),
     ],
 )
 def test_bad_input(arguments, message):
     """What is malformed is named."""
     with pytest.raises(ValueError, match=message):
-        coupled_similarity(**{"X": np.ones((3, 2)), "Y": np.eye(3, dtype=int)} | arguments)
+        coupled_similarity(**{"X": np.ones((3, 2)), "y": np.eye(3, dtype=int)} | arguments)

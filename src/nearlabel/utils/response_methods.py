@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel._typing import MatrixLike
+from nearlabel.utils.types import MatrixLike
 
 RESPONSE_METHODS = ("predict_proba", "decision_function")
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit
 
-from nearlabel._typing import FloatArray
+from nearlabel.utils.types import FloatArray
 
 _MOST_STEPS = 100
 _LEAST_PIVOT = 1e-7  # of a matrix with ones on its diagonal; below it, columns depend on each other up to rounding

@@ -15,9 +15,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel._binomial import fit_binomial
-from nearlabel._responses import label_scores, response_method_of
-from nearlabel._typing import FloatArray, IntArray, Matrix
+from nearlabel.statistics.binomial import fit_binomial
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _N_FOLDS = 5
 

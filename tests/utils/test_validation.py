@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from nearlabel._validation import first_not_finite, label_names_of
 from nearlabel.lazy import BRkNN
 from nearlabel.persistence import DataSummary
 from nearlabel.transformation import BinaryRelevance
+from nearlabel.utils.validation import first_not_finite, label_names_of
 
 X, Y = np.arange(6.0).reshape(3, 2), np.array([[0, 1], [1, 0], [1, 1]])
 
@@ -18,9 +18,9 @@ X, Y = np.arange(6.0).reshape(3, 2), np.array([[0, 1], [1, 0], [1, 1]])
 def test_labels_of_one_name(model, names):
     """Refused where names are taken: predictions, explanations and cards would merge two labels."""
     frame = pd.DataFrame(Y, columns=names)
-    with pytest.raises(ValueError, match=f"Y must have distinct column names, got '{names[0]}' twice"):
+    with pytest.raises(ValueError, match=f"y must have distinct column names, got '{names[0]}' twice"):
         model.fit(X, frame)
-    with pytest.raises(ValueError, match="Y must have distinct column names"):
+    with pytest.raises(ValueError, match="y must have distinct column names"):
         DataSummary.of_data((X, frame))
 
 

@@ -8,14 +8,14 @@ from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length
 
-from nearlabel._blocks import row_blocks
-from nearlabel._feature_values import FeatureValues, feature_values
-from nearlabel._typing import CSR, FloatArray, Matrix, MatrixLike
-from nearlabel._validation import as_dense, as_label_matrix, check_choice, check_integer
+from nearlabel.labels.feature_values import FeatureValues, feature_values
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_integer
 
 
 def coupled_similarity(
-    X: MatrixLike, Y: MatrixLike, *, values: str = "present", feature_weights: str = "mean", n_bins: int = 10
+    X: MatrixLike, y: MatrixLike, *, values: str = "present", feature_weights: str = "mean", n_bins: int = 10
 ) -> FloatArray:
     """Return the coupled similarity of each pair of labels: how alike their frequencies and features are.
 
@@ -32,7 +32,7 @@ def coupled_similarity(
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Rows. They are never filled.
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
         Their label sets.
     values : {"present", "all"}, default="present"
         Which values v of a feature count: all but 0, or all. The value 0 of a sparse feature says little: where it
@@ -52,7 +52,7 @@ def coupled_similarity(
     Raises
     ------
     ValueError
-        If X or Y is malformed, their lengths differ, or a parameter is out of range.
+        If X or y is malformed, their lengths differ, or a parameter is out of range.
 
     Notes
     -----
@@ -80,7 +80,7 @@ def coupled_similarity(
     check_choice("feature_weights", feature_weights, {"mean", "sum"})
     n_bins = check_integer("n_bins", n_bins, low=1)
     X = check_array(X, accept_sparse="csc", dtype="numeric")
-    labels = as_label_matrix(Y)
+    labels = as_label_matrix(y)
     check_consistent_length(X, labels)
     similarity = _coupling(X, sparse.csr_array(labels), values, n_bins)
     if feature_weights == "mean":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nearlabel._typing import IntArray
+from nearlabel.utils.types import IntArray
 
 BLOCK_BYTES = 64 * 2**20  # what one temporary array of a block may take
 

@@ -1,0 +1,34 @@
+"""Functions of y: how many labels, how many label sets, how unequal, how entangled; of X and y: how alike.
+
+y is an indicator matrix (n_samples, n_labels), dense or in any sparse container, of at least one row.
+"""
+
+from nearlabel.labels._coupled_similarity import coupled_similarity
+from nearlabel.labels._label_sets import (
+    cardinality,
+    co_occurrence,
+    density,
+    describe,
+    distinct_labelsets,
+    frequencies,
+    imbalance_ratios,
+    labelset_diversity,
+    labelset_proportion,
+    labelsets_by_frequency,
+    mean_imbalance_ratio,
+)
+
+__all__ = [
+    "cardinality",
+    "co_occurrence",
+    "coupled_similarity",
+    "density",
+    "describe",
+    "distinct_labelsets",
+    "frequencies",
+    "imbalance_ratios",
+    "labelset_diversity",
+    "labelset_proportion",
+    "labelsets_by_frequency",
+    "mean_imbalance_ratio",
+]

@@ -1,0 +1,1 @@
+"""Regressions and calibration that several methods are made of. Not public."""
