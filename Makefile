@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-oldest bench docs lint types check clean
+.PHONY: help demo test test-long test-oldest bench docs lint types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -17,14 +17,18 @@ demo: $(BIN)/python  ## install, compare the lazy methods on the embedded data s
 	$(INSTALL) '.[cli,plot]'
 	$(BIN)/nearlabel demo --out demo-output
 
-test: $(BIN)/python  ## install and run all tests (those on real data need NEARLABEL_DATA)
+test: $(BIN)/python  ## install and run the ordinary tests (those on real data need NEARLABEL_DATA)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+test-long: $(BIN)/python  ## run the tests marked long: whole papers, tutorial, gallery, browser, worker kills
+	$(INSTALL) '.[$(TEST_EXTRAS)]'
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "long and not slow"
 
 # Long tests of what no library's version changes; they run with the newest libraries.
 ONCE = lazy/test_leave_one_out cli/test_reproduce cli/test_documented_examples test_tutorial test_docs
 
-test-oldest:  ## the same with the oldest libraries that are supported, but for some long tests
+test-oldest:  ## the ordinary tests with the oldest libraries that are supported, but for some long tests
 	PYTEST_ADDOPTS="$(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
 
 bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write docs/benchmarks.md (QUICK=--quick: a look)
@@ -57,7 +61,7 @@ types: $(BIN)/python  ## mypy, strict
 	$(INSTALL) '.[test,lint]'
 	$(BIN)/mypy
 
-check: lint types test  ## everything that CI runs
+check: lint types test test-long  ## everything that CI runs
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) demo-output build docs/api docs/gallery dist .pytest_cache .mypy_cache .ruff_cache

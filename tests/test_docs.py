@@ -37,6 +37,7 @@ def test_programs_of_the_pages_run(page, capsys):
     assert names or not programs(page)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
 def test_examples_run(example, tmp_path, monkeypatch, capsys):
     """The programs of the gallery run, and draw without a window; they write nothing where they are started."""

@@ -18,6 +18,7 @@ def lines(text):
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n").splitlines()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")
 def test_tutorial(tmp_path, monkeypatch, capsys):
     """From the CSV file to the explanation, in a fresh folder."""
