@@ -189,10 +189,11 @@ def test_a_closed_screen(meka):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk(meka):
-    """The line says what could not be written."""
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk(meka, unbuffered):
+    """The line says what could not be written, whether Python writes at once or when its buffer is flushed."""
     with Path("/dev/full").open("w") as full:
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": unbuffered}
         command = [sys.executable, "-m", "nearlabel", "describe", meka, "--format", "csv"]
         done = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "nearlabel: standard output: No space left on device.\n")

@@ -147,7 +147,18 @@ def _open_streams() -> Iterator[None]:
             stack.enter_context(redirect_stderr(sys.stderr or nowhere))
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # it must not cost the result
-        yield
+        try:
+            yield
+        finally:
+            _discard_unwritable_output()
+
+
+def _discard_unwritable_output() -> None:
+    """Discard what a full disk or a closed pipe does not take: Python would try again at exit, and exit with 120."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -155,9 +166,8 @@ def _run(arguments: argparse.Namespace) -> int:
         if "format" in arguments:
             _console.check_format(arguments.format)
         arguments.main(arguments)
-        sys.stdout.flush()
+        sys.stdout.flush()  # a full disk is found here, where the error becomes a line and an exit code
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
         return 1
     except KeyboardInterrupt:
         resumes = getattr(arguments, "out", None) is not None
