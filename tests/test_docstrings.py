@@ -5,8 +5,6 @@ import inspect
 import re
 from pathlib import Path
 
-import pytest
-
 from nearlabel.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
@@ -44,25 +42,29 @@ def documented_parameters(docstring):
 OBJECTS = dict(public_objects())
 
 
-@pytest.mark.parametrize("name", OBJECTS)
-def test_public_objects_have_a_docstring(name):
+def signature_of(thing):
+    """Return the names of a function's or class's parameters."""
+    return [name for name in inspect.signature(thing).parameters if name != "self"]
+
+
+def test_public_objects_have_a_docstring():
     """Everything public is documented."""
-    assert OBJECTS[name].__doc__, name
+    assert [name for name, thing in OBJECTS.items() if not thing.__doc__] == []
 
 
-@pytest.mark.parametrize("name", [n for n, o in OBJECTS.items() if o.__doc__ and documented_parameters(o.__doc__)])
-def test_documented_parameters_are_those_of_the_signature(name):
+def test_documented_parameters_are_those_of_the_signature():
     """A section Parameters lists the parameters of the signature, in their order."""
-    thing = OBJECTS[name]
-    parameters = [p for p in inspect.signature(thing).parameters if p != "self"]
-    assert documented_parameters(thing.__doc__) == parameters
+    documented = {name: documented_parameters(thing.__doc__ or "") for name, thing in OBJECTS.items()}
+    documented = {name: parameters for name, parameters in documented.items() if parameters is not None}
+    assert documented == {name: signature_of(OBJECTS[name]) for name in documented}
 
 
 def test_parameters_of_every_class_are_documented():
     """A class that takes parameters documents them on the class."""
-    for name, thing in OBJECTS.items():
-        if inspect.isclass(thing) and not issubclass(thing, Warning) and inspect.signature(thing).parameters:
-            assert documented_parameters(thing.__doc__), name
+    classes = {
+        n: c for n, c in OBJECTS.items() if inspect.isclass(c) and not issubclass(c, Warning) and signature_of(c)
+    }
+    assert [name for name, of in classes.items() if not documented_parameters(of.__doc__)] == []
 
 
 def test_the_example_of_the_readme_prints_what_it_says(capsys):
@@ -87,10 +89,10 @@ def test_commands_of_the_documents_exist():
 
 
 def test_links_of_the_documents_lead_somewhere():
-    """Every relative link of README and docs names a file or folder."""
-    for document in [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]:
-        for target in re.findall(r"\]\((?!http)([^)#]+)", document.read_text()):
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
+    """Every relative link of the documents names a file or folder."""
+    documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+    links = [(d, link) for d in documents for link in re.findall(r"\]\((?!http)([^)#]+)", d.read_text())]
+    assert [f"{d.name}: {link}" for d, link in links if not (d.parent / link).exists()] == []
 
 
 def test_every_command_is_documented():

@@ -1,8 +1,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 SOURCE = Path(__file__).parents[1] / "src" / "nearlabel"
 
 # The layer table of the design: level of each module, and what is not offered to whom.
@@ -62,32 +60,57 @@ def allowed(importer, imported):
 
 
 def files():
-    """All modules but the package's own `__init__`."""
-    return [p for p in sorted(SOURCE.rglob("*.py")) if p != SOURCE / "__init__.py"]
+    """Yield (name, syntax tree) of all modules but the package's own `__init__`."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path != SOURCE / "__init__.py":
+            yield str(path.relative_to(SOURCE)), ast.parse(path.read_text())
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_go_down_only(path):
-    """Each module imports lower layers only, and never one of ours inside a function."""
-    importer = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    tree = ast.parse(path.read_text())
+def faults_of_layers(name, tree):
+    """Yield what is wrong with the imports of one module, our modules only."""
+    importer = name.split("/")[0].removesuffix(".py")
     top_level = set(tree.body)
     for module, node in imports(tree):
-        if module.startswith("nearlabel."):
-            imported = module.split(".")[1]
-            assert imported in ("__version__", *LEVELS), f"{module} is in no layer"
-            if imported != "__version__":
-                assert allowed(importer, imported), f"{importer} must not import {module}"
-            assert node in top_level, f"{module} is imported inside a function"
+        imported = module.removeprefix("nearlabel.").split(".")[0]
+        if not module.startswith("nearlabel.") or imported == "__version__":
+            continue
+        if imported not in LEVELS:
+            yield f"{name}: {module} is in no layer"
+        elif not allowed(importer, imported):
+            yield f"{name}: must not import {module}"
+        if node not in top_level:
+            yield f"{name}: {module} is imported inside a function"
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_optional_libraries_have_one_home(path):
+def faults_of_homes(name, tree):
+    """Yield the optional libraries that a module imports and that belong to another one."""
+    for module, _ in imports(tree):
+        home = OPTIONAL_HOME.get(module.split(".")[0], name)
+        if name not in ((home,) if isinstance(home, str) else home):
+            yield f"{name}: {module} belongs to {home}"
+
+
+def test_imports_go_down_only():
+    """Each module imports lower layers only, and never one of ours inside a function."""
+    assert [fault for file in files() for fault in faults_of_layers(*file)] == []
+
+
+def test_optional_libraries_have_one_home():
     """An optional library is imported in its one file only; pandas in one for each use of its frames."""
-    for module, _ in imports(ast.parse(path.read_text())):
-        home = OPTIONAL_HOME.get(module.split(".")[0])
-        homes = (home,) if isinstance(home, str) else home
-        assert homes is None or str(path.relative_to(SOURCE)) in homes, f"{module} belongs to {homes}"
+    assert [fault for file in files() for fault in faults_of_homes(*file)] == []
+
+
+def test_the_checks_find_faults():
+    """What breaks a rule is listed, each breach once."""
+    tree = ast.parse("import faiss\nfrom nearlabel import lazy\ndef f():\n    import nearlabel.utils.typing\n")
+    assert list(faults_of_layers("neighbors/_new.py", tree)) == [
+        "neighbors/_new.py: must not import nearlabel.lazy",
+        "neighbors/_new.py: nearlabel.utils.typing is imported inside a function",
+    ]
+    assert list(faults_of_homes("neighbors/_new.py", tree)) == [
+        "neighbors/_new.py: faiss belongs to neighbors/_faiss.py"
+    ]
+    assert list(faults_of_homes("neighbors/_faiss.py", tree)) == []
 
 
 def test_the_table_catches_violations():
