@@ -9,8 +9,9 @@ joins those whose mean ranks differ by less than the critical difference of Neme
 import numpy as np
 from sklearn.datasets import make_multilabel_classification
 
+from nearlabel.comparison import compare
 from nearlabel.datasets import Dataset, load_multidigits
-from nearlabel.experiments import Plan, compare, run
+from nearlabel.experiments import Plan, run
 
 
 def make_dataset(seed: int) -> Dataset:

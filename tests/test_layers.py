@@ -11,12 +11,13 @@ LEVELS = {
     "neighbors": 2, "metrics": 2, "feature_selection": 2,
     "lazy": 3, "transformation": 3, "adaptation": 3, "thresholds": 3,
     "ensemble": 4, "testing": 4, "model_selection": 4,
-    "experiments": 5, "persistence": 5,
-    "plots": 6, "report": 6,
-    "cli": 7,
-    "__main__": 7,
+    "comparison": 5, "experiments": 5, "persistence": 5,
+    "papers": 6,
+    "plots": 7, "report": 7,
+    "cli": 8,
+    "__main__": 8,
 }  # fmt: skip
-NOT_EACH_OTHER = {3, 6}  # siblings of these levels do not know each other
+NOT_EACH_OTHER = {3, 7}  # siblings of these levels do not know each other
 NOT_DATASETS = {2, 3}  # estimators and measures never read files
 ONLY_INFRASTRUCTURE = {"report"}  # sees records, plain dicts
 OPTIONAL_HOME = {

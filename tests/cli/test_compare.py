@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nearlabel.experiments import compare, read_runs
+from nearlabel.comparison import compare, read_runs
 
 METRICS = "hamming_loss,f1_examples"
 

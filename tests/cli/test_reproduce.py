@@ -7,7 +7,8 @@ import pytest
 
 from nearlabel.cli import _reproduce
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import METHODS, Paper, _methods, paper_names
+from nearlabel.experiments import METHODS, _methods
+from nearlabel.papers import Paper, paper_names
 
 
 def small(name, subset="all"):

@@ -6,8 +6,8 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
 
+from nearlabel.comparison._compare import read_runs
 from nearlabel.experiments import Plan, SearchPlan, read_records, run
-from nearlabel.experiments._compare import read_runs
 from nearlabel.model_selection import IterativeStratifiedKFold
 
 PLAN = Plan(("brknn",), (3,), cv=4, seeds=(0, 7), metrics=("hamming_loss",))

@@ -3,7 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from nearlabel.experiments import Plan, SearchPlan, compare, read_records, run, run_facts, summarise
+from nearlabel.comparison import compare
+from nearlabel.experiments import Plan, SearchPlan, read_records, run, summarise
+from nearlabel.experiments._run_facts import run_facts
 
 METRICS = ("hamming_loss", "micro_f1", "empty_predictions")
 

@@ -12,8 +12,9 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from nearlabel.comparison import OverlappingFoldsWarning, friedman_test, paired_values
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import OverlappingFoldsWarning, Plan, friedman_test, paired_values, run, summarise
+from nearlabel.experiments import Plan, run, summarise
 from nearlabel.lazy import BRkNN, BRkNNa, MLkNN
 from nearlabel.metrics import micro_precision, micro_recall
 from nearlabel.model_selection import tune_neighbors

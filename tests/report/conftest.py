@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import Dataset, load_multidigits
-from nearlabel.experiments import Plan, model_facts, run, run_facts
+from nearlabel.experiments import Plan, model_facts, run
+from nearlabel.experiments._run_facts import run_facts
 from nearlabel.lazy import NLDD, MLkNN
 from nearlabel.persistence import ModelCard
 

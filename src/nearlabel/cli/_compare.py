@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nearlabel.cli import _comparison, _console
 from nearlabel.cli._comparison import print_order, title_of
-from nearlabel.experiments import (
+from nearlabel.comparison import (
     OVER,
     POST_HOC,
     TESTS,

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from nearlabel.cli import _console
-from nearlabel.experiments import Cell, Order, SearchCost
+from nearlabel.comparison import Order
+from nearlabel.experiments import Cell, SearchCost
 from nearlabel.metrics import CATALOGUE
 from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
 

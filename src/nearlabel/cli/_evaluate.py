@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data
+from nearlabel.comparison import TESTS, compare
 from nearlabel.experiments import (
     ESTIMATORS,
     METHODS,
@@ -15,13 +16,11 @@ from nearlabel.experiments import (
     SCALES,
     SEARCHES,
     SELECTIONS,
-    TESTS,
     THRESHOLDS,
     Plan,
     Problem,
     Record,
     SearchPlan,
-    compare,
     run,
     search_costs,
     summarise,

@@ -13,7 +13,8 @@ from nearlabel.cli._matched_data import match_to
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_multidigits
 from nearlabel.datasets._catalogue import catalogue_entry
 from nearlabel.datasets._download import cache_folder
-from nearlabel.experiments import Problem, model_facts, run_facts
+from nearlabel.experiments import Problem, model_facts
+from nearlabel.experiments._run_facts import run_facts
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.persistence import DataSummary, ModelCard
 from nearlabel.report import write_report

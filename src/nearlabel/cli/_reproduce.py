@@ -12,7 +12,7 @@ from pathlib import Path
 from nearlabel.cli import _console
 from nearlabel.cli._comparison import curves
 from nearlabel.cli._reproduced import print_origin, print_part
-from nearlabel.experiments import (
+from nearlabel.papers import (
     Curve,
     Paper,
     PrintedCell,

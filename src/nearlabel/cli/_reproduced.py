@@ -10,15 +10,7 @@ from collections.abc import Sequence
 from nearlabel import __version__
 from nearlabel.cli import _console
 from nearlabel.cli._comparison import title_of
-from nearlabel.experiments import (
-    Curve,
-    Paper,
-    PrintedCell,
-    RankedMeasure,
-    Ranking,
-    ReproducedOrder,
-    Reproduction,
-)
+from nearlabel.papers import Curve, Paper, PrintedCell, RankedMeasure, Ranking, ReproducedOrder, Reproduction
 
 _COLUMNS = ("data set", "method", "k", "measure", "printed", "ours", "difference", "ours, read otherwise")
 _N_NAMES = 4  # the columns before the figures

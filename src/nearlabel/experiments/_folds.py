@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple, TypeAlias
 
@@ -76,16 +76,6 @@ def _content(matrix: Matrix) -> Any:
     rows = sparse.csr_array(matrix, copy=True)
     rows.sum_duplicates()
     return rows.shape, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
-
-
-def each_once(name: str, values: object) -> tuple[Any, ...]:
-    """Return the values as a tuple; raise unless there is one and none comes twice."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must be a tuple, got {values!r}. Hint: ({values!r},).")
-    each = tuple(values)
-    if not each or len(set(each)) != len(each):
-        raise ValueError(f"{name} must name at least one, each once, got {each}.")
-    return each
 
 
 def description(plan: Any, problems: Mapping[str, Problem]) -> dict[str, Any]:

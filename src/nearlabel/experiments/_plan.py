@@ -15,11 +15,11 @@ from sklearn.model_selection import KFold
 
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
-from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, each_once, given_fold
+from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
 from nearlabel.experiments._methods import N_FOLDS, SELECTIONS, MethodSpec, Part, split_selection
-from nearlabel.experiments._records import Record
 from nearlabel.experiments._scaling import SCALES, scale_features
 from nearlabel.experiments._searches import Finder
+from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, get_metric
 from nearlabel.metrics._counted import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
@@ -28,7 +28,7 @@ from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import Matrix, NeighborSearch
-from nearlabel.utils.validation import check_choice, check_integer
+from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 
 @dataclass(frozen=True)

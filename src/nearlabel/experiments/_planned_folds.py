@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nearlabel.experiments._records import Record
+from nearlabel.experiments.records import Record
 
 # A shuffle (None: the split is given) and a number.
 FoldKey = tuple[int | None, int]

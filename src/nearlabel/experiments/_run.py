@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from joblib import Parallel, delayed
 
 from nearlabel.experiments._folds import Fold, Problem
-from nearlabel.experiments._records import Record, RecordFolder
+from nearlabel.experiments.records import Record, RecordFolder
 
 Progress = Callable[[int, int], None]
 

@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from nearlabel.comparison import Comparison, FriedmanTest, compare, read_runs, run_folders, warnings_as_notes
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._compare import Comparison, compare, read_runs, run_folders
 from nearlabel.experiments._folds import Problem, problem_digest, stacked
 from nearlabel.experiments._label_facts import finite, labelset_facts
 from nearlabel.experiments._planned_folds import FoldsOfMethods
-from nearlabel.experiments._records import Record, read_plan
-from nearlabel.experiments._significance import FriedmanTest, warnings_as_notes
 from nearlabel.experiments._summary import Cell, summarise
+from nearlabel.experiments.records import Record, read_plan
 from nearlabel.metrics import CATALOGUE
 
 # Returns the data of a name, or None; told whether the run was on a given training and test part.
@@ -49,7 +48,8 @@ def run_facts(
     --------
     >>> import tempfile
     >>> from nearlabel.datasets import load_multidigits
-    >>> from nearlabel.experiments import Plan, run, run_facts
+    >>> from nearlabel.experiments import Plan, run
+    >>> from nearlabel.experiments._run_facts import run_facts
     >>> folder = tempfile.mkdtemp()
     >>> plan = Plan(("brknn", "brknn-b"), n_neighbors=(5, 10), cv=3, metrics=("hamming_loss",))
     >>> records = run(plan, {"multidigits": load_multidigits()}, out=folder)

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nearlabel.experiments._folds import Fold, Problem, each_once
+from nearlabel.experiments._folds import Fold, Problem
 from nearlabel.experiments._methods import MethodSpec, split_selection
 from nearlabel.experiments._plan import Plan
-from nearlabel.experiments._records import Record
 from nearlabel.experiments._searches import Finder, make_search, reference_of
 from nearlabel.experiments._summary import Cell, summarise
+from nearlabel.experiments.records import Record
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors._recall import found_shares
+from nearlabel.utils.validation import each_once
 
 # What is measured of a search, beside the measures of a plan.
 RECALL, SECONDS = "neighbor_recall", "search_seconds"

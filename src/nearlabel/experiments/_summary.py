@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nearlabel.experiments._records import Record
+from nearlabel.experiments.records import Record
 
 
 @dataclass(frozen=True)

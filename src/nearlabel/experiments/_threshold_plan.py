@@ -14,14 +14,14 @@ from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, LinearSVC
 
-from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, each_once, given_fold, stacked
-from nearlabel.experiments._records import Record
+from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold, stacked
 from nearlabel.experiments._scaling import SCALES, scale_features
+from nearlabel.experiments.records import Record
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.thresholds import FBR, MicroFOptimum, PillaiAscent, SCut, cross_val_scores
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import check_choice, check_integer, check_positive
+from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
 # Binary relevance by these. The score of kNN is the share of the neighbours that carry the label.
 CLASSIFIERS: Mapping[str, Callable[[ThresholdPlan], Any]] = MappingProxyType(

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._feature_scaler import FeatureScaler
-from nearlabel.experiments._folds import check_matrices, each_once
+from nearlabel.experiments._folds import check_matrices
 from nearlabel.experiments._held_out import Folds, HoldingOut, LeaveOneOut
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec
 from nearlabel.experiments._run import Progress
@@ -22,7 +22,7 @@ from nearlabel.experiments._searches import make_search
 from nearlabel.metrics import CATALOGUE, get_metric, score_all
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.types import IntArray, Matrix
-from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_integer
+from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_integer, each_once
 
 LOO = "loo"
 EXACT = "exact"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from nearlabel.experiments import FriedmanTest
+from nearlabel.comparison import FriedmanTest
 from nearlabel.metrics import CATALOGUE
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import BLUE

@@ -50,7 +50,8 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, titl
     --------
     >>> import tempfile
     >>> from nearlabel.datasets import load_multidigits
-    >>> from nearlabel.experiments import Plan, run, run_facts
+    >>> from nearlabel.experiments import Plan, run
+    >>> from nearlabel.experiments._run_facts import run_facts
     >>> from nearlabel.report import write_report
     >>> folder = Path(tempfile.mkdtemp())
     >>> plan = Plan(("brknn", "brknn-b"), n_neighbors=(5, 10), cv=3, metrics=("hamming_loss",))

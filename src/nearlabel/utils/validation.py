@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -320,3 +320,13 @@ def label_names_of(y: MatrixLike, n_labels: int) -> NDArray[Any]:
     if count > 1:
         raise ValueError(f"y must have distinct column names, got {name!r} twice.")
     return np.asarray(columns)
+
+
+def each_once(name: str, values: object) -> tuple[Any, ...]:
+    """Return the values as a tuple; raise unless there is one and none comes twice."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a tuple, got {values!r}. Hint: ({values!r},).")
+    each = tuple(values)
+    if not each or len(set(each)) != len(each):
+        raise ValueError(f"{name} must name at least one, each once, got {each}.")
+    return each

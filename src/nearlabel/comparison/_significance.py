@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import RandomState
 from scipy import stats
 
-from nearlabel.experiments._paired import ROUNDING, PairedValues
+from nearlabel.comparison._paired import ROUNDING, PairedValues
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_choice
 

@@ -3,7 +3,7 @@
 import pytest
 
 from _printed import too_far
-from nearlabel.experiments import Paper
+from nearlabel.papers import Paper
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 

@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nearlabel.experiments._orders import Order, order_methods
-from nearlabel.experiments._paired import PairedValues, paired_values
-from nearlabel.experiments._records import PLAN, Record, read_plan, read_records
-from nearlabel.experiments._significance import (
+from nearlabel.comparison._orders import Order, order_methods
+from nearlabel.comparison._paired import PairedValues, paired_values
+from nearlabel.comparison._significance import (
     ENOUGH_FOR_FRIEDMAN,
     PAIRED_TESTS,
     FriedmanTest,
@@ -22,6 +21,7 @@ from nearlabel.experiments._significance import (
     paired_tests,
     warnings_as_notes,
 )
+from nearlabel.experiments.records import PLAN, Record, read_plan, read_records
 from nearlabel.utils.validation import check_choice, check_positive
 
 TESTS = (*PAIRED_TESTS, "friedman")
@@ -108,7 +108,8 @@ def compare(
     Examples
     --------
     >>> from nearlabel.datasets import load_multidigits
-    >>> from nearlabel.experiments import Plan, compare, run
+    >>> from nearlabel.comparison import compare
+    >>> from nearlabel.experiments import Plan, run
     >>> plan = Plan(("brknn", "brknn-b"), n_neighbors=(10,), cv=5, metrics=("f1_examples", "hamming_loss"))
     >>> compare(run(plan, {"multidigits": load_multidigits()})).order.by_metric()
     {'f1_examples': {'brknn': -1, 'brknn-b': 1}, 'hamming_loss': {'brknn': 1, 'brknn-b': -1}}

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from nearlabel.experiments._paired import rounded
-from nearlabel.experiments._significance import PairedTest
-from nearlabel.experiments._summary import Cell
+from nearlabel.comparison import PairedTest, rounded
+from nearlabel.experiments import Cell
 from nearlabel.metrics import get_metric
 
 

@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nearlabel.experiments._folds import each_once
-from nearlabel.experiments._records import Record
+from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, get_metric
 from nearlabel.utils.types import FloatArray
-from nearlabel.utils.validation import check_choice
+from nearlabel.utils.validation import check_choice, each_once
 
 OVER = ("folds", "datasets")
 

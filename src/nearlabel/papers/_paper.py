@@ -12,23 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from nearlabel.comparison import paired_tests, paired_values
 from nearlabel.datasets import Dataset, fetch_dataset
-from nearlabel.experiments._folds import Problem
-from nearlabel.experiments._paired import paired_values
-from nearlabel.experiments._plan import Plan
-from nearlabel.experiments._printed_orders import ReproducedOrder, reproduce_order
-from nearlabel.experiments._ranking import Ranking, rank_methods
-from nearlabel.experiments._records import Record
-from nearlabel.experiments._run import AnyPlan, Progress, run
-from nearlabel.experiments._significance import paired_tests
-from nearlabel.experiments._summary import Cell, summarise
-from nearlabel.experiments._threshold_plan import ThresholdPlan
+from nearlabel.experiments import Cell, Plan, Problem, Progress, ThresholdPlan, run, summarise
+from nearlabel.experiments.records import Record
 from nearlabel.labels import describe, frequencies
+from nearlabel.papers._printed_orders import ReproducedOrder, reproduce_order
+from nearlabel.papers._ranking import Ranking, rank_methods
 from nearlabel.utils.validation import check_choice
 
 Loader = Callable[..., Dataset]
 
-_PROTOCOLS: Mapping[str, Callable[..., AnyPlan]] = {"methods": Plan, "thresholds": ThresholdPlan}
+_PROTOCOLS: Mapping[str, Callable[..., Plan | ThresholdPlan]] = {"methods": Plan, "thresholds": ThresholdPlan}
 
 
 @dataclass(frozen=True)
@@ -137,7 +132,7 @@ class Curve:
 
 def paper_names() -> list[str]:
     """Return the names of the papers that can be reproduced."""
-    folder = resources.files("nearlabel.experiments") / "papers"
+    folder = resources.files("nearlabel.papers")
     return sorted(Path(file.name).stem for file in folder.iterdir() if file.name.endswith(".toml"))
 
 
@@ -176,7 +171,7 @@ class Paper:
         quick: bool = False,
     ) -> None:
         check_choice("paper", name, paper_names())
-        text = (resources.files("nearlabel.experiments") / "papers" / f"{name}.toml").read_text(encoding="utf-8")
+        text = (resources.files("nearlabel.papers") / f"{name}.toml").read_text(encoding="utf-8")
         self._facts = tomllib.loads(text)
         self._load = load
         self._out = None if out is None else Path(out)

@@ -9,10 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.experiments._orders import Order, order_methods
-from nearlabel.experiments._paired import PairedValues, paired_values
-from nearlabel.experiments._records import Record
-from nearlabel.experiments._significance import PairedTest, paired_tests, warnings_as_notes
+from nearlabel.comparison import (
+    Order,
+    PairedTest,
+    PairedValues,
+    order_methods,
+    paired_tests,
+    paired_values,
+    warnings_as_notes,
+)
+from nearlabel.experiments.records import Record
 
 _TEST = "t"  # Zhang and Zhou's
 _OVERLAP = "The test is the paper's: folds share training rows, so its p-values are too small."

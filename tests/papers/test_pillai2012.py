@@ -4,7 +4,8 @@ import pytest
 
 from _printed import too_far
 from nearlabel.datasets import fetch_dataset
-from nearlabel.experiments import Paper, ThresholdPlan
+from nearlabel.experiments import ThresholdPlan
+from nearlabel.papers import Paper
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nearlabel.experiments._significance import PairedTest
+from nearlabel.comparison._significance import PairedTest
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def order_methods(tests: Iterable[PairedTest], methods: Sequence[str], alpha: fl
 
     Examples
     --------
-    >>> from nearlabel.experiments import PairedTest, order_methods
+    >>> from nearlabel.comparison import PairedTest, order_methods
     >>> test = PairedTest("yeast", "hamming_loss", ("a", "b"), difference=-0.1, statistic=3.2, p_value=0.01, n_pairs=10)
     >>> order_methods([test], ["b", "a"]).scores
     {'a': 1, 'b': -1}

@@ -1,7 +1,8 @@
 import pytest
 
-from nearlabel.experiments import Cell, Paper
-from nearlabel.experiments._ranking import rank_methods
+from nearlabel.experiments import Cell
+from nearlabel.papers import Paper
+from nearlabel.papers._ranking import rank_methods
 
 
 def cell(dataset, method, metric, mean, n_neighbors=None):

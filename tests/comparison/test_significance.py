@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nearlabel.experiments import (
+from nearlabel.comparison import (
     FriedmanTest,
     OverlappingFoldsWarning,
     PairedTest,

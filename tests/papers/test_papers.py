@@ -8,19 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearlabel.datasets import catalogue
-from nearlabel.experiments import (
-    Paper,
-    Plan,
-    ThresholdPlan,
-    paired_tests,
-    paired_values,
-    paper_names,
-    run,
-    summarise,
-)
+from nearlabel.comparison import paired_tests, paired_values
+from nearlabel.datasets import Dataset, catalogue
+from nearlabel.experiments import Plan, ThresholdPlan, run, summarise
 from nearlabel.experiments._folds import Fold
 from nearlabel.labels import describe
+from nearlabel.papers import Paper, paper_names
 
 NAMES = paper_names()
 PROTOCOLS = {"methods": Plan, "thresholds": ThresholdPlan}
@@ -28,7 +21,7 @@ PROTOCOLS = {"methods": Plan, "thresholds": ThresholdPlan}
 
 def facts_of(name):
     """A paper's file as it is packaged."""
-    file = resources.files("nearlabel.experiments") / "papers" / f"{name}.toml"
+    file = resources.files("nearlabel.papers") / f"{name}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
@@ -368,12 +361,16 @@ def test_unknown_paper_table_or_figure(ask, message):
 
 
 @pytest.fixture
-def load(make_dataset):
+def load():
     """Give a small data set of any name instead of the real one, and remember what was asked for."""
 
     def _load(name, subset="all"):
         _load.asked.append((name, subset))
-        return make_dataset(name, n=30, seed=sum(map(ord, name + subset)))
+        rng = np.random.default_rng(sum(map(ord, name + subset)))
+        X = rng.integers(0, 4, (30, 5)) * np.array([1.0, 1.0, 2.0, 0.5, 10.0])
+        Y = (X[:, :4] + rng.normal(size=(30, 4)) > [1, 2, 3, 1.4]).astype(np.int64)
+        names = tuple(map(str, range(5)))
+        return Dataset(X, Y, names, names[:4], name)
 
     _load.asked = []
     return _load
