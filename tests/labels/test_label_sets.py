@@ -14,6 +14,7 @@ from nearlabel.labels import (
     labelset_diversity,
     labelset_proportion,
     mean_imbalance_ratio,
+    most_frequent,
 )
 
 Y = np.array([[1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0]])
@@ -41,6 +42,8 @@ def test_by_hand(container):
     assert labelset_diversity(given) == 3
     assert labelset_proportion(given) == 3 / 4
     assert frequencies(given).tolist() == [3, 1, 2, 0]
+    assert most_frequent(given).tolist() == [0, 2, 1]
+    assert most_frequent(given, 2).tolist() == [0, 2]
     assert imbalance_ratios(given).tolist() == [1, 3, 1.5, np.inf]
     assert mean_imbalance_ratio(given) == (1 + 3 + 1.5) / 3
 
@@ -156,3 +159,9 @@ def test_refused(function, given, message):
     """Each function refuses what is no indicator matrix with a row."""
     with pytest.raises(ValueError, match=message):
         function(given)
+
+
+def test_most_frequent_of_no_labels():
+    """At least one label must be wanted."""
+    with pytest.raises(ValueError, match="n_labels must be at least 1, got 0"):
+        most_frequent(Y, 0)

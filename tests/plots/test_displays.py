@@ -324,7 +324,7 @@ def test_reliability_of_an_estimator():
 
 def test_reliability_of_what_is_no_probability():
     """Scores that are none are refused."""
-    with pytest.raises(ValueError, match=r"y_prob must hold probabilities in \[0, 1\], got -1 to 2"):
+    with pytest.raises(ValueError, match=r"y_prob must be probabilities in \[0, 1\], got -1 to 2"):
         ReliabilityDisplay.from_predictions([[1, 0]], [[2.0, -1.0]])
     with pytest.raises(ValueError, match="estimator must have predict_proba, got RidgeClassifier"):
         ReliabilityDisplay.from_estimator(RidgeClassifier().fit(X, Y), X, Y)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import Dataset, load_multidigits
-from nearlabel.experiments import Plan, model_facts, run
-from nearlabel.experiments._run_facts import run_facts
+from nearlabel.experiments import Plan, run
 from nearlabel.lazy import NLDD, MLkNN
 from nearlabel.persistence import ModelCard
+from nearlabel.report import model_facts, run_facts
 
 EVIL = "<script>window.harmed = 1</script>"
 
@@ -62,6 +62,26 @@ def wide_run() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         run(Plan(("brknn", "mlknn@micro-f"), (3, 5), cv=2), {"digits": data}, out=folder)
         return run_facts([folder])
+
+
+@pytest.fixture(scope="session")
+def make_dataset() -> Callable[..., Dataset]:
+    """Make a random data set of 4 labels; features on a grid, so that many distances are equal."""
+
+    def _make(name: str = "toy", *, n: int = 36, seed: int = 0) -> Dataset:
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 4, (n, 5)) * np.array([1.0, 1.0, 2.0, 0.5, 10.0])
+        y = (X[:, :4] + rng.normal(size=(n, 4)) > [1, 2, 3, 1.4]).astype(np.int64)
+        names = tuple(map(str, range(5)))
+        return Dataset(X, y, names, names[:4], name)
+
+    return _make
+
+
+@pytest.fixture(scope="session")
+def toy(make_dataset: Callable[..., Dataset]) -> Dataset:
+    """36 rows, 5 features, 4 labels."""
+    return make_dataset()
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from nearlabel.cli import _console, _data, _model
 from nearlabel.datasets import RowBlock
-from nearlabel.experiments._explained_rows import explain_rows
-from nearlabel.lazy import Explanation
+from nearlabel.lazy import Explanation, explain_samples
 from nearlabel.plots import ExplanationDisplay
 from nearlabel.plots._figure import check_figure_file
 from nearlabel.utils.types import Matrix
@@ -113,7 +112,7 @@ def _by_id(data: str, blocks: Iterable[RowBlock], column: str, value: str) -> _F
 
 def _explained(model: _model.OpenModel, X: Matrix) -> Explanation:
     """Explain one row."""
-    explanations = explain_rows(model.model, X, model.label_names)
+    explanations = explain_samples(model.model, X, model.label_names)
     if explanations is None:
         raise ValueError(
             f"MODEL must explain itself, as methods by neighbours do, got {type(model.model).__name__}."

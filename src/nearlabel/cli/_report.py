@@ -13,11 +13,10 @@ from nearlabel.cli._matched_data import match_to
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_multidigits
 from nearlabel.datasets._catalogue import catalogue_entry
 from nearlabel.datasets._download import cache_folder
-from nearlabel.experiments import Problem, model_facts
-from nearlabel.experiments._run_facts import run_facts
+from nearlabel.experiments import Problem
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.persistence import DataSummary, ModelCard
-from nearlabel.report import write_report
+from nearlabel.report import model_facts, run_facts, write_report
 
 _OTHER_TRAINING = "--training must be the data that the model was fitted to, got other"
 

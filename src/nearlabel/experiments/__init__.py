@@ -3,7 +3,6 @@
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import Problem
 from nearlabel.experiments._methods import ESTIMATORS, METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, make_method
-from nearlabel.experiments._model_facts import model_facts
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._run import Progress, run
 from nearlabel.experiments._scaling import SCALES
@@ -40,7 +39,6 @@ __all__ = [
     "Tuning",
     "make_method",
     "make_search",
-    "model_facts",
     "read_records",
     "run",
     "search_costs",

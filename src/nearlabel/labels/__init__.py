@@ -16,6 +16,7 @@ from nearlabel.labels._label_sets import (
     labelset_proportion,
     labelsets_by_frequency,
     mean_imbalance_ratio,
+    most_frequent,
 )
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "labelset_proportion",
     "labelsets_by_frequency",
     "mean_imbalance_ratio",
+    "most_frequent",
 ]

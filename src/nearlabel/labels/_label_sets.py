@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix
+from nearlabel.utils.validation import as_label_matrix, check_integer
 
 
 def cardinality(y: MatrixLike) -> float:
@@ -234,6 +234,37 @@ def frequencies(y: MatrixLike) -> NDArray[np.int64]:
     [2, 0, 1]
     """
     return np.asarray(_label_matrix(y).sum(axis=0), dtype=np.int64)
+
+
+def most_frequent(y: MatrixLike, n_labels: int | None = None) -> NDArray[np.int64]:
+    """Return the columns of the labels that occur, most frequent first, equally frequent ones in column order.
+
+    Parameters
+    ----------
+    y : indicator matrix of shape (n_samples, n_labels)
+    n_labels : int, default=None
+        Return at most this many. None: all.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_found,)
+        Column numbers.
+
+    Raises
+    ------
+    ValueError
+        If y is not an indicator matrix or has no row, or `n_labels` is below 1.
+
+    Examples
+    --------
+    >>> most_frequent([[1, 0, 1], [0, 0, 1]]).tolist()
+    [2, 0]
+    """
+    counts = frequencies(y)
+    most = len(counts) if n_labels is None else check_integer("n_labels", n_labels, low=1)
+    order = np.argsort(-counts, kind="stable")[:most]
+    found: NDArray[np.int64] = order[counts[order] > 0]
+    return found
 
 
 def imbalance_ratios(y: MatrixLike) -> FloatArray:

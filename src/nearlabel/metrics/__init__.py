@@ -5,6 +5,7 @@ scores and trivial rows in `nearlabel.metrics.ranking`. `CATALOGUE` lists what e
 `score_all` computes many at once, `get_scorer` makes one a scikit-learn scorer.
 """
 
+from nearlabel.metrics.calibration import CalibrationBins, calibration_bins
 from nearlabel.metrics.catalogue import CATALOGUE, Metric, get_metric
 from nearlabel.metrics.evaluation import score_all
 from nearlabel.metrics.example_based import (
@@ -33,8 +34,10 @@ from nearlabel.metrics.scorers import SCORERS, get_scorer
 __all__ = [
     "CATALOGUE",
     "SCORERS",
+    "CalibrationBins",
     "Metric",
     "average_precision",
+    "calibration_bins",
     "coverage",
     "f1_examples",
     "f1_of_means",

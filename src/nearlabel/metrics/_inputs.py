@@ -38,10 +38,10 @@ def check_predicted(y_pred: MatrixLike, shape: tuple[int, int]) -> Matrix:
     return predicted
 
 
-def check_scores(y_score: Any, shape: tuple[int, int]) -> Matrix:
+def check_scores(y_score: Any, shape: tuple[int, int], *, name: str = "y_score") -> Matrix:
     """Return scores as a floating-point array or CSR array of the given shape, without NaN; infinities may stay."""
-    scores = as_score_matrix(y_score, name="y_score")
-    _check_same_shape("y_score", scores.shape, shape)
+    scores = as_score_matrix(y_score, name=name)
+    _check_same_shape(name, scores.shape, shape)
     return scores
 
 

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from nearlabel.experiments._label_facts import MOST_PAIRED, labelset_facts
+from nearlabel import labels
 from nearlabel.plots._display import Display
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import MatrixLike
-from nearlabel.utils.validation import as_label_matrix, check_integer, label_names_of
+from nearlabel.utils.validation import as_dense, as_label_matrix, check_integer, label_names_of
 
 _LONGEST = 22
 
@@ -71,7 +71,7 @@ class CoOccurrenceDisplay(Display):
         Y: MatrixLike,
         *,
         label_names: Sequence[str] | None = None,
-        n_labels: int = MOST_PAIRED,
+        n_labels: int = 40,
         ax: Any = None,
         **style: Any,
     ) -> Self:
@@ -107,10 +107,11 @@ class CoOccurrenceDisplay(Display):
         names: Sequence[Any] = list(label_names_of(Y, matrix.shape[1])) if label_names is None else label_names
         if len(names) != matrix.shape[1]:
             raise ValueError(f"label_names must be of length {matrix.shape[1]}, the labels of Y, got {len(names)}.")
-        pairs = labelset_facts(matrix, names, most_paired=most)["co_occurrence"]
-        if not pairs["names"]:
+        shown = labels.most_frequent(matrix, most)
+        if not len(shown):
             raise ValueError("y must have a label that occurs, got none.")
-        return cls(pairs["counts"], pairs["names"]).plot(ax, **style)
+        counts = as_dense(labels.co_occurrence(matrix[:, shown]))
+        return cls(counts, [names[label] for label in shown]).plot(ax, **style)
 
     def _size(self) -> tuple[float, float]:
         side = 1.8 + 0.22 * max(len(self.label_names), 8)

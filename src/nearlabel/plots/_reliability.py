@@ -6,13 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from nearlabel.experiments._calibration_facts import calibration_facts
-from nearlabel.metrics._inputs import check_scores
+from nearlabel.metrics import calibration_bins
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import set_legend, set_line_styles, set_open_frame
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, MatrixLike
-from nearlabel.utils.validation import as_dense, as_label_matrix
+from nearlabel.utils.validation import as_label_matrix
 
 _DIAGONAL = "diagonal"
 
@@ -149,12 +148,9 @@ class ReliabilityDisplay(Display):
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
-        labels = as_label_matrix(y_true, name="y_true")
-        scores = as_dense(check_scores(y_prob, labels.shape))
-        if scores.min() < 0 or scores.max() > 1:
-            raise ValueError(f"y_prob must hold probabilities in [0, 1], got {scores.min():g} to {scores.max():g}.")
-        bins = [one for one in calibration_facts(scores, labels)["bins"] if one["count"]]
-        columns = [[one[key] for one in bins] for key in ("mean_score", "true_share", "count")]
+        bins = calibration_bins(y_true, y_prob)
+        filled = bins.counts > 0
+        columns = bins.mean_probability[filled], bins.true_share[filled], bins.counts[filled]
         return cls(*columns, name=name).plot(ax, **style)
 
     def _size(self) -> tuple[float, float]:

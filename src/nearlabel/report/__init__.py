@@ -1,5 +1,7 @@
-"""Facts to a page of one file; nothing is computed here."""
+"""One page about a run, or about a model on some data: first the facts as plain data, then the page that shows them."""
 
+from nearlabel.report._model_facts import model_facts
 from nearlabel.report._page import report_page, write_report
+from nearlabel.report._run_facts import run_facts
 
-__all__ = ["report_page", "write_report"]
+__all__ = ["model_facts", "report_page", "run_facts", "write_report"]

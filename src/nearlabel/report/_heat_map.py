@@ -19,7 +19,7 @@ def draw_co_occurrence(co_occurrence: Mapping[str, Any]) -> Markup:
     Parameters
     ----------
     co_occurrence : mapping
-        ``names`` and ``counts`` of the labels, as `nearlabel.experiments.model_facts` gives them.
+        ``names`` and ``counts`` of the labels, as `nearlabel.report.model_facts` gives them.
 
     Returns
     -------

@@ -20,7 +20,7 @@ def draw_mean_ranks(test: Mapping[str, Any]) -> Markup:
     ----------
     test : mapping
         ``mean_ranks`` of at least two methods, ``alike``, the groups that do not differ, ``critical_difference`` and
-        ``title``, as `nearlabel.experiments.run_facts` gives them.
+        ``title``, as `nearlabel.report.run_facts` gives them.
 
     Returns
     -------

@@ -28,7 +28,7 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, titl
     Parameters
     ----------
     facts : mapping
-        What `nearlabel.experiments.run_facts` or `nearlabel.experiments.model_facts` gives.
+        What `nearlabel.report.run_facts` or `nearlabel.report.model_facts` gives.
     path : path-like
         The file, ending in ``.html``; its folder is made if it is not there.
     title : str, default=None
@@ -51,8 +51,7 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, titl
     >>> import tempfile
     >>> from nearlabel.datasets import load_multidigits
     >>> from nearlabel.experiments import Plan, run
-    >>> from nearlabel.experiments._run_facts import run_facts
-    >>> from nearlabel.report import write_report
+    >>> from nearlabel.report import run_facts, write_report
     >>> folder = Path(tempfile.mkdtemp())
     >>> plan = Plan(("brknn", "brknn-b"), n_neighbors=(5, 10), cv=3, metrics=("hamming_loss",))
     >>> records = run(plan, {"multidigits": load_multidigits()}, out=folder)
@@ -75,7 +74,7 @@ def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
     Parameters
     ----------
     facts : mapping
-        What `nearlabel.experiments.run_facts` or `nearlabel.experiments.model_facts` gives.
+        What `nearlabel.report.run_facts` or `nearlabel.report.model_facts` gives.
     title : str, default=None
         Heading of the page. None or blank: what the facts are of.
 

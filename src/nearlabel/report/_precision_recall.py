@@ -17,7 +17,7 @@ def draw_precision_recall(frontier: Mapping[str, Any]) -> Markup:
     ----------
     frontier : mapping
         ``precision`` and ``recall`` of its points, and those of ``model`` and ``best``, as
-        `nearlabel.experiments.model_facts` gives them.
+        `nearlabel.report.model_facts` gives them.
 
     Returns
     -------

@@ -17,7 +17,7 @@ def draw_reliability(calibration: Mapping[str, Any]) -> Markup:
     Parameters
     ----------
     calibration : mapping
-        ``bins`` and ``error``, as `nearlabel.experiments.model_facts` gives them.
+        ``bins`` and ``error``, as `nearlabel.report.model_facts` gives them.
 
     Returns
     -------

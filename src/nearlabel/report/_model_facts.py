@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._calibration_facts import calibration_facts
-from nearlabel.experiments._explorer_facts import explorer_facts
-from nearlabel.experiments._label_facts import finite, labelset_facts
-from nearlabel.metrics import CATALOGUE, score_all
+from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
 from nearlabel.metrics._counts import Counts, compare
+from nearlabel.report._explorer_facts import explorer_facts
+from nearlabel.report._label_facts import finite, labelset_facts
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
 from nearlabel.utils.response_methods import label_scores
 from nearlabel.utils.types import FloatArray, Matrix
@@ -71,7 +70,7 @@ def model_facts(
     --------
     >>> import json
     >>> from nearlabel.datasets import load_multidigits
-    >>> from nearlabel.experiments import model_facts
+    >>> from nearlabel.report import model_facts
     >>> from nearlabel.lazy import MLkNN
     >>> from nearlabel.persistence import ModelCard
     >>> digits = load_multidigits()
@@ -99,7 +98,7 @@ def model_facts(
         "measures": _measures(Y, predicted, scores, card),
         "labels": _of_labels(data.label_names, compared.per_label, card["thresholds"], frontier),
         "n_labels": int(Y.shape[1]),
-        "calibration": calibration_facts(scores, Y) if scores is not None and method == "predict_proba" else None,
+        "calibration": _calibration(scores, Y) if scores is not None and method == "predict_proba" else None,
         "frontier": None if frontier is None else _frontier(frontier, compared.in_total),
         "co_occurrence": of_labels["co_occurrence"],
         "notes": [],
@@ -167,6 +166,18 @@ def _ratios(hits: int, predicted: int, true: int) -> dict[str, Any]:
 def _plain(threshold: Any) -> float | str:
     """Return a threshold as JSON has it; one that is infinite as text."""
     return float(threshold) if np.isfinite(float(threshold)) else str(float(threshold))
+
+
+def _calibration(scores: FloatArray, Y: Matrix) -> dict[str, Any]:
+    """Return the bins of the probabilities as plain data; what is undefined in an empty one is None."""
+    bins = calibration_bins(Y, scores)
+    columns = zip(bins.edges, bins.edges[1:], bins.counts, bins.mean_probability, bins.true_share, strict=False)
+    each = [
+        {"low": float(low), "high": float(high), "count": int(count), "mean_score": finite(float(mean)),
+         "true_share": finite(float(share))}
+        for low, high, count, mean, share in columns
+    ]  # fmt: skip
+    return {"bins": each, "error": bins.error}
 
 
 def _frontier(frontier: MicroPRFrontier, total: Counts) -> dict[str, Any]:

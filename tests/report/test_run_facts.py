@@ -5,7 +5,7 @@ import pytest
 
 from nearlabel.comparison import compare
 from nearlabel.experiments import Plan, SearchPlan, read_records, run, summarise
-from nearlabel.experiments._run_facts import run_facts
+from nearlabel.report import run_facts
 
 METRICS = ("hamming_loss", "micro_f1", "empty_predictions")
 

@@ -9,11 +9,11 @@ from typing import Any
 from nearlabel.comparison import Comparison, FriedmanTest, compare, read_runs, run_folders, warnings_as_notes
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._folds import Problem, problem_digest, stacked
-from nearlabel.experiments._label_facts import finite, labelset_facts
-from nearlabel.experiments._planned_folds import FoldsOfMethods
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments.records import Record, read_plan
 from nearlabel.metrics import CATALOGUE
+from nearlabel.report._label_facts import finite, labelset_facts
+from nearlabel.report._planned_folds import FoldsOfMethods
 
 # Returns the data of a name, or None; told whether the run was on a given training and test part.
 OpenProblem = Callable[[str, bool], Problem | None]
@@ -49,7 +49,7 @@ def run_facts(
     >>> import tempfile
     >>> from nearlabel.datasets import load_multidigits
     >>> from nearlabel.experiments import Plan, run
-    >>> from nearlabel.experiments._run_facts import run_facts
+    >>> from nearlabel.report import run_facts
     >>> folder = tempfile.mkdtemp()
     >>> plan = Plan(("brknn", "brknn-b"), n_neighbors=(5, 10), cv=3, metrics=("hamming_loss",))
     >>> records = run(plan, {"multidigits": load_multidigits()}, out=folder)

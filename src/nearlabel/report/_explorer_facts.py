@@ -9,9 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._explained_rows import explain_rows
-from nearlabel.experiments._pictures import Pictures
-from nearlabel.lazy import Explanation
+from nearlabel.lazy import Explanation, explain_samples
+from nearlabel.report._pictures import Pictures
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _MOST_LABELS, _MOST_NEIGHBORS = 12, 20
@@ -50,7 +49,7 @@ def explorer_facts(
         each; ``change``, what would turn a decision, in words.
     """
     chosen = np.unique(np.linspace(0, data.Y.shape[0] - 1, n_rows).round().astype(np.intp))
-    explanations = explain_rows(model, data.X[chosen])
+    explanations = explain_samples(model, data.X[chosen])
     first = None if explanations is None else explanations[0]
     columns = ("score",) if first is None else _label_columns(first)
     names = _Names(data.label_names)

@@ -11,15 +11,13 @@ from nearlabel import labels
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import as_dense, as_label_matrix
 
-MOST_PAIRED = 40  # labels of which all pairs are counted
 
-
-def labelset_facts(Y: MatrixLike, names: Sequence[str], *, most_paired: int = MOST_PAIRED) -> dict[str, Any]:
+def labelset_facts(y: MatrixLike, names: Sequence[str], *, most_paired: int = 40) -> dict[str, Any]:
     """Return what a report says of label sets.
 
     Parameters
     ----------
-    Y : indicator matrix of shape (n_samples, n_labels)
+    y : indicator matrix of shape (n_samples, n_labels)
         Dense or sparse.
     names : sequence of str of length n_labels
         Names of the labels.
@@ -36,23 +34,21 @@ def labelset_facts(Y: MatrixLike, names: Sequence[str], *, most_paired: int = MO
     Raises
     ------
     ValueError
-        If Y is no indicator matrix or has no row.
+        If y is no indicator matrix or has no row.
 
     Examples
     --------
-    >>> from nearlabel.experiments._label_facts import labelset_facts
+    >>> from nearlabel.report._label_facts import labelset_facts
     >>> facts = labelset_facts([[1, 0, 1], [1, 0, 0]], ["red", "green", "blue"])
     >>> facts["counts"], facts["co_occurrence"]
     ([2, 0, 1], {'names': ['red', 'blue'], 'counts': [[2, 1], [1, 1]]})
     """
-    matrix = as_label_matrix(Y)
-    counts = labels.frequencies(matrix)
-    most = np.argsort(-counts, kind="stable")[:most_paired]
-    most = most[counts[most] > 0]
+    matrix = as_label_matrix(y)
+    most = labels.most_frequent(matrix, most_paired)
     pairs = as_dense(labels.co_occurrence(matrix[:, most])).tolist() if len(most) else []
     return {
         "figures": {name: finite(value) for name, value in labels.describe(matrix).items()},
-        "counts": counts.tolist(),
+        "counts": labels.frequencies(matrix).tolist(),
         "co_occurrence": {"names": [str(names[label]) for label in most], "counts": pairs},
     }
 

@@ -9,13 +9,12 @@ from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.adaptation import RankSVM
 from nearlabel.datasets import Dataset, load_multidigits
-from nearlabel.experiments import model_facts
-from nearlabel.experiments._calibration_facts import calibration_facts
-from nearlabel.experiments._label_facts import labelset_facts
-from nearlabel.experiments._pictures import Pictures
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, CMLkNN, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1, micro_precision, micro_recall, score_all
 from nearlabel.persistence import ModelCard
+from nearlabel.report import model_facts
+from nearlabel.report._label_facts import labelset_facts
+from nearlabel.report._pictures import Pictures
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV, micro_pr_frontier
 from nearlabel.transformation import BinaryRelevance
 
@@ -67,32 +66,6 @@ def test_measures_are_those_of_the_catalogue():
     told = {one["name"]: (one["greater_is_better"], one["at_training"]) for one in facts["measures"]}
     assert told["micro_f1"] == (True, 0.25)
     assert told["hamming_loss"] == (False, None)
-
-
-def test_calibration_by_loops():
-    """Bins of a tenth, the last one closed; the error is the mean distance over all pairs."""
-    rng = np.random.default_rng(0)
-    scores = np.round(rng.random((50, 6)), 2)
-    scores[0] = [0.0, 1.0, 0.1, 0.999, 0.5, 1.0]
-    Y = (rng.random((50, 6)) < scores).astype(int)
-    facts = calibration_facts(scores, Y)
-    cells = [(s, y) for s, y in zip(scores.ravel(), Y.ravel(), strict=True)]
-    error = 0.0
-    for number, one in enumerate(facts["bins"]):
-        inside = [(s, y) for s, y in cells if min(int(s * 10), 9) == number]
-        assert one["count"] == len(inside)
-        assert one["mean_score"] == pytest.approx(sum(s for s, _ in inside) / len(inside))
-        assert one["true_share"] == pytest.approx(sum(y for _, y in inside) / len(inside))
-        error += abs(sum(s - y for s, y in inside))
-    assert facts["error"] == pytest.approx(error / len(cells))
-    stored = calibration_facts(scores, sparse.csr_array(Y))
-    assert stored == facts
-
-
-def test_empty_bins_are_none():
-    """Bins without a probability have neither mean nor share."""
-    bins = calibration_facts(np.array([[0.55]]), np.array([[1]]))["bins"]
-    assert [one["mean_score"] for one in bins] == [None] * 5 + [0.55] + [None] * 4
 
 
 def test_frontier_and_where_the_model_stands():

@@ -1,0 +1,93 @@
+"""How far probabilities are from the shares of true labels: the points of a reliability diagram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel.metrics._inputs import check_scores, check_true
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import FloatArray, MatrixLike
+from nearlabel.utils.validation import as_dense, check_integer
+
+_ROUNDING = 1e-9  # a foreign classifier's probabilities may be this far outside of [0, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationBins:
+    """Probabilities in bins of equal width, and how many of them belong to true labels.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Limits of the bins; the last bin contains the probability 1.
+    counts : ndarray of shape (n_bins,)
+        Number of probabilities in each bin.
+    mean_probability, true_share : ndarray of shape (n_bins,)
+        Mean of the probabilities of a bin, and the share of them whose label is true; NaN for an empty bin.
+    error : float
+        Expected calibration error: the mean over all probabilities of the distance between the two.
+    """
+
+    edges: FloatArray
+    counts: NDArray[np.int64]
+    mean_probability: FloatArray
+    true_share: FloatArray
+    error: float
+
+
+def calibration_bins(y_true: MatrixLike, y_prob: MatrixLike, *, n_bins: int = 10) -> CalibrationBins:
+    """Compare probabilities with the shares of true labels, micro-averaged: each cell of y_true counts once.
+
+    Parameters
+    ----------
+    y_true : indicator matrix of shape (n_samples, n_labels)
+        True label sets.
+    y_prob : array-like or sparse container of shape (n_samples, n_labels)
+        Probabilities.
+    n_bins : int, default=10
+        Number of bins.
+
+    Returns
+    -------
+    CalibrationBins
+        The bins and the expected calibration error.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is malformed, shapes differ, or a probability is not in [0, 1].
+
+    See Also
+    --------
+    sklearn.calibration.calibration_curve : The same for one label, without the empty bins.
+
+    References
+    ----------
+    M. Pakdaman Naeini, G. F. Cooper, M. Hauskrecht. Obtaining well calibrated probabilities using Bayesian binning.
+    Proceedings of the 29th AAAI Conference on Artificial Intelligence, 2015.
+
+    Examples
+    --------
+    >>> from nearlabel.metrics import calibration_bins
+    >>> bins = calibration_bins([[1, 0], [0, 0]], [[0.95, 0.05], [0.95, 0.05]])
+    >>> round(bins.error, 3), int(bins.counts[9]), float(bins.true_share[9])
+    (0.25, 2, 0.5)
+    """
+    n_bins = check_integer("n_bins", n_bins, low=1)
+    true = check_true(y_true)
+    scores = as_dense(check_scores(y_prob, true.shape, name="y_prob"))
+    low, high = scores.min(), scores.max()
+    if low < -_ROUNDING or high > 1 + _ROUNDING:
+        raise ValueError(f"y_prob must be probabilities in [0, 1], got {low:g} to {high:g}.")
+    counts, hits, sums = np.zeros(n_bins, dtype=np.int64), np.zeros(n_bins, dtype=np.int64), np.zeros(n_bins)
+    for block in row_blocks(scores.shape[0], 24 * scores.shape[1]):
+        bins = np.minimum((scores[block] * n_bins).astype(np.intp), n_bins - 1)
+        counts += np.bincount(bins.ravel(), minlength=n_bins)
+        sums += np.bincount(bins.ravel(), scores[block].ravel(), minlength=n_bins)
+        hits += np.bincount(bins[true[block].nonzero()], minlength=n_bins)
+    error = float(np.abs(sums - hits).sum() / max(counts.sum(), 1))
+    filled = np.where(counts, counts, np.nan)
+    return CalibrationBins(np.arange(n_bins + 1) / n_bins, counts, sums / filled, hits / filled, error)
