@@ -12,7 +12,7 @@ from nearlabel.cli import _compare, _data, _demo, _explain, _model, _reproduce
 CSV = ("--labels-column", "tags")
 RICH = ("rich.table", "rich.box", "rich.console", "rich.progress")
 NEEDS_RICH = "The command line needs rich: pip install 'nearlabel[cli]'."
-NEEDS_SKOPS = "Keeping models needs skops: pip install 'nearlabel[persistence]'."
+NEEDS_SKOPS = "Saving models needs skops: pip install 'nearlabel[persistence]'."
 NEEDS_MATPLOTLIB = "Drawing needs matplotlib: pip install 'nearlabel[plot]'."
 MATPLOTLIB = ("matplotlib", "matplotlib.figure", "matplotlib.backend_bases")
 FIT, TUNE = ("fit", "x.csv", *CSV, "--out"), ("tune", "x.csv", *CSV, "--out")

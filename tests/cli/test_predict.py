@@ -214,7 +214,7 @@ def test_warnings_are_notes(nearlabel, table, model, queries, monkeypatch):
     answer = nearlabel("predict", model, queries[1])
     assert answer.code == 0
     assert answer.err.count("\n") == 1
-    assert answer.err.startswith(f"nearlabel: {model} was saved by numpy ")
+    assert answer.err.startswith(f"nearlabel: {model} was saved with numpy ")
 
 
 def test_our_handling_of_warnings_ends_with_the_command(nearlabel, model, queries):

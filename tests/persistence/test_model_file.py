@@ -131,7 +131,7 @@ class TestWhatIsNoModel:
 )
 def test_a_damaged_schema(saved, rewrite, change):
     """What skops stumbles over, in one line, as an error of this library; the card can still be read or is missed."""
-    with pytest.raises(ValueError, match=r"must (be|hold)") as wrong:
+    with pytest.raises(ValueError, match=r"must (be|contain)") as wrong:
         load_model(rewrite(saved, "schema.json", change))
     assert "\n" not in str(wrong.value)
     assert read_card(saved).method == "MLkNN"
@@ -247,9 +247,9 @@ class TestWriting:
     @pytest.mark.parametrize(
         ("part", "message"),
         [
-            (lambda row: row, r"made of what can be imported, got .*<lambda>\. Hint"),
-            (threading.Lock(), r"made of what can be imported, got _thread\.lock\. Hint"),
-            (memoryview(b"rows"), "made of parts that skops can keep, got BRkNN with one it cannot: "),
+            (lambda row: row, r"consist of importable types and functions, got .*<lambda>\. Hint"),
+            (threading.Lock(), r"consist of importable types and functions, got _thread\.lock\. Hint"),
+            (memoryview(b"rows"), "consist of parts that skops can save, got BRkNN: "),
         ],
         ids=["lambda", "lock", "view"],
     )
@@ -266,7 +266,7 @@ class TestWriting:
         """An object that holds itself."""
         model = small()
         model.itself_ = model
-        with pytest.raises(ValueError, match="model must be made of parts that skops can keep, got BRkNN"):
+        with pytest.raises(ValueError, match="model must consist of parts that skops can save, got BRkNN"):
             save_model(model, tmp_path / "m.skops")
 
     def test_compress_must_be_a_flag(self, tmp_path):
@@ -283,7 +283,7 @@ class TestVersions:
         others = {"nearlabel": "0.0.1", "numpy": "1.0", "fortran": "77"}
         rewrite(saved, "nearlabel.json", lambda card: card | {"versions": card["versions"] | others})
         with pytest.warns(
-            ModelVersionWarning, match=r"saved by nearlabel 0\.0\.1 \(here .*\), numpy 1\.0 \(here"
+            ModelVersionWarning, match=r"saved with nearlabel 0\.0\.1 \(here .*\), numpy 1\.0 \(here"
         ) as all_:
             load_model(saved)
         assert len(all_) == 1
@@ -314,5 +314,7 @@ class TestWithoutLibraries:
         X = np.random.default_rng(0).normal(size=(20, 2))
         file = save_model(MLkNN(1, search=FaissIVFNeighbors()).fit(X, (X > 0).astype(int)), tmp_path / "m")
         monkeypatch.setitem(sys.modules, "faiss", None)
-        with pytest.raises(ImportError, match=r"m needs what is not installed here: .*pip install 'nearlabel\[ann\]'"):
+        with pytest.raises(
+            ImportError, match=r"m needs a library that is not installed: .*pip install 'nearlabel\[ann\]'"
+        ):
             load_model(file)

@@ -16,8 +16,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
 from nearlabel.experiments._folds import check_matrices
 from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.persistence import save_model
-from nearlabel.persistence._archive import skops_io
+from nearlabel.persistence import check_can_save, save_model
 
 LOO = "loo"
 _SHOWN = (
@@ -52,7 +51,7 @@ def check_file(file: Path | None, *, force: bool) -> None:
     check_can_be_written(file, name="--out")
     if file.exists() and not force:
         raise FileExistsError(f"--out must be a new file, got {file}, which is there. Hint: --force replaces it.")
-    skops_io()  # without it nothing could be kept
+    check_can_save()
 
 
 class KeptModel(NamedTuple):

@@ -1,11 +1,22 @@
-"""Models in files: written whole, read without running code that comes with them, and each with its card.
+"""Save fitted models to files and load them without running code from the file.
 
-`save_model` keeps a fitted estimator, `load_model` brings it back, `read_card` tells what is in a file without building
-the model. What may be in a file, and what is refused: ``docs/keeping_models.md``.
+`save_model` writes a fitted estimator with its card, `load_model` reads it, `read_card` reads the card without building
+the model. `TRUSTED_TYPES` are the names of the types that `load_model` builds without asking. What a file may contain
+is described in ``docs/keeping_models.md``.
 """
 
+from nearlabel.persistence._allow_list import TRUSTED_TYPES
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._data_summary import DataSummary
-from nearlabel.persistence._model_file import ModelVersionWarning, load_model, read_card, save_model
+from nearlabel.persistence._model_file import ModelVersionWarning, check_can_save, load_model, read_card, save_model
 
-__all__ = ["DataSummary", "ModelCard", "ModelVersionWarning", "load_model", "read_card", "save_model"]
+__all__ = [
+    "TRUSTED_TYPES",
+    "DataSummary",
+    "ModelCard",
+    "ModelVersionWarning",
+    "check_can_save",
+    "load_model",
+    "read_card",
+    "save_model",
+]

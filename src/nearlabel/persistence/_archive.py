@@ -1,6 +1,6 @@
-"""The file of a model: a zip archive that skops reads and writes, with the card as one more member.
+"""The file of a model: a zip archive that skops writes and reads, with the card as one more member.
 
-skops builds objects of types it is told to trust, and no others; nothing is unpickled.
+skops builds objects of trusted types only; nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any, BinaryIO
 
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.persistence._bounds import LARGEST_CARD, LARGEST_SCHEMA, check_unpacked_size, members_of, read_member
-from nearlabel.persistence._schema import check_schema
-from nearlabel.persistence._searches import with_kept_searches, with_searches
-from nearlabel.persistence._trusted import TRUSTED
+from nearlabel.persistence._allow_list import TRUSTED_TYPES
+from nearlabel.persistence._searches import with_saved_searches, with_searches
+from nearlabel.persistence._skops_schema import PROTOCOL, ProtocolError, check_schema
+from nearlabel.persistence._zip_limits import LARGEST_CARD, LARGEST_SCHEMA, check_unpacked_size, members_of, read_member
 from nearlabel.utils.optional import import_optional
 
 _CARD = "nearlabel.json"
@@ -27,14 +28,11 @@ _SCHEMA = "schema.json"
 
 
 def write_archive(path: Path, model: Any, card_of: Callable[[tuple[str, ...]], str], *, compress: bool) -> None:
-    """Write a model and its card; the file appears when it is complete.
-
-    `card_of` makes the card of the types that nobody trusts unless told to.
-    """
+    """Write a model and its card atomically; `card_of` makes the card, given the types that must be trusted."""
     io = skops_io()
     with whole_file(path) as partial:
         with partial.open("wb") as file:
-            _dump(io, with_kept_searches(model), file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
+            _dump(io, with_saved_searches(model), file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
         card = card_of(_foreign_types(io, partial))
         with zipfile.ZipFile(partial, "a", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(_CARD, card)
@@ -42,7 +40,7 @@ def write_archive(path: Path, model: Any, card_of: Callable[[tuple[str, ...]], s
 
 
 def read_archived_card(path: Path) -> bytes:
-    """Return the card as it was written; raise OSError or ValueError where there is none."""
+    """Return the JSON of the card; raise OSError or ValueError if the file has none."""
     with _opened(path) as file, zipfile.ZipFile(file) as archive:
         members = members_of(archive)
         card = read_member(archive, _CARD, LARGEST_CARD) if _CARD in members else None
@@ -53,23 +51,23 @@ def read_archived_card(path: Path) -> bytes:
 
 
 def read_archived_model(path: Path, trusted: Sequence[str | type]) -> Any:
-    """Build the model; raise ValueError if that takes types that are not trusted, or the file is damaged."""
+    """Build the model; raise ValueError if the file has types that are not trusted, or is damaged."""
     io = skops_io()
-    names = [*TRUSTED, *(one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted)]
+    names = [*TRUSTED_TYPES, *(one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted)]
     with _opened(path) as file:
         _check_contents(file)
         foreign = sorted(set(io.get_untrusted_types(file=file)) - set(names))
         if not foreign:
             return with_searches(io.load(file, trusted=names))
     raise ValueError(
-        f"{path} must hold types that are trusted, got {', '.join(foreign)}."
+        f"{path} must contain trusted types only, got {', '.join(foreign)}."
         f" Hint: trusted={foreign!r}, if you know who made the file and what these types can do."
     )
 
 
 def skops_io() -> ModuleType:
     """Import skops; raise ImportError if it is not installed."""
-    return import_optional("skops.io", extra="persistence", purpose="Keeping models")
+    return import_optional("skops.io", extra="persistence", purpose="Saving models")
 
 
 def _dump(io: ModuleType, model: Any, file: Any, compression: int) -> None:
@@ -77,19 +75,18 @@ def _dump(io: ModuleType, model: Any, file: Any, compression: int) -> None:
         io.dump(model, file, compression=compression, compresslevel=1)
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"model must be made of parts that skops can keep, got {type(model).__name__} with one it cannot:"
-            f" {_in_one_line(error)}"
+            f"model must consist of parts that skops can save, got {type(model).__name__}: {_in_one_line(error)}"
         ) from error
 
 
 def _foreign_types(io: ModuleType, path: Path) -> tuple[str, ...]:
-    """Return the types of the file that are not trusted; raise ValueError if one could never be found again."""
-    foreign = tuple(sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED)))
+    """Return the types in the file that are not trusted; raise ValueError if one could not be imported on loading."""
+    foreign = tuple(sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED_TYPES)))
     lost = [name for name in foreign if not _can_be_imported(name)]
     if lost:
         raise ValueError(
-            f"model must be made of what can be imported, got {', '.join(lost)}. Hint: functions and classes that are"
-            " defined at the top level of a module; no lambda."
+            f"model must consist of importable types and functions, got {', '.join(lost)}."
+            " Hint: define them at the top level of a module; a lambda cannot be saved."
         )
     return foreign
 
@@ -109,15 +106,20 @@ def _check_will_be_read(path: Path, model: Any) -> None:
             _check_contents(file)
             with zipfile.ZipFile(file) as archive:
                 read_member(archive, _CARD, LARGEST_CARD)
+    except ProtocolError as error:  # of the installed skops, not of the model
+        raise ImportError(
+            f"Saving models needs a skops that writes protocol {PROTOCOL}, got skops {version('skops')}."
+            " Hint: pip install 'skops==0.16.*'."
+        ) from error
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"model must be such that load_model will take it, got {type(model).__name__}: {_in_one_line(error)}."
-            " Hint: compress=False, if it is what the file unpacks to."
+            f"model must be one that load_model accepts, got {type(model).__name__}: {_in_one_line(error)}."
+            " Hint: compress=False, if the file unpacks to too much."
         ) from error
 
 
 def _check_contents(file: BinaryIO) -> None:
-    """Raise ValueError if the archive unpacks to too much, or its schema asks for what models do not."""
+    """Raise ValueError if the archive unpacks to too much, or its schema is not one of a model."""
     n_bytes = file.seek(0, os.SEEK_END)
     with zipfile.ZipFile(file) as archive:
         check_unpacked_size(archive, n_bytes)
@@ -126,7 +128,7 @@ def _check_contents(file: BinaryIO) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open an archive once for all that is read of it, so that what was checked is what is built."""
+    """Open an archive once for checks and building, so that nobody can exchange the file in between."""
     if path.is_dir():
         raise IsADirectoryError(f"path must be the file of a model, got the folder {path}.")
     if not path.exists():
@@ -140,14 +142,14 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """Say in one line that a file is damaged, whatever it is that gave way."""
+    """Report any exception as a damaged file: what five libraries raise for forged content cannot be listed."""
     try:
         yield
     except ImportError as error:
-        raise ImportError(f"{path} needs what is not installed here: {error}") from error
+        raise ImportError(f"{path} needs a library that is not installed: {error}") from error
     except MemoryError as error:
-        raise MemoryError(f"{path} takes more memory than there is: {_in_one_line(error)}") from error
-    except (OSError, Warning):  # of the disk, and of who turns warnings into errors
+        raise MemoryError(f"{path} needs more memory than available: {_in_one_line(error)}") from error
+    except (OSError, Warning):  # a warning is raised where the user turns warnings into errors
         raise
     except Exception as error:
         raise ValueError(f"{path} must be the file of a model, got a damaged one: {_in_one_line(error)}") from error

@@ -1,4 +1,4 @@
-"""Keep a fitted model in a file, and bring it back."""
+"""Save a fitted model to a file, and load it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,32 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.datasets import Dataset
-from nearlabel.persistence._archive import read_archived_card, read_archived_model, write_archive
+from nearlabel.persistence._archive import read_archived_card, read_archived_model, skops_io, write_archive
 from nearlabel.persistence._card import ModelCard, versions
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_flag
 
-_METHODS = ("predict", "transform", "kneighbors")  # a model has one of these
+_METHODS = ("predict", "transform", "kneighbors")  # every model has at least one
 
 
 class ModelVersionWarning(UserWarning):
-    """A model was saved by other versions of the libraries than those that load it."""
+    """A model was saved with other versions of the libraries than those that load it."""
+
+
+def check_can_save() -> None:
+    """Check that models can be saved, before hours are spent on fitting one.
+
+    Raises
+    ------
+    ImportError
+        If skops is not installed.
+
+    Examples
+    --------
+    >>> from nearlabel.persistence import check_can_save
+    >>> check_can_save()
+    """
+    skops_io()
 
 
 def save_model(
@@ -39,32 +55,31 @@ def save_model(
 ) -> Path:
     """Write a fitted model and its card to a file.
 
-    The file is a zip archive that skops reads, with the card as ``nearlabel.json``. It appears under its name when it
-    is complete: where writing is cut off, nothing is there, and what was there before stays.
+    The file is a zip archive that skops writes, with the card as ``nearlabel.json``. It is written atomically: if
+    writing fails, no new file appears and an older one stays.
 
-    A search is kept as its parameters and training rows, and built anew by `load_model`; rows that lie in a store
+    A search is saved as its parameters and training rows and fitted again by `load_model`; rows in a store
     (`open_store`) are copied into the file.
 
     Parameters
     ----------
     model : fitted estimator
-        Any of this library, or a scikit-learn pipeline, search over parameters or the like with one in it.
+        Any of this library, or a scikit-learn pipeline or meta-estimator with one in it.
     path : path-like
-        The file; by custom it ends in ``.skops``. A symbolic link stays one: the file that it leads to is written.
-        A file that is replaced hands on its permissions.
-    data : Dataset or tuple (X, Y), default=None
-        The training data, of which the card keeps figures, names and digests. None: what the model knows of them.
-        Data of other numbers of rows, features or labels than the model was fitted to, or of other names, are refused.
+        The file, by custom ending in ``.skops``. A symbolic link is followed. A replaced file keeps its permissions.
+    data : Dataset or tuple (X, y), default=None
+        The training data, of which the card contains figures, names and digests. None: what the model knows of them.
+        They must have the numbers of samples, features and labels, and the names, that the model was fitted to.
     scores : mapping of str to float, default=None
-        Name and value of measures at training time, for the card.
+        Name and value of metrics at training time, for the card.
     measured : str, default=""
         How the scores were measured, such as ``"10-fold cross-validation"``.
     notes : str, default=""
-        What else a reader of the card should know.
+        Anything else for readers of the card.
     date : datetime, default=None
         When the model was made. None: now, in UTC.
     compress : bool, default=False
-        Whether to compress: sparse rows and label sets shrink much, dense rows of measurements hardly.
+        Whether to compress. Sparse rows and label sets shrink much, dense rows of measurements hardly.
 
     Returns
     -------
@@ -74,25 +89,24 @@ def save_model(
     Raises
     ------
     ImportError
-        If skops is not installed.
+        If skops is not installed, or writes a protocol that this version of nearlabel does not know.
     OSError
-        If the path is a folder or is in none, or a link that leads to itself, or cannot be written.
+        If the path is a folder, its folder does not exist, it is a link to itself, or it cannot be written.
     TypeError
-        If `model` is no estimator, or another argument is of the wrong type.
+        If `model` is not an estimator, or another argument has the wrong type.
     ValueError
-        If the model is not fitted, or holds what cannot be kept: `DaskNeighbors`, an approximate search that would not
-        be the same when built again, a lambda; if `data` are others than it was fitted to; or if `load_model` would
-        refuse the file, as one that unpacks to far more than it is. Then nothing is written.
+        If the model is not fitted or contains a part that cannot be saved (`DaskNeighbors`, an approximate search that
+        is not reproducible, a lambda); if it was not fitted to `data`; or if `load_model` would refuse the file. Then
+        nothing is written.
 
     See Also
     --------
-    load_model : Bring it back.
+    load_model : Read the file.
     read_card : Read the card only.
 
     Notes
     -----
-    The file is put together in memory before it is written, which takes about twice its size beside the model; so does
-    reading it.
+    The file is assembled in memory, which takes about twice its size in addition to the model; so does reading it.
 
     Examples
     --------
@@ -118,24 +132,23 @@ def save_model(
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = ()) -> Any:
-    """Read a model that `save_model` wrote, without running code that comes with it.
+    """Read a model that `save_model` wrote, without running code from the file.
 
-    Only objects of this library's types, of scikit-learn's as far as skops trusts them, and of numpy and scipy are
-    built. Files hold no code, but names of types: whoever names more of them in `trusted` trusts those types with
-    whatever the file holds.
+    Only objects of `TRUSTED_TYPES`, of scikit-learn types that skops trusts, and of numpy and scipy are built. A file
+    contains no code, but names of types: naming more of them in `trusted` means to trust those types with any content.
 
     Parameters
     ----------
     path : path-like
         The file.
     trusted : sequence of str or type, default=()
-        More types that may be built. The message of the error names those that it takes, and so does the card; ask for
-        each what it could do with contents that somebody else chose.
+        More types that may be built. The error message and the card name those that the file needs. Before trusting a
+        type, ask what it could do with content chosen by somebody else.
 
     Returns
     -------
     model
-        The model; its predictions are, bit for bit, those of the model that was saved.
+        The model; its predictions equal those of the saved model bit for bit.
 
     Raises
     ------
@@ -144,17 +157,17 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
     ImportError
         If skops, or a library that the model needs, is not installed.
     TypeError
-        If `trusted` is no sequence of names or types.
+        If `trusted` is not a sequence of names or types.
     ValueError
-        If the file is no model, is damaged, has a newer format, holds types that are not trusted, or would unpack to
+        If the file is not a model, is damaged, has a newer format or types that are not trusted, or would unpack to
         more than 512 MiB and 100 times its size.
     MemoryError
-        If the model takes more memory than there is.
+        If the model needs more memory than available.
 
     Warns
     -----
     ModelVersionWarning
-        If it was saved by other versions of nearlabel, numpy, scipy or scikit-learn.
+        If it was saved with other versions of nearlabel, numpy, scipy or scikit-learn.
 
     See Also
     --------
@@ -169,7 +182,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
 
 
 def read_card(path: str | os.PathLike[str]) -> ModelCard:
-    """Read the card of a model, without building the model: any file is safe to ask, and skops is not needed.
+    """Read the card of a model without building the model: safe for any file, and without skops.
 
     Parameters
     ----------
@@ -179,14 +192,14 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
     Returns
     -------
     ModelCard
-        What the file says of itself: as true as who wrote it.
+        What the author of the file wrote; nothing in it is verified.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file.
     ValueError
-        If the file is no model, is damaged, has a newer format, or a card of more than 64 MiB.
+        If the file is not a model, is damaged, has a newer format, or a card of more than 64 MiB.
 
     See Also
     --------
@@ -222,7 +235,7 @@ def _warn_of_versions(path: Path, card: ModelCard) -> None:
     ]
     if differing:
         warnings.warn(
-            f"{path} was saved by {', '.join(differing)}. Hint: check its predictions, or fit and save it anew.",
+            f"{path} was saved with {', '.join(differing)}. Hint: check its predictions, or fit and save it again.",
             ModelVersionWarning,
             stacklevel=3,
         )

@@ -1,7 +1,7 @@
-"""Searches as they are kept: their parameters and training rows, from which they are built anew.
+"""Save a search as its parameters and training rows, and fit it again on loading.
 
-What a search derives from the rows, such as trees, panels in single precision and indexes of other libraries, is larger
-than they are, tied to a version, and read by compiled code that trusts every number in it.
+What a search derives from the rows (trees, panels in single precision, indexes of other libraries) is larger than the
+rows, tied to a version, and read by compiled code that trusts every number in it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from nearlabel.neighbors import (
     FaissIVFNeighbors,
     UsearchNeighbors,
 )
-from nearlabel.persistence._replaced import replaced
-from nearlabel.persistence._soundness import sound
+from nearlabel.persistence._tree_map import map_parts
+from nearlabel.persistence._validate_arrays import validate_arrays
 from nearlabel.utils.types import Matrix
 
 
@@ -31,7 +31,7 @@ def _rows_of_exact(search: Any) -> Matrix:
 
 
 def _rows_of_index(search: Any) -> Matrix:
-    _require_same_again(search)
+    _require_reproducible(search)
     return search._points.values
 
 
@@ -51,10 +51,10 @@ _KINDS = {kind.__name__: kind for kind in _ROWS_OF}
 
 
 @dataclass(frozen=True)
-class KeptSearch:
-    """What stands in a file for a search.
+class SavedSearch:
+    """Replaces a search in a file.
 
-    `rows` (n_samples, n_features) are None if it was not fitted; `feature_names` are those of a data frame.
+    `rows` (n_samples, n_features) are None for an unfitted search; `feature_names` are those of a data frame.
     """
 
     kind: str
@@ -63,56 +63,56 @@ class KeptSearch:
     feature_names: Any
 
     @classmethod
-    def of(cls, search: Any) -> KeptSearch:
-        """Take what `rebuilt` needs."""
+    def of(cls, search: Any) -> SavedSearch:
+        """Return what `rebuilt` needs."""
         fitted = hasattr(search, "n_samples_fit_")
         rows = _in_memory(_ROWS_OF[type(search)](search)) if fitted else None
-        parameters = replaced(search.get_params(deep=False), _in_memory)
+        parameters = map_parts(search.get_params(deep=False), _in_memory)
         return cls(type(search).__name__, parameters, rows, getattr(search, "feature_names_in_", None))
 
     def rebuilt(self) -> Any:
-        """Return the search, fitted if it was."""
-        search = _KINDS[self.kind](**replaced(self.parameters, sound))
+        """Return the search, fitted if the original was."""
+        search = _KINDS[self.kind](**map_parts(self.parameters, validate_arrays))
         if self.rows is not None:
-            search.fit(sound(self.rows))
+            search.fit(validate_arrays(self.rows))
         if self.feature_names is not None:
             search.feature_names_in_ = self.feature_names
         return search
 
 
-def with_kept_searches(model: Any) -> Any:
-    """Return the model as it goes into a file; raise ValueError if it holds a search that cannot be kept."""
-    return replaced(model, _kept)
+def with_saved_searches(model: Any) -> Any:
+    """Return the model with each search as `SavedSearch`; raise ValueError if one cannot be saved."""
+    return map_parts(model, _saved)
 
 
 def with_searches(model: Any) -> Any:
-    """Return the model as it was before `with_kept_searches`; raise ValueError if a part of it is not sound."""
-    return replaced(model, _restored)
+    """Undo `with_saved_searches`; raise ValueError if a matrix or random generator of the model is invalid."""
+    return map_parts(model, _restored)
 
 
-def _kept(part: Any) -> Any:
+def _saved(part: Any) -> Any:
     if isinstance(part, DaskNeighbors):
         raise ValueError(
-            "model must not search on a cluster to be kept, got DaskNeighbors. Hint: fit it with"
-            " search=ExactNeighbors(), which gives the same answers."
+            "model must not search on a cluster to be saved, got DaskNeighbors. Hint: fit it with"
+            " search=ExactNeighbors(), which gives the same results."
         )
-    return KeptSearch.of(part) if type(part) in _ROWS_OF else _in_memory(part)
+    return SavedSearch.of(part) if type(part) in _ROWS_OF else _in_memory(part)
 
 
 def _restored(part: Any) -> Any:
-    return part.rebuilt() if isinstance(part, KeptSearch) else sound(part)
+    return part.rebuilt() if isinstance(part, SavedSearch) else validate_arrays(part)
 
 
 def _in_memory(part: Any) -> Any:
-    """Return a memory map as an array, which is what it is in another file; other things as they are."""
+    """Return a memory map as a plain array, since its file is not saved; other things as they are."""
     return part.view(np.ndarray) if isinstance(part, np.memmap) else part
 
 
-def _require_same_again(search: Any) -> None:
+def _require_reproducible(search: Any) -> None:
     """Raise ValueError unless the same rows give the same index."""
     seed = getattr(search, "random_state", 0)
     if not getattr(search, "reproducible", True) or not isinstance(seed, int | np.integer):
         raise ValueError(
-            f"search must have reproducible=True and an integer random_state to be kept, got {search!r}. Its index"
-            " is not kept but built anew by load_model."
+            f"search must have reproducible=True and an integer random_state to be saved, got {search!r}."
+            " Hint: load_model builds its index again from the training rows."
         )

@@ -14,8 +14,7 @@ from _models import MODELS, TREE
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import get_scorer
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.persistence import load_model, read_card, save_model
-from nearlabel.persistence._trusted import TRUSTED
+from nearlabel.persistence import TRUSTED_TYPES, load_model, read_card, save_model
 
 MARK = "touched"
 
@@ -36,10 +35,10 @@ def test_the_list_holds_the_types_of_all_models_and_no_more(kept):
     """Whoever gives an estimator a part of a new type thinks about it, then adds it; what is unused is not trusted."""
     files = (kept[1] / f"{number}.skops" for number in range(len(MODELS)))
     needed = {name for file in files for name in skops.io.get_untrusted_types(file=file)}
-    assert sorted(needed - {TREE}) == sorted(TRUSTED)
+    assert sorted(needed - {TREE}) == sorted(TRUSTED_TYPES)
 
 
-@pytest.mark.parametrize("name", TRUSTED)
+@pytest.mark.parametrize("name", TRUSTED_TYPES)
 def test_what_is_trusted_is_a_class_or_arithmetic(name):
     """No module, and no function but the four that turn label sets into memberships."""
     thing = pkgutil.resolve_name(name)
@@ -66,7 +65,7 @@ def test_foreign_parts_are_named(tmp_path, attribute, name):
     if name is None:
         assert isinstance(load_model(file).part_, ExactNeighbors)
         return
-    with pytest.raises(ValueError, match=r"must hold types that are trusted, got .*Hint: trusted=\[") as refused:
+    with pytest.raises(ValueError, match=r"must contain trusted types only, got .*Hint: trusted=\[") as refused:
         load_model(file)
     assert name in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -113,7 +112,7 @@ def test_a_search_over_parameters(tmp_path):
         ("nearlabel.datasets", "write_store"),
         ("nearlabel.neighbors._dask", "DaskNeighbors"),
         ("nearlabel.neighbors._usearch", "UsearchNeighbors"),
-        ("nearlabel.persistence._searches.KeptSearch", "rebuilt"),
+        ("nearlabel.persistence._searches.SavedSearch", "rebuilt"),
         ("os", "mkdir"),
     ],
 )
@@ -131,7 +130,7 @@ def test_calls_that_a_file_asks_for_are_refused(saved, rewrite, tmp_path, module
         schema["content"]["content"]["part_"] = call
         return schema
 
-    with pytest.raises(ValueError, match="must hold types that are trusted, got "):
+    with pytest.raises(ValueError, match="must contain trusted types only, got "):
         load_model(rewrite(saved, "schema.json", ask))
     assert not folder.exists()
 
@@ -151,7 +150,7 @@ def test_calls_that_a_file_asks_for_are_refused(saved, rewrite, tmp_path, module
     ids=lambda use: use.get("__loader__", "none"),
 )
 @pytest.mark.parametrize(
-    "name", ["nearlabel.lazy._double_distances.SearchedPairs", "nearlabel.persistence._searches.KeptSearch"]
+    "name", ["nearlabel.lazy._double_distances.SearchedPairs", "nearlabel.persistence._searches.SavedSearch"]
 )
 def test_trusted_types_are_built_in_one_way_only(saved, rewrite, name, use):
     """Constructors may fit what they are given: they are never called, nor handed out."""
@@ -161,11 +160,11 @@ def test_trusted_types_are_built_in_one_way_only(saved, rewrite, name, use):
         schema["content"]["content"]["part_"] = {"__class__": kind, "__module__": module, "content": [], **use}
         return schema
 
-    with pytest.raises(ValueError, match=rf"got a damaged one: {name} is not to be built by "):
+    with pytest.raises(ValueError, match=rf"got a damaged one: {name} must not be built by "):
         load_model(rewrite(saved, "schema.json", ask))
 
 
-@pytest.mark.parametrize("name", [name for name in TRUSTED if name.startswith("nearlabel.")])
+@pytest.mark.parametrize("name", [name for name in TRUSTED_TYPES if name.startswith("nearlabel.")])
 def test_building_runs_no_code_of_ours(name):
     """An object gets its attributes as they are: no class takes them in a way of its own."""
     thing = pkgutil.resolve_name(name)
@@ -187,7 +186,7 @@ def test_a_method_of_a_trusted_type_is_refused(saved, rewrite):
         }
         return schema
 
-    with pytest.raises(ValueError, match="KeptSearch is not to be built by MethodNode"):
+    with pytest.raises(ValueError, match="SavedSearch must not be built by MethodNode"):
         load_model(rewrite(saved, "schema.json", ask))
 
 
@@ -227,3 +226,8 @@ def test_a_type_may_be_given_as_it_is(kept):
 
     loaded = load_model(kept[1] / f"{list(MODELS).index('RF-PCT')}.skops", trusted=[Tree])
     assert type(loaded).__name__ == "RandomForestPCT"
+
+
+def test_skops_reads_our_files_with_the_published_types(saved):
+    """Other programs that read a file through skops need no list of their own."""
+    assert type(skops.io.load(saved, trusted=list(TRUSTED_TYPES))) is MLkNN

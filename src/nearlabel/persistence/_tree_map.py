@@ -1,4 +1,4 @@
-"""An estimator with some of its parts exchanged, wherever in it they are."""
+"""Replace parts of an estimator, wherever they are nested."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 
-def replaced(thing: Any, change: Callable[[Any], Any]) -> Any:
-    """Return `thing` with each part exchanged for what `change` makes of it.
+def map_parts(thing: Any, change: Callable[[Any], Any]) -> Any:
+    """Return `thing` with `change` applied to each of its parts.
 
-    What holds no exchanged part is the same object as before, what holds one is a shallow copy: nothing that was passed
-    is changed, no numbers are copied, and a part that was in two places is one object afterwards, too. Parts are
-    searched for in lists, tuples, dicts, arrays of objects, estimators and objects of this library.
+    Lists, tuples, dicts, arrays of objects, estimators and objects of this library are searched. Containers of a
+    changed part are copied shallowly, all others are returned as they are: the input is not modified and no numbers
+    are copied. An object referenced twice is still one object in the result.
     """
-    return _Exchange(change).of(thing)
+    return _TreeMap(change).of(thing)
 
 
-class _Exchange:
-    """One walk through an object."""
+class _TreeMap:
+    """One traversal, which remembers the result of every object by its id."""
 
     def __init__(self, change: Callable[[Any], Any]) -> None:
         self._change = change
-        self._seen: dict[int, tuple[Any, Any]] = {}  # also holds what was seen, so that no number is given away again
+        self._seen: dict[int, tuple[Any, Any]] = {}  # keeps each object alive, so that its id is not reused
 
     def of(self, thing: Any) -> Any:
         if id(thing) not in self._seen:
             new = self._change(thing)
-            self._seen[id(thing)] = thing, new  # what holds itself is not followed in circles
+            self._seen[id(thing)] = thing, new  # set before the recursion, which ends it in cycles
             if new is thing:
                 self._seen[id(thing)] = thing, self._inside(thing)
         return self._seen[id(thing)][1]
@@ -53,13 +53,13 @@ class _Exchange:
 
 
 def _with_items(thing: Any, items: dict[Any, Any]) -> Any:
-    twin = copy.copy(thing)
+    clone = copy.copy(thing)
     for key, item in items.items():
-        twin[key] = item
-    return twin
+        clone[key] = item
+    return clone
 
 
 def _with_attributes(thing: Any, attributes: dict[str, Any]) -> Any:
-    twin = copy.copy(thing)
-    vars(twin).update(attributes)  # a frozen dataclass takes them so, too
-    return twin
+    clone = copy.copy(thing)
+    vars(clone).update(attributes)  # works for frozen dataclasses too
+    return clone

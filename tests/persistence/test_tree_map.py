@@ -6,7 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph
-from nearlabel.persistence._replaced import replaced
+from nearlabel.persistence._tree_map import map_parts
 
 Pair = namedtuple("Pair", "left right")
 
@@ -19,8 +19,8 @@ def up(part):
 def test_containers():
     """Lists, tuples, named tuples and dicts, one in the other."""
     before = {"a": [1, (1, 3)], "b": Pair(1, {"c": 1})}
-    assert replaced(before, up) == {"a": [2, (2, 3)], "b": Pair(2, {"c": 2})}
-    assert type(replaced(before, up)["b"]) is Pair
+    assert map_parts(before, up) == {"a": [2, (2, 3)], "b": Pair(2, {"c": 2})}
+    assert type(map_parts(before, up)["b"]) is Pair
     assert before == {"a": [1, (1, 3)], "b": Pair(1, {"c": 1})}
 
 
@@ -29,7 +29,7 @@ def test_other_dicts_and_arrays_of_objects():
     array = np.array([[1, "a"], [None, 3]], dtype=object)
     array[0, 1] = [1, 4]
     before = OrderedDict(a=array, b=Bunch(c=1))
-    after = replaced(before, up)
+    after = map_parts(before, up)
     assert (type(after), type(after["b"]), after["b"].c) == (OrderedDict, Bunch, 2)
     assert after["a"].tolist() == [[2, [2, 4]], [None, 3]]
     assert before["a"].tolist() == [[1, [1, 4]], [None, 3]]
@@ -38,7 +38,7 @@ def test_other_dicts_and_arrays_of_objects():
 def test_what_holds_nothing_is_the_same_object():
     """Nothing is copied without need."""
     before = {"a": [3, (4,)], "b": ExactNeighbors(), "c": np.ones(3), "d": np.array([3, None])}
-    assert replaced(before, up) is before
+    assert map_parts(before, up) is before
 
 
 def test_estimators_and_frozen_objects():
@@ -46,7 +46,7 @@ def test_estimators_and_frozen_objects():
     graph = NeighborGraph(np.zeros((1, 1)), np.zeros((1, 1), dtype=int), None)
     pipeline = make_pipeline(LogisticRegression(max_iter=1), ExactNeighbors(n_neighbors=1))
     vars(pipeline.steps[1][1])["graph_"] = graph
-    after = replaced(pipeline, lambda part: "digest" if part is None else up(part))
+    after = map_parts(pipeline, lambda part: "digest" if part is None else up(part))
     assert (after.steps[0][1].max_iter, after.steps[1][1].n_neighbors) == (2, 2)
     assert after.steps[1][1].graph_.digest == "digest"
     assert after.steps[1][1].graph_.indices is graph.indices
@@ -56,8 +56,8 @@ def test_estimators_and_frozen_objects():
 def test_one_object_in_two_places_stays_one():
     """Identity is kept, of what is exchanged and of what holds it."""
     shared = [1]
-    after = replaced((shared, {"again": shared}), up)
+    after = map_parts((shared, {"again": shared}), up)
     assert after[0] is after[1]["again"]
     search = ExactNeighbors()
-    after = replaced([search, search], lambda part: {"kept": part.metric} if part is search else part)
+    after = map_parts([search, search], lambda part: {"kept": part.metric} if part is search else part)
     assert after[0] is after[1]

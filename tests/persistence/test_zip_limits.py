@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import nearlabel.persistence._bounds as bounds
+import nearlabel.persistence._zip_limits as zip_limits
 from nearlabel.lazy import BRkNN
 from nearlabel.persistence import load_model, read_card, save_model
 
@@ -46,9 +46,9 @@ def an_array_of(path):
 @pytest.mark.parametrize("read", [load_model, read_card])
 def test_a_card_that_is_a_bomb(saved, tmp_path, read):
     """A small file with a huge card is refused without unpacking it."""
-    file = written(tmp_path / "bomb", saved, zeros=bounds.LARGEST_CARD + 1)
+    file = written(tmp_path / "bomb", saved, zeros=zip_limits.LARGEST_CARD + 1)
     assert file.stat().st_size < MIB
-    with memory_below(4 * MIB), pytest.raises(ValueError, match=r"nearlabel\.json may have \d+ bytes, and has"):
+    with memory_below(4 * MIB), pytest.raises(ValueError, match=r"nearlabel\.json must have at most \d+ bytes, got "):
         read(file)
 
 
@@ -66,7 +66,7 @@ def test_a_schema_that_is_a_bomb(saved, tmp_path, monkeypatch):
     file = written(tmp_path / "bomb", saved, zeros=2 * MIB, replaced="schema.json")
     with (
         memory_below(4 * MIB),
-        pytest.raises(ValueError, match=r"schema\.json may have 1048576 bytes, and has 2097152"),
+        pytest.raises(ValueError, match=r"schema\.json must have at most 1048576 bytes, got 2097152"),
     ):
         load_model(file)
 
@@ -74,7 +74,7 @@ def test_a_schema_that_is_a_bomb(saved, tmp_path, monkeypatch):
 @pytest.mark.parametrize("said", [None, 100, 63 * MIB])
 def test_an_array_that_is_a_bomb(saved, tmp_path, monkeypatch, said):
     """In one member, with its true size or another."""
-    monkeypatch.setattr(bounds, "_ALWAYS_ALLOWED", 8 * MIB if said is None else 1024 * MIB)
+    monkeypatch.setattr(zip_limits, "_ALWAYS_ALLOWED", 8 * MIB if said is None else 1024 * MIB)
     file = written(tmp_path / "bomb", saved, zeros=64 * MIB, said=said, replaced=an_array_of(saved))
     with memory_below(8 * MIB), pytest.raises(ValueError, match="bomb must be the file of a model, got a damaged one"):
         load_model(file)
@@ -90,16 +90,16 @@ def test_a_check_sum_does_not_save_a_bomb(saved, tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb") as archive:
         assert archive.read(name) == bytes(10)
         with pytest.raises((ValueError, zipfile.BadZipFile)):
-            bounds.check_unpacked_size(archive, MIB)
+            zip_limits.check_unpacked_size(archive, MIB)
     with zipfile.ZipFile(tmp_path / "bomb") as archive:
         archive.getinfo(name).CRC = zipfile.crc32(bytes(11))
-        with pytest.raises(ValueError, match="is said to have 10 bytes, and has others"):
-            bounds.check_unpacked_size(archive, MIB)
+        with pytest.raises(ValueError, match="must unpack to 10 bytes, as declared, and does not"):
+            zip_limits.check_unpacked_size(archive, MIB)
 
 
 def test_an_archive_in_the_archive_that_is_a_bomb(tmp_path, monkeypatch):
     """A sparse matrix is an archive, too."""
-    monkeypatch.setattr(bounds, "_ALWAYS_ALLOWED", 8 * MIB)
+    monkeypatch.setattr(zip_limits, "_ALWAYS_ALLOWED", 8 * MIB)
     file = save_model(BRkNN(1).fit(sparse.csr_array(np.eye(3)), np.eye(3)), tmp_path / "m")
     with zipfile.ZipFile(file) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".npz"))
@@ -113,20 +113,20 @@ def test_an_archive_in_the_archive_that_is_a_bomb(tmp_path, monkeypatch):
 
 def test_larger_files_may_unpack_to_more(tmp_path, monkeypatch):
     """The limit grows with the file: a model that compresses well is no bomb."""
-    monkeypatch.setattr(bounds, "_ALWAYS_ALLOWED", 1024)
+    monkeypatch.setattr(zip_limits, "_ALWAYS_ALLOWED", 1024)
     with zipfile.ZipFile(tmp_path / "m", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a", bytes(10**6))
     with zipfile.ZipFile(tmp_path / "m") as archive:
-        bounds.check_unpacked_size(archive, 10_000)
+        zip_limits.check_unpacked_size(archive, 10_000)
         with pytest.raises(ValueError, match="it would unpack to more than 999900 bytes"):
-            bounds.check_unpacked_size(archive, 9_999)
+            zip_limits.check_unpacked_size(archive, 9_999)
 
 
 def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
     """Who saves is told, not who loads."""
-    monkeypatch.setattr(bounds, "_ALWAYS_ALLOWED", 1024)
+    monkeypatch.setattr(zip_limits, "_ALWAYS_ALLOWED", 1024)
     model = BRkNN(1).fit(np.zeros((10_000, 40)), np.ones((10_000, 1), dtype=int))
-    with pytest.raises(ValueError, match=r"load_model will take it, got BRkNN: .*Hint: compress=False"):
+    with pytest.raises(ValueError, match=r"one that load_model accepts, got BRkNN: .*Hint: compress=False"):
         save_model(model, tmp_path / "m", compress=True)
     assert list(tmp_path.iterdir()) == []
     assert type(load_model(save_model(model, tmp_path / "m"))) is BRkNN
@@ -135,9 +135,9 @@ def test_what_would_not_be_read_is_not_written(tmp_path, monkeypatch):
 @pytest.mark.parametrize("read", [load_model, read_card])
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_other_ways_of_packing(saved, tmp_path, read, method):
-    """We write two; the others, sound or not, are refused before they are tried."""
+    """We write two; the others, valid or not, are refused before they are tried."""
     file = written(tmp_path / "m", saved, zeros=100, method=method)
-    with pytest.raises(ValueError, match=r"a damaged one: nearlabel\.json is not packed as save_model packs"):
+    with pytest.raises(ValueError, match=r"a damaged one: nearlabel\.json is not compressed as save_model does"):
         read(file)
 
 
@@ -182,5 +182,5 @@ def test_an_array_that_is_said_to_be_huge(saved, tmp_path):
     header = BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
     file = written(tmp_path / "m", saved, replaced=an_array_of(saved), start=header.getvalue())
-    with pytest.raises((ValueError, MemoryError), match=r"m (must be the file of a model|takes more memory than)"):
+    with pytest.raises((ValueError, MemoryError), match=r"m (must be the file of a model|needs more memory than)"):
         load_model(file)

@@ -2,19 +2,19 @@ import pytest
 
 from nearlabel.lazy import BRkNN
 from nearlabel.persistence import load_model, save_model
-from nearlabel.persistence._schema import check_schema
+from nearlabel.persistence._skops_schema import check_schema
 
 TRUSTED = {"__module__": "nearlabel.transformation._label_powerset", "__class__": "LabelPowerset"}
 JSON = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "3"}
 
 
 def schema(part=None, **fields):
-    """A sound schema with a part of one's own."""
+    """A valid schema with a part of one's own."""
     whole = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "protocol": 2, "__id__": 1}
     return whole | {"content": [JSON | {"__id__": 2}, part or JSON]} | fields
 
 
-def test_a_sound_schema():
+def test_a_valid_schema():
     """Passes; so does one whose parts are written more than once."""
     check_schema(schema())
     check_schema(schema({"__loader__": "ListNode"} | schema()["content"][0]))
@@ -25,7 +25,7 @@ def test_a_sound_schema():
 @pytest.mark.parametrize("protocol", [0, 1, 3, 99, -1, "2", 2.0, True, None, [2], {}])
 def test_another_protocol(protocol):
     """An older one takes names from other places; a newer one has not been looked at."""
-    with pytest.raises(ValueError, match=r"its protocol is to be 2, that of skops 0\.16, not "):
+    with pytest.raises(ValueError, match=r"its skops protocol must be 2, got "):
         check_schema(schema(protocol=protocol))
 
 
@@ -39,7 +39,7 @@ def test_names_where_older_loaders_look_for_them(saved, rewrite, protocol):
         schema["content"]["content"]["weights"] = node
         return schema | {"protocol": protocol}
 
-    with pytest.raises(ValueError, match="got a damaged one: its protocol is to be 2"):
+    with pytest.raises(ValueError, match="got a damaged one: its skops protocol must be 2"):
         load_model(rewrite(saved, "schema.json", ask))
 
 
@@ -63,7 +63,7 @@ def test_names_where_older_loaders_look_for_them(saved, rewrite, protocol):
 def test_loaders_and_names_of_other_types(node, deep):
     """Whatever skops would make of them, and wherever they stand."""
     wrong = JSON | node
-    with pytest.raises(ValueError, match=r"is not to be built by|is no text"):
+    with pytest.raises(ValueError, match=r"must not be built by|must be text"):
         check_schema(schema(schema({"any": [[{"thing": wrong}]]}) if deep else wrong))
 
 
@@ -71,21 +71,21 @@ def test_loaders_and_names_of_other_types(node, deep):
 def test_half_a_node(missing):
     """What says only in part how it is built is none, also if its number is known."""
     half = {name: value for name, value in (JSON | {"__id__": 2}).items() if name != missing}
-    with pytest.raises(ValueError, match=r"is not to be built by|is no text"):
+    with pytest.raises(ValueError, match=r"must not be built by|must be text"):
         check_schema(schema(half))
 
 
 @pytest.mark.parametrize("number", ["2", 2.0, True, 0, -1, [2], {}])
 def test_numbers_that_are_none(number):
     """Skops takes any key of a dict, and falsy ones for none at all."""
-    with pytest.raises(ValueError, match="an object in its schema has the number "):
+    with pytest.raises(ValueError, match="an object in its schema has the id "):
         check_schema(schema(JSON | {"__id__": number}))
 
 
 @pytest.mark.parametrize("other", [TRUSTED | {"__loader__": "ObjectNode"}, JSON | {"__loader__": "CachedNode"}])
 def test_two_objects_of_one_number(other):
     """The first would be built in place of the second, which was looked at."""
-    with pytest.raises(ValueError, match="two objects in its schema have the number 2"):
+    with pytest.raises(ValueError, match="two objects in its schema have the id 2"):
         check_schema(schema(other | {"__id__": 2}))
 
 
@@ -101,7 +101,7 @@ def test_a_trusted_name_in_two_halves():
     """A name is what its parts make together, wherever the dot between them is."""
     module, kind = "nearlabel.transformation", "_label_powerset.LabelPowerset"
     node = {"__module__": module, "__class__": kind, "__loader__": "ConstructorFromReduceNode"}
-    with pytest.raises(ValueError, match="LabelPowerset is not to be built by ConstructorFromReduceNode"):
+    with pytest.raises(ValueError, match="LabelPowerset must not be built by ConstructorFromReduceNode"):
         check_schema(schema(node))
 
 
@@ -143,6 +143,18 @@ def test_a_type_that_is_not_built_is_not_written(tmp_path):
     """Who saves a class beside an object of it is told, not who loads."""
     model = BRkNN(1).fit([[0.0], [1.0]], [[1], [0]])
     model.kind_ = BRkNN
-    with pytest.raises(ValueError, match=r"load_model will take it, got BRkNN: .*BRkNN is not to be built by TypeNode"):
+    with pytest.raises(
+        ValueError, match=r"one that load_model accepts, got BRkNN: .*BRkNN must not be built by TypeNode"
+    ):
         save_model(model, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_skops_of_another_protocol_cannot_save(monkeypatch, tmp_path):
+    """The message names the skops that can; nothing is written."""
+    monkeypatch.setattr("nearlabel.persistence._skops_schema.PROTOCOL", 3)
+    with pytest.raises(
+        ImportError, match=r"^Saving models needs a skops that writes protocol 2, got skops .*Hint: pip "
+    ):
+        save_model(BRkNN(1).fit([[0.0], [1.0]], [[1], [0]]), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []

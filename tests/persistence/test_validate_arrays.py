@@ -7,7 +7,7 @@ from scipy import sparse
 from nearlabel.lazy import BRkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.persistence import load_model, save_model
-from nearlabel.persistence._soundness import sound
+from nearlabel.persistence._validate_arrays import validate_arrays
 
 
 def forged_matrix():
@@ -48,8 +48,8 @@ FORGED = {
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
 def test_forged_parts(forge):
     """Named, instead of read."""
-    with pytest.raises(ValueError, match=r"indices|index|a generator of random numbers is at 1000000 of "):
-        sound(forge())
+    with pytest.raises(ValueError, match=r"indices|index|a random generator has position 1000000 of "):
+        validate_arrays(forge())
 
 
 @pytest.mark.parametrize("draws", [0, 1, 623, 624, 625])
@@ -60,9 +60,9 @@ def test_generators_wherever_they_are(kind, draws):
     old = np.random.RandomState(0)
     for one in (generator.integers, old.randint):
         one(2**31, size=draws)
-    assert sound(generator) is generator
-    assert sound(old) is old
-    assert sound("any") == "any"
+    assert validate_arrays(generator) is generator
+    assert validate_arrays(old) is old
+    assert validate_arrays("any") == "any"
 
 
 def in_array(part):
@@ -86,5 +86,5 @@ def test_in_the_parameters_of_a_search(tmp_path):
     """Which is built of them when the file is read."""
     model = BRkNN(1).fit([[0.0], [1.0]], [[1], [0]])
     model.search = ExactNeighbors("minkowski", metric_params={"p": 3, "w": forged_state()})
-    with pytest.raises(ValueError, match="got a damaged one: a generator"):
+    with pytest.raises(ValueError, match="got a damaged one: a random generator"):
         load_model(save_model(model, tmp_path / "m"))

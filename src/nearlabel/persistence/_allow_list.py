@@ -1,10 +1,10 @@
-"""What is built from a file without asking: the types of this library's models, each in one way only.
+"""The types that are built from a file without asking, each in one way only.
 
-skops takes a list of names, and lets a file use a name on it in any way: build an object from attributes, call a class
-or a function with arguments of the file's choice, hand it out to be called later. So a name belongs here only if an
-object of that type, with attributes that somebody else chose, can do no more than compute; and `check_schema` refuses
-all uses but the one that models make of it. Whole modules never qualify: a module also holds all that it imports. A
-test fits every estimator and compares.
+skops takes a list of names, and a file may use a name on it in any way: build an object from attributes, call a class
+or function with arguments of the file's choice, or return it for a later call. So a name belongs here only if an object
+of that type, with attributes chosen by somebody else, can do no more than compute; `check_schema` refuses every use but
+the listed one. Whole modules are never listed, because a module also contains all that it imports. A test fits every
+estimator and compares the types in its file with this list.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _OBJECTS = (
     "nearlabel.neighbors._precomputed.NeighborGraph",
     "nearlabel.neighbors._precomputed.PrecomputedNeighbors",
     "nearlabel.neighbors._transformer.TransformerNeighbors",
-    "nearlabel.persistence._searches.KeptSearch",
+    "nearlabel.persistence._searches.SavedSearch",
     "nearlabel.thresholds._cross_val.OneClass",
     "nearlabel.thresholds._cyclic.CyclicAscent",
     "nearlabel.thresholds._expected_f.ExpectedF",
@@ -82,17 +82,17 @@ _FUNCTIONS = (
     "nearlabel.lazy._memberships.largest",
     "nearlabel.lazy._memberships.settled",
 )
-# Kept as matrices, and as the kind of container that label sets came in.
+# Built as matrices, and named as the type of container in which y was passed.
 _CONTAINERS = (
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
 )
 
-# How each name may be built, by the names of skops' loaders.
+# By type, the names of the skops loaders that may build it.
 USES = (
     dict.fromkeys(_OBJECTS, frozenset({"ObjectNode", "TupleNode"}))
     | dict.fromkeys(_FUNCTIONS, frozenset({"FunctionNode"}))
     | dict.fromkeys(_CONTAINERS, frozenset({"SparseMatrixNode", "TypeNode"}))
     | {"numpy.dtype": frozenset({"DTypeNode"})}
 )
-TRUSTED = tuple(USES)
+TRUSTED_TYPES = tuple(USES)

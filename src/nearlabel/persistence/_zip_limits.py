@@ -1,0 +1,77 @@
+"""Limits of what an archive may unpack to, checked before it is unpacked.
+
+The sizes that an archive declares are not trusted: `zipfile` unpacks a member whole and then cuts it to the declared
+size, so a small file could still fill the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+LARGEST_CARD = 2**26
+LARGEST_SCHEMA = 2**28
+_ALWAYS_ALLOWED = 2**29  # bytes that a file of any size may unpack to
+_ALLOWED_RATIO = 100  # of unpacked to packed bytes; deflate reaches 1000, models stay far below 100
+_CHUNK = 2**20
+_ZIP_MAGIC = b"PK"
+
+
+def members_of(archive: ZipFile) -> dict[str, ZipInfo]:
+    """Return the members by name; raise ValueError for duplicate names, bad offsets and other compressions."""
+    members = {member.filename: member for member in archive.infolist()}
+    if len(members) < len(archive.infolist()):
+        raise ValueError("two of its members have the same name")
+    for name, member in members.items():
+        if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED) or member.header_offset < 0:
+            raise ValueError(f"{name} is not compressed as save_model does")
+    return members
+
+
+def read_member(archive: ZipFile, name: str, largest: int) -> bytes:
+    """Return the content of a member; raise ValueError if it is missing or longer than `largest` bytes."""
+    member = members_of(archive).get(name)
+    if member is None:
+        raise ValueError(f"it contains no {name}")
+    if member.file_size > largest:
+        raise ValueError(f"{name} must have at most {largest} bytes, got {member.file_size}")
+    with archive.open(member) as file:
+        return file.read(member.file_size + 1)  # unlike read(), unpacks no more than asked for
+
+
+def check_unpacked_size(archive: ZipFile, n_bytes: int) -> None:
+    """Raise ValueError if an archive of `n_bytes` bytes unpacks to more than the limit.
+
+    Nested archives, as which sparse matrices are stored, count too.
+    """
+    allowed = max(_ALWAYS_ALLOWED, _ALLOWED_RATIO * n_bytes)
+    left = allowed
+    for size in _unpacked_sizes(archive):
+        left -= size
+        if left < 0:
+            raise ValueError(f"it would unpack to more than {allowed} bytes")
+
+
+def _unpacked_sizes(archive: ZipFile) -> Iterator[int]:
+    """Yield the declared size of each member, then check it."""
+    for name, member in members_of(archive).items():
+        yield member.file_size  # first, so that the caller can stop before a declared bomb is read
+        if member.compress_type == ZIP_DEFLATED:
+            _check_declared_size(archive, member)
+        with archive.open(member) as file:
+            is_archive = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
+        if is_archive:
+            with ZipFile(BytesIO(read_member(archive, name, member.file_size))) as inner:
+                yield from _unpacked_sizes(inner)
+
+
+def _check_declared_size(archive: ZipFile, member: ZipInfo) -> None:
+    """Raise ValueError, or BadZipFile for the checksum, if a member unpacks to another size than declared."""
+    longer = copy(member)
+    longer.file_size += 1  # makes `zipfile` read on where the member should end
+    with archive.open(longer) as file:
+        n_bytes = sum(len(chunk) for chunk in iter(lambda: file.read(_CHUNK), b""))
+    if n_bytes != member.file_size:
+        raise ValueError(f"{member.filename} must unpack to {member.file_size} bytes, as declared, and does not")
