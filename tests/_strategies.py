@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 import nearlabel.metrics
-from nearlabel.metrics._measures import MEASURES
+from nearlabel.metrics.ratios import MEAN_RATIOS
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -42,7 +42,7 @@ BY_THRESHOLDS = {
 BY_ROW = {"rcut": RCut(), "rcut_2": RCut(2, metric="micro_f1"), "mcut": MCut(), "expected_f": ExpectedF(2.0)}
 STRATEGIES = BY_THRESHOLDS | BY_ROW
 
-METRICS = [(name, 1) for name in MEASURES] + [
+METRICS = [(name, 1) for name in MEAN_RATIOS] + [
     (name, beta) for name in ("micro_fbeta", "macro_fbeta", "fbeta_examples") for beta in (0.5, 2)
 ]
 

@@ -251,7 +251,7 @@ def test_given_split(nearlabel, data_folder):
             ("--thresholds", "rcut", "--k", "19"),
             "rows of a fold of fruit less the 1 left out to tune brknn@rcut, got 19.",
         ),
-        (("--metrics", "f1"), "name must be a metric of the catalogue, got 'f1'."),
+        (("--metrics", "f1"), "metric must be a name of the catalogue, a Metric or a function, got 'f1'."),
         (("--metrics", "one_error,one_error"), "metrics must name at least one, each once"),
         (("--seed", "-1"), "seeds must be at least 0, got -1."),
         (("--jobs", "0"), "--jobs must be a number of processes, or negative to leave some cores free, got 0."),

@@ -211,7 +211,7 @@ def test_tuned_model_shuffles_its_folds():
         ({"n_neighbors": (0,)}, "n_neighbors must be at least 1"),
         ({"n_neighbors": ()}, "n_neighbors must name at least one"),
         ({"cv": 1}, "cv must be at least 2"),
-        ({"metric": "micro_f"}, "name must be a metric of the catalogue, got 'micro_f'"),
+        ({"metric": "micro_f"}, "metric must be a name of the catalogue, a Metric or a function, got 'micro_f'"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -12,6 +12,7 @@ EXCLUDED = {  # public, but no measure of the catalogue, with the reason
     "CATALOGUE": "the catalogue",
     "SCORERS": "the scorers",
     "Metric": "an entry",
+    "MetricLike": "what get_metric takes",
     "get_metric": "look-up",
     "get_scorer": "look-up",
     "score_all": "all of them",

@@ -134,7 +134,7 @@ def test_a_maximum_is_cut_to_the_rows_and_numbers_are_not(rows):
         ({"n_neighbors": []}, ValueError, "n_neighbors must name at least one number, got none"),
         ({"n_neighbors": "auto"}, TypeError, "n_neighbors must be an integer, got 'auto'"),
         ({"y": np.ones((40, 1), int), "scoring": "one_error"}, ValueError, "label sets define, got 'one_error'"),
-        ({"scoring": "f1"}, ValueError, "name must be a metric of the catalogue, got 'f1'"),
+        ({"scoring": "f1"}, ValueError, "metric must be a name of the catalogue, a Metric or a function, got 'f1'"),
         ({"scoring": ()}, ValueError, "scoring must name at least one measure, got none"),
         ({"cv": "given"}, ValueError, "cv must be a number of folds or a splitter for MLkNN, got 'given'"),
         ({"estimator": IBLR(), "cv": "loo"}, ValueError, "for IBLR, got 'loo'. It has no leave-one-out answers"),

@@ -12,7 +12,7 @@ from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import CLASSIFIERS, ThresholdPlan
 from nearlabel.experiments._tuning import Candidate, Trial, Tuned, Tuning
 from nearlabel.experiments.records import Record, read_records
-from nearlabel.metrics._counted import EMPTY_PREDICTIONS
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 
 __all__ = [
     "CLASSIFIERS",

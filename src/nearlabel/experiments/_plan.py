@@ -21,7 +21,7 @@ from nearlabel.experiments._scaling import SCALES, scale_features
 from nearlabel.experiments._searches import Finder
 from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, get_metric
-from nearlabel.metrics._counted import EMPTY_PREDICTIONS, score_and_count
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from nearlabel.metrics import CATALOGUE
-from nearlabel.metrics._counted import EMPTY_PREDICTIONS, score_and_count
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense

@@ -1,12 +1,13 @@
-"""Measures of multi-label predictions and scores, each a function ``(y_true, y_pred or y_score) -> float``.
+"""Metrics of multi-label predictions and scores, each a function ``(y_true, y_pred or y_score) -> float``.
 
 The 0/0 rule is explained in `nearlabel.metrics.example_based` and `nearlabel.metrics.label_based`, the rules for equal
-scores and trivial rows in `nearlabel.metrics.ranking`. `CATALOGUE` lists what each measure needs and its direction,
-`score_all` computes many at once, `get_scorer` makes one a scikit-learn scorer.
+scores and trivial rows in `nearlabel.metrics.ranking`. `CATALOGUE` lists what each metric needs and its direction;
+`get_metric` also takes metrics of your own, `score_all` computes many at once, `get_scorer` makes a scikit-learn scorer
+of one.
 """
 
 from nearlabel.metrics.calibration import CalibrationBins, calibration_bins
-from nearlabel.metrics.catalogue import CATALOGUE, Metric, get_metric
+from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import score_all
 from nearlabel.metrics.example_based import (
     f1_examples,
@@ -36,6 +37,7 @@ __all__ = [
     "SCORERS",
     "CalibrationBins",
     "Metric",
+    "MetricLike",
     "average_precision",
     "calibration_bins",
     "coverage",

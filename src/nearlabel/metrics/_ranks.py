@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.metrics._inputs import (
+from nearlabel.metrics.inputs import (
     TIE_RULES,
     TRIVIAL_RULES,
     TieRule,

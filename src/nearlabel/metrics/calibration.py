@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.metrics._inputs import check_scores, check_true
+from nearlabel.metrics.inputs import check_scores, check_true
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer

@@ -1,13 +1,17 @@
-"""Many measures of the same predictions and scores at once, sharing the counts and the ranks."""
+"""Many metrics of the same predictions and scores at once, sharing the counts and the ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from nearlabel.metrics import _ranks
-from nearlabel.metrics._counts import Comparison
-from nearlabel.metrics._inputs import (
+from nearlabel.metrics._ranks import Ranking
+from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric
+from nearlabel.metrics.counts import Comparison
+from nearlabel.metrics.inputs import (
     TieRule,
     TrivialRule,
     check_predicted,
@@ -15,10 +19,10 @@ from nearlabel.metrics._inputs import (
     check_true,
     check_zero_division,
 )
-from nearlabel.metrics._measures import MEASURES
-from nearlabel.metrics._ranks import Ranking
-from nearlabel.metrics.catalogue import CATALOGUE, Metric, get_metric
-from nearlabel.utils.types import MatrixLike
+from nearlabel.metrics.ratios import MEAN_RATIOS
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+
+EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples for which no label is predicted: neither good nor bad
 
 _FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
     "one_error": _ranks.top_is_wrong,
@@ -32,13 +36,13 @@ def score_all(
     y_true: MatrixLike,
     y_pred: MatrixLike | None = None,
     y_score: MatrixLike | None = None,
-    metrics: Iterable[str] | None = None,
+    metrics: Iterable[MetricLike] | None = None,
     *,
     zero_division: float = 0.0,
     ties: TieRule = "pessimistic",
     trivial: TrivialRule = "drop",
 ) -> dict[str, float]:
-    """Return many measures of the catalogue; the inputs are checked, counted and ranked once.
+    """Return the values of many metrics; the inputs are checked, counted and ranked once.
 
     Parameters
     ----------
@@ -48,14 +52,15 @@ def score_all(
         Indicator matrix of the predicted label sets.
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
         Scores, larger is better; an absent entry of a sparse container is a score of 0.
-    metrics : iterable of str, optional
-        Keys of `CATALOGUE`; by default all that `y_pred` and `y_score`, as far as given, allow.
+    metrics : iterable of str, Metric or callable, optional
+        Keys of `CATALOGUE` and metrics of your own, as `get_metric` takes them; by default all of the catalogue that
+        `y_pred` and `y_score`, as far as given, allow.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What a 0/0 counts as in the measures of predictions.
+        What a 0/0 counts as in the catalogue's metrics of predictions.
     ties : {"pessimistic", "index", "optimistic"}, default="pessimistic"
-        How equal scores rank.
+        How the catalogue's ranking metrics rank equal scores.
     trivial : {"drop", "keep"}, default="drop"
-        Whether rows count about which a ranking measure says nothing.
+        Whether they count rows without any pair of labels to rank.
 
     Returns
     -------
@@ -65,8 +70,10 @@ def score_all(
     Raises
     ------
     ValueError
-        If neither `y_pred` nor `y_score` is given, a measure needs the one that is not, a name is unknown, or a matrix
-        or an option is wrong (see the single functions).
+        If neither `y_pred` nor `y_score` is given, a metric needs the one that is not, a name is unknown, two metrics
+        have one name, or a matrix or an option is wrong (see the single functions).
+    TypeError
+        If `metrics` contains something that is no metric, or a metric of your own returns no number.
 
     Examples
     --------
@@ -77,21 +84,27 @@ def score_all(
     given = {"prediction": y_pred is not None, "score": y_score is not None}
     chosen = _chosen(metrics, given)
     true = check_true(y_true)
-    shared: dict[str, Any] = {}
+    second: dict[str, Any] = {}  # what the metrics get, by what they need
+    shared: dict[str, Any] = {}  # what those of the catalogue are computed from
     if any(metric.needs == "prediction" for metric in chosen):
         zero_division = check_zero_division(zero_division)
-        shared["prediction"] = Comparison.of(true, check_predicted(y_pred, true.shape))
+        second["prediction"] = check_predicted(y_pred, true.shape)
+        shared["prediction"] = Comparison.of(true, second["prediction"])
     if any(metric.needs == "score" for metric in chosen):
-        shared["score"] = _ranks.rank_checked(true, check_scores(y_score, true.shape), ties)
-    return {
-        metric.name: MEASURES[metric.name].of(shared["prediction"], zero_division)
-        if metric.needs == "prediction"
-        else _FROM_RANKING[metric.name](shared["score"], trivial)
-        for metric in chosen
-    }
+        second["score"] = check_scores(y_score, true.shape)
+        shared["score"] = _ranks.rank_checked(true, second["score"], ties)
+
+    def value_of(metric: Metric) -> float:
+        if metric.name in MEAN_RATIOS:
+            return MEAN_RATIOS[metric.name].of(shared["prediction"], zero_division)
+        if metric.name in _FROM_RANKING:
+            return _FROM_RANKING[metric.name](shared["score"], trivial)
+        return metric(true, second[metric.needs])
+
+    return {metric.name: value_of(metric) for metric in chosen}
 
 
-def _chosen(metrics: Iterable[str] | None, given: dict[str, bool]) -> list[Metric]:
+def _chosen(metrics: Iterable[MetricLike] | None, given: dict[str, bool]) -> list[Metric]:
     if isinstance(metrics, str):
         raise ValueError(f"metrics must be a list of names, got {metrics!r}. Hint: [{metrics!r}].")
     if not any(given.values()):
@@ -99,8 +112,22 @@ def _chosen(metrics: Iterable[str] | None, given: dict[str, bool]) -> list[Metri
     if metrics is None:
         return [metric for metric in CATALOGUE.values() if given[metric.needs]]
     chosen = [get_metric(name) for name in metrics]
+    by_name: dict[str, Metric] = {}
     for metric in chosen:
+        if by_name.setdefault(metric.name, metric) != metric:
+            raise ValueError(f"metrics must have distinct names, got two different ones named {metric.name!r}.")
         if not given[metric.needs]:
             argument = "y_pred" if metric.needs == "prediction" else "y_score"
             raise ValueError(f"{argument} must be given for {metric.name}, got None.")
     return chosen
+
+
+def score_and_count(
+    truth: Matrix, predicted: Matrix | None, scores: FloatArray | None, metrics: Sequence[MetricLike]
+) -> dict[str, float]:
+    """Return what `score_all` gives, and "empty_predictions" where it is among the metrics, in their order."""
+    values = score_all(truth, predicted, scores, [metric for metric in metrics if metric != EMPTY_PREDICTIONS])
+    if EMPTY_PREDICTIONS in metrics and predicted is not None:
+        values[EMPTY_PREDICTIONS] = float(np.mean(np.asarray(predicted.sum(axis=1)) == 0))
+    names = [EMPTY_PREDICTIONS if metric == EMPTY_PREDICTIONS else get_metric(metric).name for metric in metrics]
+    return {name: values[name] for name in names}

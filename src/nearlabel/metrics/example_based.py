@@ -7,9 +7,9 @@ and F. scikit-learn's default is 0 with a warning; nothing is warned of here.
 
 from __future__ import annotations
 
-from nearlabel.metrics._counts import compare
-from nearlabel.metrics._inputs import check_zero_division
-from nearlabel.metrics._measures import MEASURES, Measure, fbeta
+from nearlabel.metrics.counts import compare
+from nearlabel.metrics.inputs import check_zero_division
+from nearlabel.metrics.ratios import MEAN_RATIOS, MeanRatio, fbeta
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_positive
 
@@ -43,7 +43,7 @@ def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike) -> float:
     >>> hamming_loss([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 6
     0.3333333333333333
     """
-    return MEASURES["hamming_loss"].of(compare(y_true, y_pred))
+    return MEAN_RATIOS["hamming_loss"].of(compare(y_true, y_pred))
 
 
 def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike) -> float:
@@ -71,7 +71,7 @@ def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike) -> float:
     >>> subset_accuracy([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])
     0.5
     """
-    return MEASURES["subset_accuracy"].of(compare(y_true, y_pred))
+    return MEAN_RATIOS["subset_accuracy"].of(compare(y_true, y_pred))
 
 
 def jaccard_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -107,7 +107,7 @@ def jaccard_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: f
     >>> jaccard_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (1/2 + 1/1) / 2
     0.75
     """
-    return MEASURES["jaccard_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["jaccard_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def precision_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -142,7 +142,7 @@ def precision_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division:
     >>> precision_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/2) / 2
     0.75
     """
-    return MEASURES["precision_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["precision_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def recall_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -177,7 +177,7 @@ def recall_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     >>> recall_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/2 + 1/1) / 2
     0.75
     """
-    return MEASURES["recall_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["recall_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def f1_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -210,7 +210,7 @@ def f1_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float 
     >>> f1_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (2/3 + 2/2) / 2
     0.8333333333333333
     """
-    return MEASURES["f1_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["f1_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def fbeta_examples(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
@@ -246,7 +246,7 @@ def fbeta_examples(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_
     0.5555555555555556
     """
     beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
-    return Measure("per_example", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
+    return MeanRatio("per_example", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
 
 
 def f1_of_means(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -285,4 +285,4 @@ def f1_of_means(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float 
     >>> f1_of_means([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # both means are 3/4, the mean F is 2/3
     0.75
     """
-    return MEASURES["f1_of_means"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["f1_of_means"].of(compare(y_true, y_pred), check_zero_division(zero_division))

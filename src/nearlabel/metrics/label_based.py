@@ -8,9 +8,9 @@ nothing is warned of here.
 
 from __future__ import annotations
 
-from nearlabel.metrics._counts import compare
-from nearlabel.metrics._inputs import check_zero_division
-from nearlabel.metrics._measures import MEASURES, Measure, fbeta
+from nearlabel.metrics.counts import compare
+from nearlabel.metrics.inputs import check_zero_division
+from nearlabel.metrics.ratios import MEAN_RATIOS, MeanRatio, fbeta
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_positive
 
@@ -43,7 +43,7 @@ def micro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     >>> micro_precision([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 3 predicted cells are true
     0.6666666666666666
     """
-    return MEASURES["micro_precision"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["micro_precision"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def micro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -74,7 +74,7 @@ def micro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float
     >>> micro_recall([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 3 true cells are predicted
     0.6666666666666666
     """
-    return MEASURES["micro_recall"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["micro_recall"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def micro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -105,7 +105,7 @@ def micro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0
     >>> micro_f1([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 * 2 / (3 + 3)
     0.6666666666666666
     """
-    return MEASURES["micro_f1"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["micro_f1"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def micro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
@@ -141,7 +141,7 @@ def micro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
     0.5555555555555556
     """
     beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
-    return Measure("in_total", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
+    return MeanRatio("in_total", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
 
 
 def macro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -172,7 +172,7 @@ def macro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     >>> macro_precision([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/1 + 0/1) / 3
     0.6666666666666666
     """
-    return MEASURES["macro_precision"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["macro_precision"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def macro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -203,7 +203,7 @@ def macro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float
     >>> macro_recall([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/2 + 0/0) / 3, with 0/0 as 0
     0.5
     """
-    return MEASURES["macro_recall"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["macro_recall"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def macro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
@@ -236,7 +236,7 @@ def macro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0
     >>> macro_f1([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (2/2 + 2/3 + 0/0) / 3, with 0/0 as 0
     0.5555555555555555
     """
-    return MEASURES["macro_f1"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["macro_f1"].of(compare(y_true, y_pred), check_zero_division(zero_division))
 
 
 def macro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
@@ -272,4 +272,4 @@ def macro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
     0.7777777777777778
     """
     beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
-    return Measure("per_label", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
+    return MeanRatio("per_label", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)

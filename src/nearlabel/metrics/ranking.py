@@ -17,7 +17,7 @@ every row is dropped the result is nan, without a warning.
 from __future__ import annotations
 
 from nearlabel.metrics import _ranks
-from nearlabel.metrics._inputs import TieRule, TrivialRule
+from nearlabel.metrics.inputs import TieRule, TrivialRule
 from nearlabel.utils.types import MatrixLike
 
 

@@ -1,9 +1,9 @@
-"""The measures of the catalogue as scorers: what scikit-learn's ``scoring=`` takes.
+"""Metrics as scorers: what scikit-learn's ``scoring=`` takes.
 
-Measures of predictions are scorers of scikit-learn's own making. Measures of scores are not: its scorers tell what a
+`sklearn.metrics.make_scorer` makes those of predictions. It cannot make those of scores: its scorers read what a
 classifier's scores mean from ``classes_`` alone, so they take two labels for the two classes of one label (its own
-MLPClassifier fails that way), and stop at a list of probabilities with a label of one class, which rare labels bring
-about in cross-validation.
+MLPClassifier fails that way), and fail on a list of probabilities in which a label has one class, which is common for
+rare labels in cross-validation.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.metrics import make_scorer
 
-from nearlabel.metrics.catalogue import CATALOGUE, Metric, get_metric
+from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import MatrixLike
 
 Scorer: TypeAlias = Callable[[Any, MatrixLike, MatrixLike], float]
 
 
-def get_scorer(name: str) -> Scorer:
-    """Return a measure of the catalogue as a new scorer for scikit-learn's ``scoring=``.
+def get_scorer(metric: MetricLike) -> Scorer:
+    """Return a metric as a new scorer for scikit-learn's ``scoring=``.
 
-    A scorer is greater-is-better, so that of a loss is the negated loss. That of a ranking measure calls
-    ``decision_function`` if there is one, else ``predict_proba``. A list of probabilities, one array a label, is taken
-    too; a label that had one class in the training data is scored 0 if that is 0, else 1.
+    Greater is better for a scorer, so the scorer of a loss negates it. The scorer of a metric of scores calls
+    ``decision_function`` if there is one, else ``predict_proba``. It also takes a list of probabilities, one array a
+    label; a label that had one class in the training data is scored 0 if that is 0, else 1.
 
     Parameters
     ----------
-    name : str
-        A key of `CATALOGUE`.
+    metric : str, Metric or callable
+        A key of `CATALOGUE` or a metric of your own, as `get_metric` takes it.
 
     Returns
     -------
@@ -43,7 +43,9 @@ def get_scorer(name: str) -> Scorer:
     Raises
     ------
     ValueError
-        If there is no such measure; the message names the nearest ones.
+        If there is no such metric; the message suggests the nearest ones.
+    TypeError
+        If `metric` is no metric.
 
     Examples
     --------
@@ -54,10 +56,10 @@ def get_scorer(name: str) -> Scorer:
     >>> cross_val_score(KNeighborsClassifier(), X, y, scoring=get_scorer("micro_f1"), cv=3).round(2)
     array([0.7 , 0.62, 0.64])
     """
-    metric = get_metric(name)
-    if metric.needs == "score":
-        return _RankingScorer(metric)
-    scorer: Scorer = make_scorer(metric.function, greater_is_better=metric.greater_is_better)
+    known = get_metric(metric)
+    if known.needs == "score":
+        return _RankingScorer(known)
+    scorer: Scorer = make_scorer(known.function, greater_is_better=known.greater_is_better)
     return scorer
 
 
@@ -67,7 +69,7 @@ class _RankingScorer:
 
     def __call__(self, estimator: Any, X: MatrixLike, y: MatrixLike) -> float:
         sign = 1 if self.metric.greater_is_better else -1
-        return sign * self.metric.function(y, self._scores(estimator, X, np.shape(y)))
+        return sign * self.metric(y, self._scores(estimator, X, np.shape(y)))
 
     def _scores(self, estimator: Any, X: MatrixLike, shape: tuple[int, ...]) -> MatrixLike:
         method = response_method_of(estimator, ("decision_function", "predict_proba"))

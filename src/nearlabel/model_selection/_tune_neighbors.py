@@ -12,7 +12,7 @@ from nearlabel.lazy._base import LazyClassifier, fresh_search
 from nearlabel.lazy._leave_one_out import LeaveOneOut
 from nearlabel.lazy._sweep import N_FOLDS, SCORING, Fold, Needs, best_of, held_out, values_over
 from nearlabel.metrics import get_metric
-from nearlabel.metrics._counted import EMPTY_PREDICTIONS
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 from nearlabel.thresholds._cross_val import rows_of, splits_of, splitter_of
 from nearlabel.utils.types import Matrix, MatrixLike
 from nearlabel.utils.validation import LabelContainer, as_label_matrix, check_integer

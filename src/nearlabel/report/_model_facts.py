@@ -10,7 +10,7 @@ import numpy as np
 
 from nearlabel.datasets import Dataset
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
-from nearlabel.metrics._counts import Counts, compare
+from nearlabel.metrics.counts import Counts, compare
 from nearlabel.report._explorer_facts import explorer_facts
 from nearlabel.report._label_facts import finite, labelset_facts
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier

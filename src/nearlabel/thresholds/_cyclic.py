@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.decision import cut
-from nearlabel.metrics._counts import Counts
+from nearlabel.metrics.counts import Counts
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._global import EQUAL, GlobalCut, first_largest
 from nearlabel.thresholds._objective import OF_EXAMPLES, Objective

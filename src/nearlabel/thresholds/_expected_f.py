@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel.metrics._measures import beta_squared
+from nearlabel.metrics.ratios import beta_squared
 from nearlabel.thresholds._expected import best_expected_fbeta
 from nearlabel.thresholds._objective import OF_EXAMPLES, Objective, check_beta
 from nearlabel.thresholds._strategy import ThresholdStrategy

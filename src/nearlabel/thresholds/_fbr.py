@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from nearlabel.decision import cut
-from nearlabel.metrics._measures import fbeta
+from nearlabel.metrics.ratios import fbeta
 from nearlabel.thresholds._cuts import highest_scores
 from nearlabel.thresholds._objective import Objective, check_beta, label_counts
 from nearlabel.thresholds._strategy import ByThresholds

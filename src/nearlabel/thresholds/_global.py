@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.metrics._counts import Counts
+from nearlabel.metrics.counts import Counts
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._strategy import ByThresholds

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.metrics._measures import beta_terms
+from nearlabel.metrics.ratios import beta_terms
 from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._objective import ALL, Objective, check_beta
 from nearlabel.thresholds._ratio import as_exact

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.metrics import CATALOGUE
-from nearlabel.metrics._counts import Comparison, Counts
-from nearlabel.metrics._measures import MEASURES, Grouping, Measure, fbeta
+from nearlabel.metrics.counts import Comparison, Counts
+from nearlabel.metrics.ratios import MEAN_RATIOS, Grouping, MeanRatio, fbeta
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import check_positive
 
@@ -21,14 +21,14 @@ _FBETA: dict[str, Grouping] = {
     "macro_fbeta": "per_label",
     "micro_fbeta": "in_total",
 }
-OF_EXAMPLES = frozenset(name for name, measure in MEASURES.items() if measure.groups == "per_example") | {
+OF_EXAMPLES = frozenset(name for name, measure in MEAN_RATIOS.items() if measure.groups == "per_example") | {
     "fbeta_examples"
 }
-OF_LABELS = frozenset(name for name, measure in MEASURES.items() if measure.groups == "per_label") | {
+OF_LABELS = frozenset(name for name, measure in MEAN_RATIOS.items() if measure.groups == "per_label") | {
     "hamming_loss",  # a sum over labels, too
     "macro_fbeta",
 }
-ALL = frozenset(MEASURES) | frozenset(_FBETA)
+ALL = frozenset(MEAN_RATIOS) | frozenset(_FBETA)
 
 
 def check_beta(beta: object) -> float:
@@ -43,7 +43,7 @@ def check_beta(beta: object) -> float:
 class Objective:
     """A measure to be made as good as possible; `value` is larger the better it is."""
 
-    measure: Measure
+    measure: MeanRatio
     sign: int
 
     @classmethod
@@ -55,10 +55,10 @@ class Objective:
             say = hint if metric in ALL else f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"metric must be one of {', '.join(sorted(known))}, got {metric!r}.{say}")
         if metric in _FBETA:
-            return cls(Measure(_FBETA[metric], (fbeta(weight),)), 1)
+            return cls(MeanRatio(_FBETA[metric], (fbeta(weight),)), 1)
         if weight != 1:
             raise ValueError(f"beta must be 1 unless metric is one of {', '.join(sorted(_FBETA))}, got {beta}.")
-        return cls(MEASURES[metric], 1 if CATALOGUE[metric].greater_is_better else -1)
+        return cls(MEAN_RATIOS[metric], 1 if CATALOGUE[metric].greater_is_better else -1)
 
     def of(self, labels: Matrix, predicted: Matrix, weights: Any = None) -> float:
         """Return the value, in the measure's own direction, of predicted label sets; rows may have weights."""

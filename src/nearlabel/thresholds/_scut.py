@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.metrics._counts import Counts
+from nearlabel.metrics.counts import Counts
 from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._global import first_largest
 from nearlabel.thresholds._objective import OF_LABELS, Objective, label_counts

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.metrics._inputs import check_predicted, check_true, is_sparse
+from nearlabel.metrics.inputs import check_predicted, check_true, is_sparse
 from nearlabel.utils.types import Matrix, MatrixLike
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from nearlabel.metrics._counts import Comparison, Counts
+from nearlabel.metrics.counts import Comparison, Counts
 from nearlabel.utils.types import FloatArray
 
 Ratio: TypeAlias = Callable[[Counts, float], FloatArray]
@@ -87,7 +87,7 @@ def harmonic_mean(first: float, second: float) -> float:
 
 
 @dataclass(frozen=True)
-class Measure:
+class MeanRatio:
     """The mean of a ratio over groups; or of several ratios, combined."""
 
     groups: Grouping
@@ -100,20 +100,20 @@ class Measure:
         return self.combine(*(mean(of_groups(counts, zero_division)) for of_groups in self.ratios))
 
 
-MEASURES: Mapping[str, Measure] = MappingProxyType(
+MEAN_RATIOS: Mapping[str, MeanRatio] = MappingProxyType(
     {
-        "hamming_loss": Measure("in_total", (differing,)),
-        "subset_accuracy": Measure("per_example", (exact,)),
-        "jaccard_examples": Measure("per_example", (jaccard,)),
-        "precision_examples": Measure("per_example", (precision,)),
-        "recall_examples": Measure("per_example", (recall,)),
-        "f1_examples": Measure("per_example", (fbeta(1.0),)),
-        "f1_of_means": Measure("per_example", (precision, recall), harmonic_mean),
-        "micro_precision": Measure("in_total", (precision,)),
-        "micro_recall": Measure("in_total", (recall,)),
-        "micro_f1": Measure("in_total", (fbeta(1.0),)),
-        "macro_precision": Measure("per_label", (precision,)),
-        "macro_recall": Measure("per_label", (recall,)),
-        "macro_f1": Measure("per_label", (fbeta(1.0),)),
+        "hamming_loss": MeanRatio("in_total", (differing,)),
+        "subset_accuracy": MeanRatio("per_example", (exact,)),
+        "jaccard_examples": MeanRatio("per_example", (jaccard,)),
+        "precision_examples": MeanRatio("per_example", (precision,)),
+        "recall_examples": MeanRatio("per_example", (recall,)),
+        "f1_examples": MeanRatio("per_example", (fbeta(1.0),)),
+        "f1_of_means": MeanRatio("per_example", (precision, recall), harmonic_mean),
+        "micro_precision": MeanRatio("in_total", (precision,)),
+        "micro_recall": MeanRatio("in_total", (recall,)),
+        "micro_f1": MeanRatio("in_total", (fbeta(1.0),)),
+        "macro_precision": MeanRatio("per_label", (precision,)),
+        "macro_recall": MeanRatio("per_label", (recall,)),
+        "macro_f1": MeanRatio("per_label", (fbeta(1.0),)),
     }
 )
