@@ -122,9 +122,3 @@ def test_the_table_catches_violations():
     assert not allowed("plots", "report")
     assert allowed("report", "utils")
     assert allowed("cli", "report")
-
-
-def test_the_package_imports_nothing_heavy():
-    """`import nearlabel` loads neither numpy nor scikit-learn."""
-    tree = ast.parse((SOURCE / "__init__.py").read_text())
-    assert list(imports(tree)) == []

@@ -2,10 +2,70 @@
 
 The one rule: a lazy multi-label classifier is a function from neighbours to labels. *Search* gives
 ``(distances, indices)``, *score* gives ``(n_queries, n_labels)`` numbers, *decide* gives the label sets.
-Sub-packages: `nearlabel.neighbors` (search, votes), `nearlabel.lazy` (the classifiers), `nearlabel.transformation`,
-`nearlabel.ensemble` and `nearlabel.adaptation` (their rivals), `nearlabel.decision`, `nearlabel.thresholds`,
-`nearlabel.metrics`, `nearlabel.model_selection`, `nearlabel.labels`, `nearlabel.datasets`, `nearlabel.experiments`,
-`nearlabel.testing`.
+
+Import classifiers, searches, selectors and splitters from here or from their sub-package, functions from their
+sub-package:
+
+- `nearlabel.neighbors` (searches, votes) and `nearlabel.lazy` (classifiers by nearest neighbours);
+- `nearlabel.transformation`, `nearlabel.ensemble` and `nearlabel.adaptation` (other multi-label classifiers);
+- `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.metrics`;
+- `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
+- `nearlabel.datasets`, `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
+- `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
+- `nearlabel.testing` (checks for your own estimators).
+
+Python loads a sub-package when it is first used: ``import nearlabel`` alone loads neither numpy nor scikit-learn.
+
+Examples
+--------
+>>> import nearlabel
+>>> nearlabel.MLkNN is nearlabel.lazy.MLkNN
+True
 """
 
+import importlib
+
 __version__ = "0.1.0"
+
+# Each sub-package with the classes to import from the top. Type checkers read __init__.pyi; a test keeps both equal.
+_CLASSES = {
+    "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture RankSVM",
+    "comparison": "",
+    "datasets": "",
+    "decision": "",
+    "ensemble": "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER RAkELd RAkELo RandomForestPCT",
+    "experiments": "",
+    "feature_selection": "InformationGainSelector",
+    "labels": "",
+    "lazy": "BRkNN BRkNNa BRkNNb CMLkNN IBLR LPkNN MLkNN NLDD",
+    "metrics": "",
+    "model_selection": "IterativeStratifiedKFold NeighborsPerLabel",
+    "neighbors": (
+        "DaskNeighbors ExactNeighbors FaissHNSWNeighbors FaissIVFNeighbors PrecomputedNeighbors TransformerNeighbors "
+        "UsearchNeighbors"
+    ),
+    "papers": "",
+    "persistence": "",
+    "plots": "",
+    "report": "",
+    "testing": "",
+    "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",
+    "transformation": "BinaryRelevance LabelPowerset SMBR",
+}
+_HOME = {name: sub_package for sub_package, names in _CLASSES.items() for name in names.split()}
+
+__all__ = sorted((*_CLASSES, *_HOME))
+
+
+def __getattr__(name: str) -> object:
+    """Load a sub-package, or a class from its sub-package, when it is first used."""
+    if name in _CLASSES:
+        return importlib.import_module(f"nearlabel.{name}")
+    if name in _HOME:
+        return getattr(importlib.import_module(f"nearlabel.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'nearlabel' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the names to use, not the machinery of this file."""
+    return [*__all__, "__version__"]

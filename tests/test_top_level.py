@@ -1,0 +1,79 @@
+"""What `import nearlabel` offers, and what it does not load."""
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sklearn.base import BaseEstimator
+
+import nearlabel
+from nearlabel.thresholds import ThresholdStrategy
+from test_docstrings import MODULES
+
+SOURCE = Path(nearlabel.__file__).parent
+
+
+def test_dir_lists_what_there_is_to_use():
+    """Sub-packages, classes and the version; each can be got."""
+    assert {*MODULES, "MLkNN", "ExactNeighbors", "TunedThresholdsClassifierCV", "__version__"} <= set(dir(nearlabel))
+    assert "importlib" not in dir(nearlabel)
+    for name in dir(nearlabel):
+        thing = getattr(nearlabel, name)
+        assert inspect.isclass(thing) or inspect.ismodule(thing) or name == "__version__"
+
+
+def test_every_estimator_is_at_the_top():
+    """All classifiers, searches and selectors can be imported from the top, as the classes of their sub-package."""
+    sub_packages = [name for name in MODULES if name not in ("experiments", "comparison", "papers", "testing")]
+    for sub_package in sub_packages:
+        module = importlib.import_module(f"nearlabel.{sub_package}")
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if inspect.isclass(thing) and issubclass(thing, BaseEstimator) and not issubclass(thing, ThresholdStrategy):
+                assert getattr(nearlabel, name, None) is thing, f"add {name} to nearlabel/__init__.py and __init__.pyi"
+
+
+def test_type_checkers_see_the_same_names():
+    """The stub imports each name from where the package takes it."""
+    seen = {
+        alias.asname: node.module
+        for node in ast.walk(ast.parse((SOURCE / "__init__.pyi").read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+    homes = {name: f"nearlabel.{home}" for name, home in nearlabel._HOME.items()}
+    assert seen == homes | dict.fromkeys(nearlabel._CLASSES, "nearlabel")
+
+
+def test_an_unknown_name():
+    """It is an AttributeError, and an ImportError of whoever imports it, as of any module."""
+    with pytest.raises(AttributeError, match="module 'nearlabel' has no attribute 'MLKNN'"):
+        nearlabel.MLKNN  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'MLKNN' from 'nearlabel'"):
+        from nearlabel import MLKNN  # noqa: F401
+
+
+def loaded(statement):
+    """Return the first parts of the names of all modules that a fresh process has loaded after a statement."""
+    code = f"import sys\nold = set(sys.modules)\n{statement}\nprint(*set(sys.modules) - old)"
+    command = [sys.executable, "-c", f"import sys; sys.path[:0] = {[str(SOURCE.parent)]!r}\n{code}"]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_the_import_loads_nothing_else():
+    """`import nearlabel` and its dir() load none of our sub-packages, neither numpy nor scikit-learn."""
+    modules = loaded("import nearlabel\ndir(nearlabel)")
+    assert {name for name in modules if name.startswith(("nearlabel", "numpy", "scipy", "sklearn"))} == {"nearlabel"}
+    assert len(modules) < 10
+
+
+def test_a_sub_package_is_loaded_when_it_is_used():
+    """And no other: decisions need neither scikit-learn nor the classifiers."""
+    modules = loaded("import nearlabel\nnearlabel.decision")
+    assert "nearlabel.decision" in modules
+    assert not {"nearlabel.lazy", "sklearn"} & modules
