@@ -34,6 +34,7 @@ from nearlabel.thresholds import (
     TunedThresholdsClassifierCV,
     cross_val_scores,
 )
+from nearlabel.transformation import BinaryRelevance
 
 TUNED = [
     TunedThresholdsClassifierCV(MLkNN(3)),
@@ -375,6 +376,17 @@ def test_bad_fixed_thresholds(thresholds):
     X, Y = data()
     with pytest.raises(ValueError, match="thresholds must be"):
         FixedThresholdsClassifier(MLkNN(3), thresholds).fit(X, Y)
+
+
+@pytest.mark.parametrize("wrap", [TunedThresholdsClassifierCV, FixedThresholdsClassifier])
+@pytest.mark.parametrize("inner", [LogisticRegression(), make_pipeline(StandardScaler(), LinearSVC())], ids=str)
+def test_a_classifier_of_one_label_is_refused_with_a_hint(wrap, inner):
+    """The message says what to put around it; around it, it works."""
+    X, Y = data()
+    expected = f"estimator must be a multi-label classifier, got {type(inner).__name__}, .*BinaryRelevance or"
+    with pytest.raises(ValueError, match=expected):
+        wrap(inner).fit(X, Y)
+    assert wrap(BinaryRelevance(inner)).fit(X, Y).predict(X).shape == Y.shape
 
 
 def test_sparse_label_sets_come_back_sparse():

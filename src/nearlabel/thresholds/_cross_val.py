@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
+from nearlabel.utils.estimators import requiring_multilabel
 from nearlabel.utils.response_methods import RESPONSE_METHODS, label_scores, response_method_of
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import LabelContainer, as_label_matrix, check_choice, check_integer
@@ -35,8 +36,9 @@ def cross_val_scores(
 
     Parameters
     ----------
-    estimator : classifier
-        Any multi-label classifier with `predict_proba` or `decision_function`; cloned for each fold.
+    estimator : multi-label classifier
+        Any classifier that takes y of shape (n_samples, n_labels) and has `predict_proba` or `decision_function`;
+        cloned for each fold.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Rows.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
@@ -60,7 +62,8 @@ def cross_val_scores(
     Raises
     ------
     ValueError
-        If y is malformed, the lengths differ, there are too few rows, or the classifier has no scores.
+        If y is malformed, the lengths differ, there are too few rows, or the classifier takes one label only or has
+        no scores.
 
     Examples
     --------
@@ -160,7 +163,8 @@ class Scorer(NamedTuple):
         if rows is not None:
             params = rows_of_params(params, rows, y.shape[0])
             X, y = rows_of(X, rows), y[rows]
-        classifier = clone(estimator).fit(X, y, **params)
+        with requiring_multilabel(estimator):
+            classifier = clone(estimator).fit(X, y, **params)
         frozen = isinstance(classifier, FrozenEstimator)  # was trained on other rows
         return cls(classifier, method, OneClass.none(y.shape[1]) if frozen else OneClass.of(y))
 

@@ -21,9 +21,10 @@ class FixedThresholdsClassifier(WithThresholds):
 
     Parameters
     ----------
-    estimator : classifier
-        Any multi-label classifier with `predict_proba` or `decision_function`; cloned in `fit`. One that is fitted
-        already is kept if wrapped in `sklearn.frozen.FrozenEstimator`.
+    estimator : multi-label classifier
+        Any classifier that takes y of shape (n_samples, n_labels) and has `predict_proba` or `decision_function`;
+        cloned in `fit`. A fitted one is kept if it is wrapped in `sklearn.frozen.FrozenEstimator`. Put
+        `BinaryRelevance` around a classifier of one label.
     thresholds : float, array-like of shape (n_labels,) or "auto", default="auto"
         A label is chosen where its score is at least this. "auto": 0.5 for probabilities, 0 for decision values.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"

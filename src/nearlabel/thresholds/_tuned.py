@@ -38,8 +38,9 @@ class TunedThresholdsClassifierCV(WithThresholds):
 
     Parameters
     ----------
-    estimator : classifier
-        Any multi-label classifier with `predict_proba` or `decision_function`, of this library or another.
+    estimator : multi-label classifier
+        Any classifier that takes y of shape (n_samples, n_labels) and has `predict_proba` or `decision_function`, of
+        this library or another. Put `BinaryRelevance` around a classifier of one label.
     strategy : ThresholdStrategy, default=None
         Learns from the pooled scores. None: `MicroFOptimum()`.
     cv : int, "loo", "prefit", splitter or iterable of (training, validation) rows, default=5

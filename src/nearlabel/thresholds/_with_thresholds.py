@@ -62,8 +62,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If y is malformed, the lengths differ, a parameter is out of range, the inner classifier has no scores, or
-            metadata comes while routing is disabled.
+            If y is malformed, the lengths differ, a parameter is out of range, the inner classifier takes one label
+            only or has no scores, or metadata comes while routing is disabled.
         TypeError
             If a parameter is of the wrong type.
         """
