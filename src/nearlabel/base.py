@@ -5,15 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.decision import cut
+from nearlabel.utils.fit_params import routed_to_estimator, without_zero_weights
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_flag, check_problem, check_rows, with_multilabel_target
 
@@ -51,15 +55,24 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         TypeError
             If a parameter is of a wrong type.
         """
+        return self._fit(X, y)
+
+    def _fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
+        """Check all input and learn; `params`, for instance `sample_weight`, are arguments of the subclass's `_learn`.
+
+        A sample of weight 0 is dropped here, so that no method has to think of it.
+        """
         self._check_parameters()
         with self._afresh():
             X, labels = check_problem(self, X, y)
+            X, labels, params = without_zero_weights(X, labels, params)
             frequencies = np.asarray(labels.sum(axis=0)).reshape(-1)
             constant = (frequencies == 0) | (frequencies == labels.shape[0])
             self._varying = np.flatnonzero(~constant | self._takes_constant_labels)
             self._carried_by_all = (frequencies == labels.shape[0]).astype(np.int64)
             if len(self._varying):
-                self._learn(X, labels if len(self._varying) == len(constant) else labels[:, self._varying])
+                labels = labels if len(self._varying) == len(constant) else labels[:, self._varying]
+                self._learn(X, labels, **params)
         return self
 
     def predict(self, X: MatrixLike) -> Matrix:
@@ -125,6 +138,99 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return with_multilabel_target(tags)
+
+
+class WeightedClassifier(MultilabelClassifier):
+    """A classifier whose `_learn` takes `sample_weight`, (n_samples,) or None, all above 0."""
+
+    def fit(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from training samples and their label sets.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training samples.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, at least 0: a sample of weight 2 counts as two samples, one of weight 0 as none.
+            None: all weigh 1.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X, y or the weights are malformed, their lengths differ, or a parameter is out of range.
+        TypeError
+            If a parameter is of a wrong type.
+        """
+        return self._fit(X, y, sample_weight=sample_weight)
+
+
+class MetaClassifier(MultilabelClassifier):
+    """A classifier made of copies of `estimator`, whose `fit` gets the sample weights and all metadata routed to it.
+
+    `_learn` takes that metadata as keyword arguments, and hands on to each copy the part that belongs to its samples.
+    """
+
+    estimator: Any
+    # The weights are the base estimator's business: it says by `set_fit_request` whether it wants them.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"sample_weight": UNUSED}
+
+    def fit(self, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+        """Fit the base estimator to training samples and what is made of their label sets.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training samples.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, at least 0, for a base estimator whose `fit` takes them; a sample of weight 0 is
+            left out. None: no weights are passed on.
+        **params : dict
+            Other metadata, routed to the base estimator if it requested it; scikit-learn's metadata routing must be
+            enabled.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X, y or the weights are malformed, their lengths differ, a parameter is out of range, the base estimator
+            takes no weights and some are given, or there is other metadata while routing is disabled.
+        TypeError
+            If a parameter is of a wrong type.
+        """
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        return self._fit(X, y, **routed_to_estimator(self, self._base_estimator(), params))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return how metadata is routed.
+
+        Returns
+        -------
+        MetadataRouter
+            `fit` of the base estimator gets what it requested, the default one `sample_weight`.
+        """
+        estimator = self._base_estimator()
+        if self.estimator is None and get_config()["enable_metadata_routing"] and hasattr(estimator, "set_fit_request"):
+            estimator.set_fit_request(sample_weight=True)  # the user has no hold of it
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add_self_request(self).add(estimator=estimator, method_mapping=mapping)
+
+    @abstractmethod
+    def _base_estimator(self) -> Any:
+        """Return `estimator`, or what is taken for None, as it is cloned and fitted."""
 
 
 class WithProbabilities(MultilabelClassifier):

@@ -45,11 +45,22 @@ _FAILS_BY_TARGET = (
     "check_estimator_sparse_matrix",
     "check_estimators_dtypes",
     "check_fit2d_1feature",
+    # of estimators that take sample_weight
+    "check_all_zero_sample_weights_error",
+    "check_classifiers_one_label_sample_weights",
+    "check_sample_weights_not_an_array",
+    "check_sample_weights_not_overwritten",
+    "check_sample_weights_pandas_series",
+    "check_sample_weights_shape",
 )
 
 
 def expected_failed_checks(
-    *, scores_reach_0_and_1: bool = False, labels_follow_scores: bool = True, wraps_a_classifier: bool = False
+    *,
+    scores_reach_0_and_1: bool = False,
+    labels_follow_scores: bool = True,
+    wraps_a_classifier: bool = False,
+    draws_samples: bool = False,
 ) -> dict[str, str]:
     """Return the scikit-learn checks that a multi-label classifier cannot pass, each with its reason.
 
@@ -62,6 +73,9 @@ def expected_failed_checks(
         otherwise, differs.
     wraps_a_classifier : bool, default=False
         Whether it is a meta-estimator that leaves X, and metadata such as `sample_weight`, to the classifier inside.
+    draws_samples : bool, default=False
+        Whether it takes `sample_weight` and draws samples, or assigns them to folds for calibration, at random: then a
+        weight of 2 is not the same as a repeated sample.
 
     Returns
     -------
@@ -80,6 +94,11 @@ def expected_failed_checks(
     if wraps_a_classifier:
         for check in ("check_complex_data", "check_classifiers_one_label_sample_weights"):
             reasons[check] = f"{_NOT_ONE_COLUMN}; that is found out before the classifier inside sees X or the weights"
+    if draws_samples:
+        for container in ("dense", "sparse"):
+            reasons[f"check_sample_weight_equivalence_on_{container}_data"] = (
+                "it draws samples, or assigns them to folds, at random; a repeated sample is drawn twice"
+            )
     return reasons
 
 

@@ -375,9 +375,9 @@ def test_one_far_decision_value_does_not_flatten_the_sigmoid():
     rng = np.random.default_rng(0)
     y = (rng.random(2000) < 0.5).astype(int)
     decisions = 2 * y - 1 + rng.normal(size=2000)
-    slope, intercept = _sigmoid(decisions, y)
+    slope, intercept = _sigmoid(decisions, y, np.ones(len(y)))
     for far in (50.0, 300.0, 1000.0):
         moved = np.append(decisions[1:], far * (2 * y[0] - 1))
         labels = np.append(y[1:], y[0])
-        np.testing.assert_allclose(_sigmoid(moved, labels), (slope, intercept), rtol=0.2, atol=0.05)
-    assert _sigmoid(np.ones(10), np.arange(10) % 2) == (0.0, 0.0)
+        np.testing.assert_allclose(_sigmoid(moved, labels, np.ones(len(y))), (slope, intercept), rtol=0.2, atol=0.05)
+    assert _sigmoid(np.ones(10), np.arange(10) % 2, np.ones(10)) == (0.0, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
@@ -114,12 +114,14 @@ def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArra
     return labels[[first[key] for key in order]], inverse, counts
 
 
-def labelsets_by_frequency(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64]]:
+def labelsets_by_frequency(y: MatrixLike, sample_weight: ArrayLike | None = None) -> tuple[Matrix, NDArray[np.int64]]:
     """Return the distinct label sets, the most frequent first, and which of them each row has.
 
     Parameters
     ----------
     y : indicator matrix of shape (n_samples, n_labels)
+    sample_weight : array-like of shape (n_samples,), default=None
+        How often each row counts. None: once.
 
     Returns
     -------
@@ -140,6 +142,8 @@ def labelsets_by_frequency(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64]]:
     ([[1, 0], [0, 1]], [1, 0, 0])
     """
     labelsets, inverse, counts = distinct_labelsets(y)
+    if sample_weight is not None:
+        counts = np.bincount(inverse, weights=sample_weight)
     first = np.unique(inverse, return_index=True)[1]
     order = np.lexsort((first, -counts))
     return labelsets[order], np.argsort(order)[inverse]

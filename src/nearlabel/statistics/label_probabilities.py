@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.statistics.binomial import fit_binomial
+from nearlabel.utils.fit_params import params_of_samples
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
@@ -56,8 +57,16 @@ class LabelProbabilities:
     classifiers: Sequence[Any]
 
     @classmethod
-    def fit(cls, estimator: Any, X: Matrix, labels: Matrix, random: RandomState, n_jobs: int | None = None) -> Self:
-        """Fit a clone of the estimator, see `chosen_classifier`, to each label.
+    def fit(
+        cls,
+        estimator: Any,
+        X: Matrix,
+        labels: Matrix,
+        random: RandomState,
+        n_jobs: int | None = None,
+        **params: Any,
+    ) -> Self:
+        """Fit a clone of the estimator, see `chosen_classifier`, to each label, with `params` such as `sample_weight`.
 
         One without `predict_proba` gets its decision values calibrated, see `Platt`. All labels are fitted by the same
         random numbers, so their order does not matter.
@@ -67,7 +76,8 @@ class LabelProbabilities:
         columns = sparse.csc_array(labels)
         seed = int(random.randint(np.iinfo(np.int32).max))
         fitted = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_label)(estimator, method, X, _column(columns, label), seed) for label in range(labels.shape[1])
+            delayed(_fit_label)(estimator, method, X, _column(columns, label), seed, params)
+            for label in range(labels.shape[1])
         )
         return cls(fitted)
 
@@ -94,11 +104,12 @@ def _column(columns: Any, label: int) -> IntArray:
     return y
 
 
-def _fit_label(estimator: Any, method: str, X: Matrix, y: IntArray, seed: int) -> Any:
+def _fit_label(estimator: Any, method: str, X: Matrix, y: IntArray, seed: int, params: Mapping[str, Any]) -> Any:
     if y.min() == y.max():
         return float(y[0])
     seeded = with_seed(estimator, seed)
-    return seeded.fit(X, y) if method == "predict_proba" else Platt(seeded, seed).fit(X, y)
+    classifier = seeded if method == "predict_proba" else Platt(seeded, seed)
+    return classifier.fit(X, y, **params)
 
 
 def with_seed(estimator: Any, seed: int) -> Any:
@@ -135,15 +146,20 @@ class Platt(ClassifierMixin, BaseEstimator):
         self.estimator = estimator
         self.random_state = random_state
 
-    def fit(self, X: Matrix, y: IntArray) -> Self:
-        """Fit the classifier to all rows, the sigmoid to decisions on rows it was not trained on."""
+    def fit(self, X: Matrix, y: IntArray, **params: Any) -> Self:
+        """Fit the classifier to all rows, the sigmoid to decisions on rows it was not trained on.
+
+        `params` go to the classifier; `sample_weight` among them weights the sigmoid's rows too.
+        """
         fold = deal_out(y, RandomState(self.random_state))
         decisions = np.empty(len(y))
         for number in np.unique(fold):
             inside = fold == number
-            decisions[inside] = _decisions(self.estimator, X[~inside], y[~inside], X[inside])
-        self.slope_, self.intercept_ = _sigmoid(decisions, y)
-        self.estimator_ = clone(self.estimator).fit(X, y)
+            training = np.flatnonzero(~inside)
+            known = params_of_samples(params, training, len(y))
+            decisions[inside] = _decisions(self.estimator, X[training], y[training], X[inside], known)
+        self.slope_, self.intercept_ = _sigmoid(decisions, y, params.get("sample_weight", np.ones(len(y))))
+        self.estimator_ = clone(self.estimator).fit(X, y, **params)
         self.classes_ = self.estimator_.classes_
         return self
 
@@ -166,17 +182,18 @@ def deal_out(y: IntArray, random: RandomState) -> IntArray:
     return fold
 
 
-def _decisions(estimator: Any, X: Matrix, y: IntArray, queries: Matrix) -> FloatArray:
+def _decisions(estimator: Any, X: Matrix, y: IntArray, queries: Matrix, params: Mapping[str, Any]) -> FloatArray:
     if len(y) == 0 or y.min() == y.max():
         return np.full(queries.shape[0], 0.0 if len(y) == 0 else 2.0 * y[0] - 1.0)
-    return np.asarray(clone(estimator).fit(X, y).decision_function(queries))
+    return np.asarray(clone(estimator).fit(X, y, **params).decision_function(queries))
 
 
-def _sigmoid(decisions: FloatArray, y: IntArray) -> tuple[float, float]:
+def _sigmoid(decisions: FloatArray, y: IntArray, weights: FloatArray) -> tuple[float, float]:
     """Fit probabilities to the targets (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) rather than to 1 and 0 (Platt)."""
-    n1 = y.sum()
-    targets = np.where(y == 1, (n1 + 1) / (n1 + 2), 1 / (len(y) - n1 + 2))
+    n, n1 = weights.sum(), (weights * y).sum()
+    targets = np.where(y == 1, (n1 + 1) / (n1 + 2), 1 / (n - n1 + 2))
     if np.ptp(decisions) == 0:
-        return 0.0, float(np.log(targets.mean() / (1 - targets.mean())))
-    fit = fit_binomial(decisions[:, np.newaxis], targets, np.ones(len(y)))
+        mean = (weights * targets).sum() / n
+        return 0.0, float(np.log(mean / (1 - mean)))
+    fit = fit_binomial(decisions[:, np.newaxis], weights * targets, weights)
     return float(fit.coef[1]), float(fit.coef[0])

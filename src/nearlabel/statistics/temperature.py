@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.statistics.label_probabilities import deal_out
+from nearlabel.utils.fit_params import params_of_samples
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 
@@ -44,14 +45,17 @@ class Temperature(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Matrix, y: IntArray) -> Self:
-        """Fit the classifier to all rows, the slope to decision values of rows that it was not trained on."""
+    def fit(self, X: Matrix, y: IntArray, **params: Any) -> Self:
+        """Fit the classifier to all rows, the slope to decision values of rows that it was not trained on.
+
+        `params` go to the classifier; `sample_weight` among them weights the slope's rows too.
+        """
         fold = deal_out(y, RandomState(self.random_state))
         parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_held_out)(self.estimator, X, y, fold == number) for number in np.unique(fold)
+            delayed(_held_out)(self.estimator, X, y, fold == number, params) for number in np.unique(fold)
         )
         self.slope_ = most_likely_slope([part for part in parts if part is not None])
-        self.estimator_ = clone(self.estimator).fit(X, y)
+        self.estimator_ = clone(self.estimator).fit(X, y, **params)
         self.classes_ = self.estimator_.classes_
         return self
 
@@ -65,33 +69,37 @@ class Temperature(ClassifierMixin, BaseEstimator):
 
 
 class HeldOut(NamedTuple):
-    """Decision values (n, n_classes) of rows that were not trained on, and the column of the class of each."""
+    """Decision values (n, n_classes) of rows that were not trained on, the column of each row's class, its weight."""
 
     decisions: FloatArray
     column: IntArray
+    weights: FloatArray
 
 
 def most_likely_slope(parts: Sequence[HeldOut]) -> float:
     """Return the slope s >= 0 that maximises ``Σ_i log p_i(y_i) + 1/n Σ_i mean_k log p_i(k)``, p_i = softmax(s d_i).
 
-    The second sum counts as one row that is of every class alike. As the targets of Platt, which are a little less
-    than 1, it keeps the slope finite where the decisions are all right. Where no decision value differs from another,
-    any slope is as likely, and 1 is returned.
+    Sums over rows are weighted, and n is the sum of the weights. The second sum counts as one row that is of every
+    class alike. As the targets of Platt, which are a little less than 1, it keeps the slope finite where the decisions
+    are all right. Where no decision value differs from another, any slope is as likely, and 1 is returned.
     """
-    n = sum(len(column) for _, column in parts)
-    below = [decisions - decisions.max(axis=1, keepdims=True) for decisions, _ in parts]
+    n = sum(part.weights.sum() for part in parts)
+    below = [part.decisions - part.decisions.max(axis=1, keepdims=True) for part in parts]
     spread = max((-values.min() for values in below), default=0.0)
     if spread == 0:
         return 1.0
     below = [values / spread for values in below]
     met = sum(
-        values[np.arange(len(column)), column].sum() + values.mean(axis=1).sum() / n
-        for values, (_, column) in zip(below, parts, strict=True)
+        (weights * values[np.arange(len(column)), column]).sum() + (weights * values.mean(axis=1)).sum() / n
+        for values, (_, column, weights) in zip(below, parts, strict=True)
     )
+    weighted = [part.weights[:, np.newaxis] * values for part, values in zip(parts, below, strict=True)]
 
     def rise(slope: float) -> float:
         """Return the derivative, which falls as the slope grows: decision values met less those expected."""
-        expected = sum(np.vdot(softmax(slope * values, axis=1), values) for values in below)
+        expected = sum(
+            np.vdot(softmax(slope * values, axis=1), each) for values, each in zip(below, weighted, strict=True)
+        )
         return float(met - (1 + 1 / n) * expected)
 
     if rise(0.0) <= 0:
@@ -102,14 +110,16 @@ def most_likely_slope(parts: Sequence[HeldOut]) -> float:
     return float(brentq(rise, 0.0, high) / spread)
 
 
-def _held_out(estimator: Any, X: Matrix, y: IntArray, inside: BoolArray) -> HeldOut | None:
+def _held_out(estimator: Any, X: Matrix, y: IntArray, inside: BoolArray, params: Mapping[str, Any]) -> HeldOut | None:
     """Return the decision values of the rows inside, of classes met outside; None if there is nothing to learn."""
     classes = np.unique(y[~inside])
     tested = np.flatnonzero(inside & np.isin(y, classes))
     if len(classes) < 2 or not len(tested):
         return None
-    fitted = clone(estimator).fit(X[~inside], y[~inside])
-    return HeldOut(_decisions(fitted, X[tested]), np.searchsorted(classes, y[tested]))
+    training = np.flatnonzero(~inside)
+    fitted = clone(estimator).fit(X[training], y[training], **params_of_samples(params, training, len(y)))
+    weights = params.get("sample_weight", np.ones(len(y)))[tested]
+    return HeldOut(_decisions(fitted, X[tested]), np.searchsorted(classes, y[tested]), weights)
 
 
 def _decisions(fitted: Any, X: Matrix) -> FloatArray:

@@ -9,15 +9,15 @@ from numpy.random import RandomState
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel.base import WithProbabilities
+from nearlabel.base import MetaClassifier, WithProbabilities
 from nearlabel.labels import labelsets_by_frequency
-from nearlabel.statistics.label_probabilities import LabelProbabilities
+from nearlabel.statistics.label_probabilities import LabelProbabilities, chosen_classifier
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
-class BinaryRelevance(WithProbabilities):
+class BinaryRelevance(MetaClassifier, WithProbabilities):
     """Decide each label by a classifier of its own.
 
     As scikit-learn's `OneVsRestClassifier`, with scores as one array whatever the classifier, labels of one class
@@ -78,9 +78,12 @@ class BinaryRelevance(WithProbabilities):
     def _check_parameters(self) -> None:
         check_random_state(self.random_state)
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
+    def _base_estimator(self) -> Any:
+        return chosen_classifier(self.estimator)
+
+    def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
         random = check_random_state(self.random_state)
-        self._probabilities = LabelProbabilities.fit(self.estimator, X, labels, random, self.n_jobs)
+        self._probabilities = LabelProbabilities.fit(self.estimator, X, labels, random, self.n_jobs, **params)
         self.estimators_ = list(self._probabilities.classifiers)
 
     def _score(self, X: Matrix) -> FloatArray:
@@ -137,9 +140,9 @@ class SMBR(BinaryRelevance):
            [0, 0]])
     """
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
-        super()._learn(X, labels)
-        self.labelsets_, _ = labelsets_by_frequency(labels)
+    def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
+        super()._learn(X, labels, **params)
+        self.labelsets_, _ = labelsets_by_frequency(labels, params.get("sample_weight"))
 
     def _decide(self, X: Matrix) -> Matrix:
         return self._nearest_labelsets(super()._decide(X))

@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import check_random_state
 
-from nearlabel.base import WithOptionalProbabilities
+from nearlabel.base import MetaClassifier, WithOptionalProbabilities
 from nearlabel.labels import labelsets_by_frequency
 from nearlabel.statistics.label_probabilities import chosen_classifier, with_seed
 from nearlabel.statistics.temperature import Temperature
@@ -21,7 +21,7 @@ from nearlabel.utils.types import FloatArray, Matrix
 _MANY_CLASSES = "The number of unique classes is greater than 50%"  # to scikit-learn that looks like a regression
 
 
-class LabelPowerset(WithOptionalProbabilities):
+class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
     """Decide the label set as a whole, by one multi-class classifier.
 
     Each distinct training label set is a class; the label set of the predicted class is predicted. The probability of
@@ -106,15 +106,18 @@ class LabelPowerset(WithOptionalProbabilities):
         super()._check_parameters()
         check_random_state(self.random_state)
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
+    def _base_estimator(self) -> Any:
+        return chosen_classifier(self.estimator)
+
+    def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
         super()._learn(X, labels)
         classifier = self._classifier()
-        self.labelsets_, classes = labelsets_by_frequency(labels)
+        self.labelsets_, classes = labelsets_by_frequency(labels, params.get("sample_weight"))
         if self.labelsets_.shape[0] == 1:
-            classifier = DummyClassifier()  # most classifiers refuse a single class
+            classifier, params = DummyClassifier(), {}  # most classifiers refuse a single class
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=_MANY_CLASSES, category=UserWarning)
-            self.estimator_ = classifier.fit(X, classes)
+            self.estimator_ = classifier.fit(X, classes, **params)
 
     def _classifier(self) -> Any:
         """Return the classifier to fit, with `predict_proba` if that is asked for."""
