@@ -11,12 +11,13 @@ LEVELS = {
     "neighbors": 2, "metrics": 2, "feature_selection": 2,
     "lazy": 3, "transformation": 3, "adaptation": 3, "thresholds": 3,
     "ensemble": 4, "testing": 4, "model_selection": 4,
-    "comparison": 5, "experiments": 5, "persistence": 5,
-    "papers": 6,
-    "plots": 7,
-    "report": 8,
-    "cli": 9,
-    "__main__": 9,
+    "experiments": 5, "persistence": 5,
+    "comparison": 6,
+    "papers": 7,
+    "plots": 8,
+    "report": 9,
+    "cli": 10,
+    "__main__": 10,
 }  # fmt: skip
 NOT_EACH_OTHER = {3}  # siblings of this level do not know each other
 NOT_DATASETS = {2, 3}  # estimators and measures never read files

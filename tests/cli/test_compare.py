@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nearlabel.comparison import compare, read_runs
+from nearlabel.comparison import compare, read_results
 
 METRICS = "hamming_loss,f1_examples"
 
@@ -29,7 +29,7 @@ def runs(nearlabel, meka, tmp_path):
 
 def test_json_and_csv_are_the_comparison(nearlabel, runs):
     """All formats hold what the library's function gives; no NaN in JSON."""
-    expected = compare(read_runs(runs[:1]), test="t")
+    expected = compare(read_results(runs[:1]), test="t")
     answer = nearlabel("compare", runs[0], "--test", "t", "--format", "json")
     found = json.loads(answer.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert (answer.code, answer.err) == (0, "")
@@ -47,7 +47,7 @@ def test_json_and_csv_are_the_comparison(nearlabel, runs):
 
 def test_table(nearlabel, runs):
     """Relations at a generous level, with what each method wins and loses, and the notes."""
-    comparison = compare(read_runs(runs[:1]), test="t", alpha=0.9)
+    comparison = compare(read_results(runs[:1]), test="t", alpha=0.9)
     answer = nearlabel("compare", runs[0], "--test", "t", "--alpha", "0.9")
     assert (answer.code, answer.err) == (0, "")
     lines = [line.split() for line in answer.out.splitlines() if line.strip()]
@@ -66,7 +66,7 @@ def test_friedman_over_data_sets(nearlabel, runs, tmp_path):
     """Mean ranks of each measure, best first, and a diagram for each."""
     figure = tmp_path / "ranks.png"
     answer = nearlabel("compare", *runs, "--test", "friedman", "--figure", figure)
-    comparison = compare(read_runs(runs), test="friedman")
+    comparison = compare(read_results(runs), test="friedman")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("Hamming loss, 2 data sets: Friedman's chi-squared ")
     ranks = sorted(comparison.friedman[0].mean_ranks.items(), key=lambda item: item[1])
@@ -89,7 +89,7 @@ def test_methods_and_metrics_can_be_chosen(nearlabel, runs):
     ("arguments", "message"),
     [
         (["--figure", "x.png"], "--figure must go with --test friedman, got --test not given."),
-        (["--methods", "mlknn,x"], "--methods must be of those in the records, brknn, mlknn, lpknn, got x."),
+        (["--methods", "mlknn,x"], "--methods must be of those in the results, brknn, mlknn, lpknn, got x."),
         (["--alpha", "2"], "alpha must be below 1, got 2.0."),
     ],
 )
@@ -119,7 +119,10 @@ def test_folders_that_cannot_be_compared(nearlabel, runs, meka, tmp_path):
     assert nearlabel("compare", runs[0], same).code == 0
     first, *rest = (same / "records.jsonl").read_text().splitlines(keepends=True)
     (same / "records.jsonl").write_text(json.dumps(json.loads(first) | {"value": 7}) + "\n" + "".join(rest))
-    assert f"{same} must agree with the other runs on what they share, got " in nearlabel("compare", runs[0], same).err
+    assert (
+        f"{same} must agree with {runs[0]} on what they share, got 7 in place of "
+        in nearlabel("compare", runs[0], same).err
+    )
 
 
 def test_the_last_part_of_evaluate(nearlabel, meka):
@@ -159,7 +162,7 @@ def test_other_scales_are_told_or_refused(nearlabel, runs, meka, tmp_path):
     assert f"Note: Features are scaled differently: none in {runs[0]}, standard in {tmp_path / 'scaled0'}." in told.out
     refused = nearlabel("compare", runs[0], tmp_path / "scaled1")
     assert refused.code == 2
-    assert "must agree with the other runs" in refused.err
+    assert f"must agree with {runs[0]} on what they share" in refused.err
     assert "Scales: none, standard." in refused.err
 
 
@@ -190,7 +193,7 @@ def test_a_folder_of_folders(nearlabel, runs):
             '{"dataset": "one"}\n',
             "must be a record, got one without seed, fold, method, metric, value",
         ),
-        ("records.jsonl", "", "RECORDS must hold at least one record, got none"),
+        ("records.jsonl", "", "results must hold at least one record, got none"),
     ],
 )
 def test_damaged_folders(nearlabel, runs, name, content, message):
@@ -210,3 +213,23 @@ def test_a_test_that_cannot_be_made_is_refused_before_the_run(nearlabel, meka, o
     answer = nearlabel("evaluate", meka, "--methods", "brknn,mlknn", "--k", "3", *options)
     assert (answer.code, answer.out) == (2, "")
     assert "several folds, the table format and no --search. Hint: nearlabel compare" in answer.err
+
+
+def test_results_of_another_program(nearlabel, runs, tmp_path):
+    """A file beside a folder: their method is one more, and a metric of theirs takes a direction from an option."""
+    file = tmp_path / "meka.csv"
+    rows = [f"fruit,{fold},CC,{m},0.{fold}" for m in ("hamming_loss", "depth") for fold in range(5)]
+    rows += [f"fruit,{fold},PS,depth,0.{fold + 1}" for fold in range(5)]
+    file.write_text("\n".join(["dataset,fold,method,metric,value", *rows]))
+    answer = nearlabel("compare", runs[0], file, "--metrics", "hamming_loss", "--format", "json")
+    assert answer.code == 0
+    assert json.loads(answer.out)["methods"] == ["brknn", "mlknn", "lpknn", "CC", "PS"]
+    refused = nearlabel("compare", file)
+    assert (refused.code, refused.out) == (2, "")
+    assert "got none for depth. Hint: --lower-is-better depth" in refused.err
+    for option, scores in (("--lower-is-better", {"CC": 1, "PS": -1}), ("--greater-is-better", {"PS": 1, "CC": -1})):
+        answer = nearlabel(
+            "compare", file, "--metrics", "depth", option, "depth", "--test", "wilcoxon", "--alpha", "0.1",
+            "--format", "json",
+        )  # fmt: skip
+        assert json.loads(answer.out)["order"]["scores"] == scores

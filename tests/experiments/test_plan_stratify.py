@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
 
-from nearlabel.comparison._compare import read_runs
+from nearlabel.comparison import read_results
 from nearlabel.experiments import Plan, SearchPlan, read_records, run
 from nearlabel.model_selection import IterativeStratifiedKFold
 
@@ -88,4 +88,4 @@ def test_other_folds_are_not_compared(toy, tmp_path):
     run(PLAN, {"toy": toy}, out=tmp_path / "plain")
     run(replace(PLAN, stratify=1), {"toy": toy}, out=tmp_path / "stratified")
     with pytest.raises(ValueError, match=r"must have the folds of toy of .*plain, got other stratification\."):
-        read_runs([tmp_path / "plain", tmp_path / "stratified"])
+        read_results([tmp_path / "plain", tmp_path / "stratified"])

@@ -89,7 +89,7 @@ def test_given_split(toy, make_dataset, tmp_path):
     assert (dataset["given_split"], dataset["data"]["instances"]) == (True, 56)
     assert facts["tests"] == []
     assert facts["notes"] == [
-        "No test of pairs: records must hold at least 2 folds to compare methods over them, got 1."
+        "No test of pairs: results must hold at least 2 folds to compare methods over them, got 1."
     ]
     assert all(cell["std"] is None for cell in dataset["cells"])
 

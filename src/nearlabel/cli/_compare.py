@@ -1,9 +1,9 @@
-"""``nearlabel compare``: which methods of some runs differ by more than chance."""
+"""``nearlabel compare``: test which methods differ significantly, in our results and those of other programs."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from nearlabel.cli import _comparison, _console
@@ -16,8 +16,6 @@ from nearlabel.comparison import (
     FriedmanTest,
     PairedTest,
     compare,
-    read_runs,
-    warnings_as_notes,
 )
 from nearlabel.plots._critical_difference import CriticalDifferenceDisplay, parts_of
 from nearlabel.plots._figure import check_figure_file
@@ -28,7 +26,10 @@ _OVER = {"folds": "folds", "datasets": "data sets"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "records", metavar="RECORDS", nargs="+", help="folders that evaluate or reproduce wrote (--out)"
+        "results",
+        metavar="RESULTS",
+        nargs="+",
+        help="folders that evaluate or reproduce wrote (--out), and .csv or .jsonl files of other programs' results",
     )
     parser.add_argument(
         "--test",
@@ -46,11 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--alpha", type=float, default=0.05, help="level; default: 0.05")
     parser.add_argument(
-        "--metrics", type=_comparison.some_names, default=None, help="comma-separated; default: all of the records"
+        "--metrics", type=_comparison.some_names, default=None, help="comma-separated; default: all that occur"
     )
     parser.add_argument(
-        "--methods", type=_comparison.some_names, default=None, help="comma-separated; default: all of the records"
+        "--methods", type=_comparison.some_names, default=None, help="comma-separated; default: all that occur"
     )
+    for option in ("--lower-is-better", "--greater-is-better"):
+        parser.add_argument(
+            option, type=_comparison.some_names, default=(), metavar="A,B", help="metrics that nearlabel does not know"
+        )
     parser.add_argument(
         "--figure", type=Path, default=None, metavar="FILE", help="critical difference diagrams, of --test friedman"
     )
@@ -58,23 +63,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Read the records, compare, draw, print."""
+    """Compare the results, draw the diagrams and print the outcome."""
     if arguments.figure is not None and arguments.test != "friedman":
         raise ValueError(f"--figure must go with --test friedman, got --test {arguments.test or 'not given'}.")
     if arguments.figure is not None:
         check_figure_file(arguments.figure, name="--figure")
-    with warnings_as_notes() as notes:
-        records = read_runs(arguments.records)
     comparison = compare(
-        records,
+        arguments.results,
         test=arguments.test,
         over=arguments.over,
         post_hoc=arguments.post_hoc,
         alpha=arguments.alpha,
         metrics=arguments.metrics,
         methods=arguments.methods,
+        greater_is_better=dict.fromkeys(arguments.greater_is_better, True)
+        | dict.fromkeys(arguments.lower_is_better, False),
     )
-    comparison = replace(comparison, notes=(*notes, *comparison.notes))
     drawn = comparison.friedman if arguments.figure is not None else ()
     files = [_draw(of, arguments.figure, comparison) for of in drawn]
     if arguments.format == "json":
@@ -98,23 +102,29 @@ def _flat(test: PairedTest) -> dict[str, object]:
 def _print(comparison: Comparison) -> None:
     for of in comparison.friedman:
         _print_friedman(of, comparison.over)
-    several = len({test.dataset for test in comparison.tests}) > 1
-    of_ranks = "difference of ranks" if comparison.friedman else "difference"
-    rows = [
-        (*((relation.dataset,) if several else ()), title_of(relation.metric), relation.better, relation.worse,
-         f"{relation.difference:+.4f}", f"{relation.p_value:.2g}", str(relation.n_pairs))
-        for relation in comparison.order.relations
-    ]  # fmt: skip
     test = f"{comparison.test} over {_OVER[comparison.over]}, level {comparison.alpha:g}"
-    if rows:
-        names = (*(("data set",) if several else ()), "measure", "better", "worse")
-        columns = (*names, of_ranks, "p", _OVER[comparison.over])
-        _console.print_table(f"Significant differences: {test}", columns, rows, left=len(names))
+    if comparison.order.relations:
+        _print_relations(comparison, f"Significant differences: {test}")
         print_order(comparison.order, "Total order: wins less losses")
     else:
         _console.print_text(f"No significant difference: {test}.")
     for note in comparison.notes:
         _console.print_text(f"Note: {note}")
+
+
+def _print_relations(comparison: Comparison, heading: str) -> None:
+    """Print a line for each significant difference; the data sets only where there are several."""
+    several = len({test.dataset for test in comparison.tests}) > 1
+    names = ("data set", "metric", "better", "worse")
+    figures = ("difference of ranks" if comparison.friedman else "difference", "p", _OVER[comparison.over])
+    rows = [
+        (relation.dataset, title_of(relation.metric), relation.better, relation.worse,
+         f"{relation.difference:+.4f}", f"{relation.p_value:.2g}", str(relation.n_pairs))
+        for relation in comparison.order.relations
+    ]  # fmt: skip
+    first = 0 if several else 1
+    columns = (*names, *figures)[first:]
+    _console.print_table(heading, columns, [row[first:] for row in rows], left=len(names) - first)
 
 
 def _print_friedman(of: FriedmanTest, over: str) -> None:
@@ -130,7 +140,7 @@ def _print_friedman(of: FriedmanTest, over: str) -> None:
 
 
 def _draw(of: FriedmanTest, file: Path, comparison: Comparison) -> Path:
-    """Draw a diagram; the measure, and the data set if the folds are ranked, stand in the file's name."""
+    """Draw a diagram into a file named after the metric, and after the data set where folds are ranked."""
     of_one = f"-{of.dataset}" if comparison.over == "folds" else ""
     diagram = CriticalDifferenceDisplay(**parts_of(of, comparison.alpha))
     return diagram.write(file.with_name(f"{file.stem}-{of.metric}{of_one}{file.suffix}"))

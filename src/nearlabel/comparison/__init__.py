@@ -1,22 +1,26 @@
-"""Compare methods by statistical tests on the values that they reached on the same folds or data sets."""
+"""Compare methods by statistical tests on the values that they reached on the same folds or data sets.
 
-from nearlabel.comparison._compare import TESTS, Comparison, compare, read_runs, run_folders
+`compare` takes the records of `nearlabel.experiments.run`, the folders that it wrote, and results of other programs
+(`read_results` says in which form). The steps of which it is made can be called one by one: `paired_values`, then
+`paired_tests` or `friedman_test`, then `order_methods`.
+"""
+
+from nearlabel.comparison._compare import TESTS as TESTS  # these three: choices of the command line
+from nearlabel.comparison._compare import Comparison, compare
 from nearlabel.comparison._orders import Order, Relation, order_methods
-from nearlabel.comparison._paired import OVER, PairedValues, paired_values, rounded
+from nearlabel.comparison._paired import OVER as OVER
+from nearlabel.comparison._paired import PairedValues, paired_values
+from nearlabel.comparison._results import read_results
+from nearlabel.comparison._significance import POST_HOC as POST_HOC
 from nearlabel.comparison._significance import (
-    POST_HOC,
     FriedmanTest,
     OverlappingFoldsWarning,
     PairedTest,
     friedman_test,
     paired_tests,
-    warnings_as_notes,
 )
 
 __all__ = [
-    "OVER",
-    "POST_HOC",
-    "TESTS",
     "Comparison",
     "FriedmanTest",
     "Order",
@@ -29,8 +33,5 @@ __all__ = [
     "order_methods",
     "paired_tests",
     "paired_values",
-    "read_runs",
-    "rounded",
-    "run_folders",
-    "warnings_as_notes",
+    "read_results",
 ]

@@ -11,7 +11,7 @@ from nearlabel.comparison._significance import PairedTest
 
 @dataclass(frozen=True)
 class Relation:
-    """One method is significantly better than another by a measure.
+    """One method is significantly better than another by a metric.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Order:
-    """Partial orders by each measure, and the total order that they add up to.
+    """Partial orders by each metric, and the total order that they add up to.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Order:
     scores: dict[str, int]
 
     def by_metric(self) -> dict[str, dict[str, int]]:
-        """Return each method's wins less its losses by each measure."""
+        """Return each method's wins less its losses by each metric."""
         scores: dict[str, dict[str, int]] = {}
         for relation in self.relations:
             of_metric = scores.setdefault(relation.metric, dict.fromkeys(self.scores, 0))
@@ -80,7 +80,7 @@ def order_methods(tests: Iterable[PairedTest], methods: Sequence[str], alpha: fl
     Parameters
     ----------
     tests : iterable of PairedTest
-        Of any measures.
+        Of any metrics.
     methods : sequence of str
         All methods; of equal scores the earlier stands first.
     alpha : float, default=0.05

@@ -1,4 +1,4 @@
-"""Records to paired values: what methods reached on the same folds, or on the same data sets."""
+"""Pair the values that methods reached on the same folds, or on the same data sets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.stats import rankdata
 
-from nearlabel.experiments.records import Record
-from nearlabel.metrics import CATALOGUE, get_metric
+from nearlabel.comparison._directions import metric_directions
+from nearlabel.comparison._results import Results, read_results
+from nearlabel.experiments import EMPTY_PREDICTIONS, Record
+from nearlabel.metrics import get_metric
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_choice, each_once
 
@@ -25,21 +28,23 @@ _ByNumber: TypeAlias = dict[int | None, float]
 
 @dataclass(frozen=True, eq=False)
 class PairedValues:
-    """What some methods reached, by one measure, on the same folds or data sets.
+    """The values that methods reached by one metric on the same folds or data sets.
 
     Parameters
     ----------
     dataset : str
         Name, or "all" where the data sets are the rows.
     metric : str
-        Name of the measure.
+        Name of the metric.
     methods : tuple of str
         The columns.
     values : ndarray of shape (n_pairs, n_methods)
-        NaN where the measure is undefined.
+        NaN where the metric is undefined.
     overlap : float, default=0.0
         Test rows for each training row, where the rows are folds whose training parts overlap; 0 where the rows are
         independent.
+    greater_is_better : bool, default=None
+        The direction of the metric. None: that of `nearlabel.metrics.CATALOGUE`.
     """
 
     dataset: str
@@ -47,6 +52,7 @@ class PairedValues:
     methods: tuple[str, ...]
     values: FloatArray
     overlap: float = 0.0
+    greater_is_better: bool | None = None
 
     def difference(self, first: str, second: str) -> FloatArray:
         """Return what the first method has more than the second, where both have a value."""
@@ -64,7 +70,12 @@ class PairedValues:
     @property
     def sign(self) -> int:
         """1 if a greater value is better, else -1."""
-        return 1 if get_metric(self.metric).greater_is_better else -1
+        known = self.greater_is_better
+        return 1 if (get_metric(self.metric).greater_is_better if known is None else known) else -1
+
+    def ranks(self) -> FloatArray:
+        """Return the rank of each method on each row, 1 for the best; equal values share their mean rank."""
+        return np.asarray(rankdata(-self.sign * rounded(self.values), axis=1))
 
 
 def rounded(values: FloatArray) -> FloatArray:
@@ -73,21 +84,27 @@ def rounded(values: FloatArray) -> FloatArray:
 
 
 def paired_values(
-    records: Iterable[Record], over: str, metrics: Sequence[str] | None = None, methods: Sequence[str] | None = None
+    results: Results,
+    over: str,
+    metrics: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    greater_is_better: Mapping[str, bool] | None = None,
 ) -> list[PairedValues]:
-    """Return the paired values of each measure: over the folds of each data set, or over the data sets.
+    """Return the paired values of each metric: over the folds of each data set, or over the data sets.
 
     Parameters
     ----------
-    records : iterable of dict
-        As `run` gives them. Of a method with several numbers of neighbours the mean over them is taken, fold by fold,
-        over those with which all such methods have a value.
+    results : path, DataFrame, list of dict, or list of these
+        As in `read_results`. Where a method has several numbers of neighbours, the mean over them is taken, fold by
+        fold, over those with which all such methods have a value.
     over : {"folds", "datasets"}
         What is a row: a fold, one table for each data set; or a data set, with the means of its folds, those on which
         all methods that occur there have a value.
     metrics, methods : sequence of str, default=None
-        Which, in their order; None: all that occur. What is counted of predictions alone ("empty_predictions") is
-        neither good nor bad, and is left out.
+        Names, in the order wanted; None: all that occur. "empty_predictions" is neither good nor bad, and is left out.
+    greater_is_better : mapping of str to bool, default=None
+        The direction of metrics that are neither in `nearlabel.metrics.CATALOGUE` nor have the column
+        greater_is_better.
 
     Returns
     -------
@@ -97,53 +114,72 @@ def paired_values(
     Raises
     ------
     ValueError
-        If there is no value, a metric or method does not occur or comes twice, or methods were run with different
-        numbers of neighbours.
+        If there is no value, a metric or method does not occur or comes twice, the direction of a metric is unknown or
+        contradicted, or methods were run with different numbers of neighbours.
+
+    Examples
+    --------
+    >>> from nearlabel.comparison import paired_values
+    >>> record = {"dataset": "emotions", "metric": "hamming_loss"}
+    >>> results = [record | {"fold": i, "method": m, "value": i / 10} for i in (0, 1) for m in ("knn", "svm")]
+    >>> paired_values(results, "folds")[0].values
+    array([[0. , 0. ],
+           [0.1, 0.1]])
     """
+    return pair_records(read_results(results), over, metrics, methods, greater_is_better)
+
+
+def pair_records(
+    records: Sequence[Record],
+    over: str,
+    metrics: Sequence[str] | None,
+    methods: Sequence[str] | None,
+    greater_is_better: Mapping[str, bool] | None,
+) -> list[PairedValues]:
+    """Return the paired values of records that were read."""
     check_choice("over", over, OVER)
     found: Mapping[tuple[str, str], dict[tuple[Any, Any], dict[str, _ByNumber]]]
     found = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
     for r in records:
         of_method = found[r["metric"], r["dataset"]][r["seed"], r["fold"]][r["method"]]
         if r["value"] is not None:
-            of_method[r.get("n_neighbors")] = r["value"]
-    known_methods = dict.fromkeys(method for folds in found.values() for row in folds.values() for method in row)
-    metrics = _chosen("metrics", metrics, dict.fromkeys(metric for metric, _ in found))
-    methods = _chosen("methods", methods, known_methods)
+            of_method[r["n_neighbors"]] = r["value"]
+    metrics = _chosen("metrics", metrics, [r["metric"] for r in records if r["metric"] != EMPTY_PREDICTIONS])
+    methods = _chosen("methods", methods, [r["method"] for r in records])
+    directions = metric_directions(metrics, records, greater_is_better or {})
     folds = [
-        _of_folds(dataset, metric, methods, list(by_fold), list(by_fold.values()))
+        _of_folds(dataset, metric, directions[metric], methods, by_fold)
         for metric in metrics
         for (of_metric, dataset), by_fold in found.items()
         if of_metric == metric
     ]
-    return folds if over == "folds" else [_of_datasets(metric, methods, folds) for metric in metrics]
+    return folds if over == "folds" else [_of_datasets([t for t in folds if t.metric == metric]) for metric in metrics]
 
 
-def _chosen(name: str, wanted: Sequence[str] | None, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the names that are wanted, or all; of metrics those with a better and a worse."""
-    judged = [value for value in known if name != "metrics" or value in CATALOGUE]
-    if not judged:
-        raise ValueError(
-            f"records must hold values of measures that are better or worse, got {', '.join(known) or 'none'}."
-        )
-    chosen: tuple[str, ...] = tuple(judged) if wanted is None else each_once(name, wanted)
-    unknown = [value for value in chosen if value not in judged]
+def _chosen(name: str, wanted: Sequence[str] | None, found: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that are wanted, or all that occur."""
+    known = tuple(dict.fromkeys(found))
+    if not known:
+        raise ValueError("results must hold values of metrics that are better or worse, got none.")
+    chosen: tuple[str, ...] = known if wanted is None else each_once(name, wanted)
+    unknown = [value for value in chosen if value not in known]
     if unknown:
-        raise ValueError(f"{name} must be of those in the records, {', '.join(judged)}, got {', '.join(unknown)}.")
+        raise ValueError(f"{name} must be of those in the results, {', '.join(known)}, got {', '.join(unknown)}.")
     return chosen
 
 
 def _of_folds(
     dataset: str,
     metric: str,
-    methods: Sequence[str],
-    folds: Sequence[tuple[int | None, int]],
-    rows: Sequence[Mapping[str, _ByNumber]],
+    greater_is_better: bool,
+    methods: tuple[str, ...],
+    by_fold: Mapping[tuple[int | None, int], Mapping[str, _ByNumber]],
 ) -> PairedValues:
-    _check_same_numbers(dataset, metric, methods, rows)
-    values = np.array([_means(methods, row) for row in rows])
-    n_folds = 1 + max((fold for seed, fold in folds if seed is not None), default=0)  # a given split has no seed
-    return PairedValues(dataset, metric, tuple(methods), values, 1 / (n_folds - 1) if n_folds > 1 else 0.0)
+    _check_same_numbers(dataset, metric, methods, list(by_fold.values()))
+    values = np.array([_means(methods, row) for row in by_fold.values()])
+    n_folds = 1 + max((fold for seed, fold in by_fold if seed is not None), default=0)  # a given split has no seed
+    overlap = 1 / (n_folds - 1) if n_folds > 1 else 0.0
+    return PairedValues(dataset, metric, methods, values, overlap, greater_is_better)
 
 
 def _check_same_numbers(
@@ -168,11 +204,11 @@ def _means(methods: Sequence[str], row: Mapping[str, _ByNumber]) -> list[float]:
     return means
 
 
-def _of_datasets(metric: str, methods: Sequence[str], folds: Sequence[PairedValues]) -> PairedValues:
+def _of_datasets(tables: Sequence[PairedValues]) -> PairedValues:
     """Return a row for each data set: the means over the folds on which every method of that data set has a value."""
     rows = []
-    for values in (of.values for of in folds if of.metric == metric):
+    for values in (table.values for table in tables):
         seen = ~np.isnan(values)
         common = seen[:, seen.any(axis=0)].all(axis=1) & seen.any()
-        rows.append(values[common].mean(axis=0) if common.any() else np.full(len(methods), np.nan))
-    return PairedValues("all", metric, tuple(methods), np.array(rows))
+        rows.append(values[common].mean(axis=0) if common.any() else np.full(values.shape[1], np.nan))
+    return replace(tables[0], dataset="all", values=np.array(rows), overlap=0.0)

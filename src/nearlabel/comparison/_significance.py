@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
@@ -36,7 +35,7 @@ class PairedTest:
     dataset : str
         Name, or "all" where the data sets are the pairs.
     metric : str
-        Name of the measure.
+        Name of the metric.
     methods : tuple of str
         The two methods.
     difference : float
@@ -190,7 +189,7 @@ def paired_tests(values: PairedValues, test: str, pairs: Sequence[tuple[str, str
     Parameters
     ----------
     values : PairedValues
-        Of one measure.
+        Of one metric.
     test : {"t", "corrected-t", "wilcoxon", "bayes"}
         Student's paired t-test; the same with the variance corrected for training parts that overlap (Nadeau and
         Bengio 2003; it is "t" where they do not); Wilcoxon's signed ranks; the Bayesian signed-rank test (Benavoli et
@@ -230,16 +229,6 @@ def paired_tests(values: PairedValues, test: str, pairs: Sequence[tuple[str, str
     ]
 
 
-@contextmanager
-def warnings_as_notes() -> Iterator[list[str]]:
-    """Collect what is warned of, each sentence once, to be shown beside results."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    notes += dict.fromkeys(str(warning.message) for warning in caught)
-
-
 def warn_of_overlap(values: PairedValues) -> None:
     """Warn if the rows are folds whose training parts overlap."""
     if values.overlap:
@@ -274,7 +263,7 @@ def friedman_test(values: PairedValues, post_hoc: str = "nemenyi", alpha: float 
     Parameters
     ----------
     values : PairedValues
-        Of one measure. Methods without any value, and rows on which one of the others has none, are left out.
+        Of one metric. Methods without any value, and rows on which one of the others has none, are left out.
     post_hoc : {"nemenyi", "holm"}, default="nemenyi"
         How pairs are compared. "nemenyi": by the studentized range, for all pairs. "holm": by the normal distribution,
         with Holm's correction for the number of pairs.
@@ -306,7 +295,7 @@ def friedman_test(values: PairedValues, post_hoc: str = "nemenyi", alpha: float 
         raise ValueError(f"{values.metric} {ENOUGH_FOR_FRIEDMAN}, for Friedman's test, got {k} methods on {n}.")
     warn_of_overlap(values)
     _warn_of_rows(values, n)
-    ranks = stats.rankdata(-complete.sign * complete.values, axis=1)
+    ranks = complete.ranks()
     statistic, p_value, f_statistic, f_p_value = _friedman(ranks)
     mean_ranks = dict(zip(complete.methods, ranks.mean(axis=0).tolist(), strict=True))
     error = float(np.sqrt(k * (k + 1) / (6 * n)))

@@ -153,6 +153,15 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     return plan
 
 
+def run_folders(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return the folders with a plan: those named, or what lies in them."""
+    folders: list[Path] = []
+    for path in map(Path, paths):
+        inner = sorted(plan.parent for plan in path.glob(f"*/{PLAN}")) if path.is_dir() else []
+        folders += inner if inner and not (path / PLAN).is_file() else [path]
+    return folders
+
+
 def _check_same_plan(known: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
     different = sorted(key for key in {*known, *wanted} if known.get(key) != wanted.get(key))
     if different:

@@ -16,9 +16,9 @@ from nearlabel.comparison import (
     order_methods,
     paired_tests,
     paired_values,
-    warnings_as_notes,
 )
-from nearlabel.experiments.records import Record
+from nearlabel.experiments import Record
+from nearlabel.utils.notes import warnings_as_notes
 
 _TEST = "t"  # Zhang and Zhou's
 _OVERLAP = "The test is the paper's: folds share training rows, so its p-values are too small."

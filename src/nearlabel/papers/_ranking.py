@@ -8,11 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
-from nearlabel.comparison import PairedTest, rounded
+from nearlabel.comparison import PairedTest, PairedValues
 from nearlabel.experiments import Cell
-from nearlabel.metrics import get_metric
 
 
 @dataclass(frozen=True)
@@ -76,6 +74,6 @@ def rank_methods(cells: Iterable[Cell], metric: str, claim: str) -> RankedMeasur
         if len(row) < len(methods):
             missing = ", ".join(method for method in methods if method not in row)
             raise ValueError(f"{metric} must be defined for every method on {dataset}, got none of {missing}.")
-    sign = -1 if get_metric(metric).greater_is_better else 1
-    ranks = [rankdata(rounded(sign * np.array([row[m] for m in methods]))) for row in values.values()]
-    return RankedMeasure(metric, claim, dict(values), dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True)))
+    table = np.array([[row[method] for method in methods] for row in values.values()])
+    mean_ranks = PairedValues("all", metric, tuple(methods), table).ranks().mean(axis=0)
+    return RankedMeasure(metric, claim, dict(values), dict(zip(methods, mean_ranks.tolist(), strict=True)))

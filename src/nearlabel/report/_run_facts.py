@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from nearlabel.comparison import Comparison, FriedmanTest, compare, read_runs, run_folders, warnings_as_notes
+from nearlabel.comparison import Comparison, FriedmanTest, compare, read_results
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._folds import Problem, problem_digest, stacked
 from nearlabel.experiments._summary import Cell, summarise
-from nearlabel.experiments.records import Record, read_plan
+from nearlabel.experiments.records import Record, read_plan, run_folders
 from nearlabel.metrics import CATALOGUE
 from nearlabel.report._label_facts import finite, labelset_facts
 from nearlabel.report._planned_folds import FoldsOfMethods
+from nearlabel.utils.notes import warnings_as_notes
 
 # Returns the data of a name, or None; told whether the run was on a given training and test part.
 OpenProblem = Callable[[str, bool], Problem | None]
@@ -59,7 +60,7 @@ def run_facts(
     """
     paths = list(paths)
     with warnings_as_notes() as notes:
-        records = read_runs(paths)
+        records = read_results(paths)
     plans = [read_plan(folder) for folder in run_folders(paths)]
     cells = summarise(records)
     if not cells:

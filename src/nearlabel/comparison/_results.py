@@ -1,0 +1,225 @@
+"""Results of several sources, ours and other programs', as one list of records whose folds pair."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from nearlabel.comparison._flat_records import (
+    Located,
+    checked_records,
+    described,
+    key_of,
+    read_file,
+    rows_of_frame,
+    rows_of_list,
+)
+from nearlabel.experiments import Record, read_records
+from nearlabel.experiments.records import read_plan, run_folders
+
+# A folder or file, a pandas frame, a list of dicts, or several of these.
+Results: TypeAlias = str | os.PathLike[str] | Iterable[Any]
+
+_Fold: TypeAlias = tuple[int | None, int]  # seed, number
+
+
+@dataclass
+class _Source:
+    """The records of one folder, file, frame or list; the plan of a folder that `run` wrote."""
+
+    name: str
+    records: list[Located]
+    plan: dict[str, Any] | None = None
+
+    def folds(self) -> dict[str, dict[_Fold, str]]:
+        """Return the folds of each data set, and where each occurs first."""
+        folds: dict[str, dict[_Fold, str]] = {}
+        for place, record in self.records:
+            folds.setdefault(record["dataset"], {}).setdefault((record["seed"], record["fold"]), place)
+        return folds
+
+
+def read_results(results: Results) -> list[Record]:
+    """Read the results of one or several sources as one list of records.
+
+    Parameters
+    ----------
+    results : path, DataFrame, list of dict, or list of these
+        A path names a folder that `run` wrote, a folder of such folders, or a ``.csv`` or ``.jsonl`` file. Files,
+        frames and dicts have the columns dataset, fold, method, metric and value, and may have seed, n_neighbors and
+        greater_is_better; other columns are ignored. Folds are numbered from 0. An empty value means that the metric
+        is undefined on that fold. Results without a seed take that of the other sources, or 0.
+
+    Returns
+    -------
+    list of dict
+        Flat records, as `run` returns them.
+
+    Raises
+    ------
+    ValueError
+        If there is no record, a column is missing, a cell is not what its column takes, a record occurs twice in one
+        source or with different values in two, the folds of two sources do not pair, or a folder compares searches.
+    OSError
+        If a file cannot be read.
+
+    Warns
+    -----
+    UserWarning
+        If runs scaled the features differently, a source lacks folds that another has, or the rows of folds cannot be
+        checked because another program made them.
+
+    Examples
+    --------
+    >>> from nearlabel.comparison import read_results
+    >>> record = {"dataset": "emotions", "fold": 0, "method": "BR", "metric": "hamming_loss", "value": 0.2}
+    >>> read_results([record])  # doctest: +NORMALIZE_WHITESPACE
+    [{'dataset': 'emotions', 'fold': 0, 'method': 'BR', 'metric': 'hamming_loss', 'value': 0.2, 'n_neighbors': None,
+    'seed': 0}]
+    """
+    sources = [source for part in _parts(results) for source in _sources(part)]
+    _fill_in_seeds(sources)
+    _check_plans(sources)
+    for source in sources:
+        if source.plan is None:
+            _check_folds_from_0(source)
+    records = _merged(sources)
+    if not records:
+        raise ValueError("results must hold at least one record, got none.")
+    for first, second in combinations(sources, 2):
+        if first.plan is None or second.plan is None:
+            _check_folds_pair(first, second)
+    return records
+
+
+def _parts(results: Results) -> list[Any]:
+    """Return the sources: of a list of dicts the list itself."""
+    if isinstance(results, (str, os.PathLike)) or hasattr(results, "to_dict"):
+        return [results]
+    parts = list(results)
+    return [parts] if all(isinstance(part, Mapping) for part in parts) else parts
+
+
+def _sources(part: Any) -> list[_Source]:
+    if isinstance(part, (str, os.PathLike)):
+        if Path(part).is_file():
+            return [_Source(str(part), read_file(Path(part)))]
+        return [_read_folder(folder) for folder in run_folders([part])]
+    if hasattr(part, "to_dict") and not isinstance(part, Mapping):
+        return [_Source("frame", checked_records(rows_of_frame(part)))]
+    return [_Source("records", checked_records(rows_of_list(part)))]
+
+
+def _read_folder(path: Path) -> _Source:
+    plan = read_plan(path)
+    if "searches" in plan:
+        raise ValueError(f"{path} must hold a comparison of methods, got one of searches (evaluate --search).")
+    return _Source(str(path), [Located(str(path), record) for record in read_records(path)], plan)
+
+
+def _fill_in_seeds(sources: Iterable[_Source]) -> None:
+    """Give records without a seed the only seed of their data set, or 0 where there is none."""
+    records = [record for source in sources for _, record in source.records]
+    seeds: dict[str, dict[int | None, None]] = {}
+    for record in records:
+        if "seed" in record:
+            seeds.setdefault(record["dataset"], {})[record["seed"]] = None
+    for source in sources:
+        for place, record in source.records:
+            if "seed" not in record:
+                known = list(seeds.get(record["dataset"], {0: None}))
+                if len(known) > 1:
+                    raise ValueError(
+                        f"{place}: seed must be given, as {record['dataset']} was cut into folds with the seeds"
+                        f" {', '.join(map(str, known))}. Hint: a column seed."
+                    )
+                record["seed"] = known[0]
+
+
+def _check_plans(sources: Iterable[_Source]) -> None:
+    """Raise unless our runs have the same rows and folds of the data sets that they share; warn of other scales."""
+    cuts: dict[str, tuple[str, dict[str, Any]]] = {}
+    scales: dict[str, str] = {}
+    for source in sources:
+        if source.plan is None:
+            continue
+        for dataset, digest in source.plan["problems"].items():
+            cut = {"folds": source.plan.get("cv"), "stratification": source.plan.get("stratify")}
+            cut["rows or split"] = digest
+            name, known = cuts.setdefault(dataset, (source.name, cut))
+            different = [what for what, value in cut.items() if value != known[what]]
+            if different:
+                numbers = f" ({cut['folds']} against {known['folds']})" if "folds" in different else ""
+                raise ValueError(
+                    f"{source.name} must have the folds of {dataset} of {name}, got other {different[0]}{numbers}."
+                )
+        scales.setdefault(str(source.plan.get("scale")), source.name)
+    if len(scales) > 1:
+        each = ", ".join(f"{scale} in {name}" for scale, name in scales.items())
+        warnings.warn(f"Features are scaled differently: {each}.", stacklevel=4)
+
+
+def _check_folds_from_0(source: _Source) -> None:
+    """Raise unless folds are numbered from 0: the highest number says how many there are."""
+    for dataset, folds in source.folds().items():
+        least = min(folds, key=lambda fold: fold[1])
+        if least[1] != 0:
+            raise ValueError(f"{folds[least]}: the folds of {dataset} must be numbered from 0, got {_shown(folds)}.")
+
+
+def _check_folds_pair(first: _Source, second: _Source) -> None:
+    """Raise if two sources cut a data set into other folds; warn of what cannot be checked."""
+    folds_of_first = first.folds()
+    for dataset, folds in second.folds().items():
+        known = folds_of_first.get(dataset, folds)
+        only_in_second = [fold for fold in folds if fold not in known]
+        missing = [fold for fold in known if fold not in folds]
+        if only_in_second and missing:
+            fold = only_in_second[0]
+            raise ValueError(
+                f"{folds[fold]}: the folds of {dataset} must be those of {first.name}, {_shown(known)}, got"
+                f" {_shown([fold])}. Hint: a column seed names the shuffle."
+            )
+        if only_in_second or missing:
+            lacking, n_less, n_all = (second, len(folds), len(known)) if missing else (first, len(known), len(folds))
+            warnings.warn(f"{lacking.name} has {n_less} of {n_all} folds of {dataset}.", stacklevel=4)
+    shared = [dataset for dataset in second.folds() if dataset in folds_of_first]
+    if shared:
+        warnings.warn(
+            f"The folds of {', '.join(shared)} in {second.name} are taken for those in {first.name}: nearlabel cannot"
+            " check their rows.",
+            stacklevel=4,
+        )
+
+
+def _shown(folds: Iterable[_Fold]) -> str:
+    """Return numbers of folds with their seeds in words."""
+    by_seed: dict[int | None, list[int]] = {}
+    for seed, fold in folds:
+        by_seed.setdefault(seed, []).append(fold)
+    parts = []
+    for seed, numbers in by_seed.items():
+        which = f"fold {numbers[0]}" if len(numbers) == 1 else f"folds {min(numbers)} to {max(numbers)}"
+        parts.append(which + (" of a given split" if seed is None else f" of seed {seed}"))
+    return ", ".join(parts)
+
+
+def _merged(sources: Iterable[_Source]) -> list[Record]:
+    """Return each record once; raise ValueError if two sources have other values for it."""
+    scales = dict.fromkeys(str(source.plan.get("scale")) for source in sources if source.plan is not None)
+    hint = "Hint: other names for other methods." if len(scales) < 2 else f"Scales: {', '.join(scales)}."
+    found: dict[tuple[Any, ...], Located] = {}
+    for located in (located for source in sources for located in source.records):
+        place, record = located
+        known = found.setdefault(key_of(record), located)
+        if known.record["value"] != record["value"]:
+            raise ValueError(
+                f"{place} must agree with {known.place} on what they share, got {record['value']} in place of"
+                f" {known.record['value']} ({described(record)}). {hint}"
+            )
+    return [record for _, record in found.values()]

@@ -1,0 +1,28 @@
+"""The page on comparing methods: its file is read and its programs run."""
+
+import re
+from pathlib import Path
+
+from nearlabel.comparison import read_results
+from nearlabel.metrics import CATALOGUE
+
+PAGE = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text()
+
+
+def test_the_file_of_the_page_is_read(tmp_path):
+    """Three folds of a method, by a metric of the catalogue."""
+    file = tmp_path / "meka.csv"
+    (text,) = re.findall(r"^```csv\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    file.write_text(text)
+    records = read_results(file)
+    assert [(record["method"], record["fold"]) for record in records] == [("CC", 0), ("CC", 1), ("CC", 2)]
+    assert {record["metric"] for record in records} <= set(CATALOGUE)
+
+
+def test_the_programs_of_the_page_run(capsys):
+    """One after the other, in one namespace; the one with other results prints its pair and the note."""
+    names = {}
+    for program in re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
+        exec(program, names)
+    printed = capsys.readouterr().out
+    assert "('mlknn', 'CC') 3\nThe folds of multidigits in records are taken for those in records" in printed
