@@ -60,8 +60,8 @@ def test_evaluate(nearlabel, table, meka):
 
 
 @pytest.mark.parametrize(("name", "options", "message"), [
-    ("fruit.csv", (), "one of --labels, --labels-prefix and --labels-column must say .* got none of them"),
-    ("fruit.csv", ("--labels-prefix", "["), r"column 'note' must hold numbers, got 'text'\. Hint: --ignore note"),
+    ("fruit.csv", (), "one of --labels, --labels-prefix and --labels-column must name .* got none of them"),
+    ("fruit.csv", ("--labels-prefix", "["), r"column 'note' must contain numbers, got 'text'\. Hint: --ignore note"),
     ("fruit.npz", ("--labels", "a"), r"--labels must go with a CSV or Parquet file, got .*npz\. Hint: its labels are"),
     ("multidigits", ("--labels-prefix", "a"), "--labels-prefix must go with a CSV or Parquet file, got 'multidigits'"),
     ("emotions", ("--ignore", "a"), r"--ignore must go with a CSV or Parquet file, got 'emotions'\. Hint: its labels"),

@@ -2,11 +2,13 @@
 
 import argparse
 import errno
+import pickle
 
 import pytest
 
 from nearlabel.cli import build_parser
 from nearlabel.cli._error_message import message_of
+from nearlabel.utils.errors import ParameterError
 
 FIT = ("fit", "songs.csv", "--out", "m.skops")
 PREDICT = ("predict", "m.skops", "songs.csv")
@@ -17,12 +19,9 @@ PREDICT = ("predict", "m.skops", "songs.csv")
     [
         (FIT, "n_neighbors must be at most 9, got 10.", "--k must be at most 9, got 10."),
         (FIT, "cv must be at most the 9 rows of a, got 10.", "--validate must be at most the 9 rows of a, got 10."),
-        (FIT, "path must be in a folder that exists.", "--out must be in a folder that exists."),
-        (PREDICT, "path must be the file of a model.", "MODEL must be the file of a model."),
         (PREDICT, "id_column must name columns, got 'labels'.", "--id must name columns, got 'labels'."),
-        (FIT, "one of labels, labels_prefix and x must be.", "one of --labels, --labels-prefix and x must be."),
         (FIT, "labels of one class must be left out.", "labels of one class must be left out."),
-        (FIT, "column 'labels' must hold numbers.", "column 'labels' must hold numbers."),
+        (FIT, "column 'labels' must contain numbers.", "column 'labels' must contain numbers."),
         (FIT, "id_column must be None.", "id_column must be None."),  # fit has no --id
         (FIT, "metric must be a name.", "metric must be a name."),  # of a search, which stands in --search
         (PREDICT, "scores must not be NaN.", "scores must not be NaN."),
@@ -34,25 +33,31 @@ def test_what_must_be_so(command, message, told):
 
 
 @pytest.mark.parametrize(
-    ("hint", "told"),
+    ("parameter", "value", "shown"),
     [
-        ("ignore=['id'] leaves them out.", "--ignore id leaves them out."),
-        ("ignore=['my id', 'b'] leaves.", "--ignore 'my id,b' leaves."),
-        ("ignore=['a,b]', \"it's\"] leaves.", "--ignore '\"a,b]\",it'\"'\"'s' leaves."),
-        ("labels_separator='|' joins.", "--labels-separator '|' joins."),
-        ("labels_zero_based='auto' may.", "labels_zero_based='auto' may."),
-        ("ignore=DaskNeighbors() may.", "ignore=DaskNeighbors() may."),
+        ("ignore", ["id"], "--ignore id"),
+        ("ignore", ["my id", "b"], "--ignore 'my id,b'"),
+        ("ignore", ["a,b]", "it's"], "--ignore '\"a,b]\",it'\"'\"'s'"),
+        ("labels_prefix", None, "--labels-prefix"),
+        ("id_column", None, "id_column"),  # fit has no --id
     ],
 )
-def test_hints(hint, told):
-    """A setting is an option with its value, to be pasted into a shell."""
-    arguments = build_parser().parse_args(FIT)
-    assert message_of(ValueError(f"a must be b. Hint: {hint}"), arguments) == f"a must be b. Hint: {told}"
+def test_parameters_elsewhere_in_a_message(parameter, value, shown):
+    """A setting is an option with its value, to be pasted into a shell; braces in values stay."""
+    error = ParameterError(f"{{got}} is wrong. Hint: {{{parameter}}} helps.", {parameter: value}, {"got": "{x}"})
+    assert message_of(error, build_parser().parse_args(FIT)) == f"{{x}} is wrong. Hint: {shown} helps."
+
+
+def test_an_error_survives_a_process():
+    """Workers send errors by pickle; braces in a value are no fields."""
+    error = ParameterError("{got}: {ignore}.", {"ignore": ["a"]}, {"got": "{x}"})
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (ParameterError, "{x}: ignore=['a'].")
 
 
 def test_no_memory():
     """An error without words."""
-    assert message_of(MemoryError(), argparse.Namespace(names={})) == "not enough memory."
+    assert message_of(MemoryError(), argparse.Namespace()) == "not enough memory."
 
 
 def test_files():

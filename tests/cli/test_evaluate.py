@@ -276,13 +276,13 @@ def test_bad_options(nearlabel, meka, options, message):
         ("./folder", "./folder must be a file or a name of the catalogue, got a folder."),
         (
             "table.csv",
-            "one of --labels, --labels-prefix and --labels-column must say which columns of table.csv are labels",
+            "one of --labels, --labels-prefix and --labels-column must name the labels of table.csv, got none",
         ),
         ("torn.arff", "torn.arff, line 5: a row must have 2 cells, got 1."),
         ("torn.arff.gz", "torn.arff.gz must be a whole compressed file, got one that is truncated or damaged"),
-        ("nothing.arff", "nothing.arff must hold at least one row behind @data, got none."),
+        ("nothing.arff", "nothing.arff must contain at least one row behind @data, got none."),
         ("unlabelled.arff", "unlabelled.arff must say which attributes are labels"),
-        ("unlabelled.svm", "unlabelled.svm must hold at least one label, got none."),
+        ("unlabelled.svm", "unlabelled.svm must contain at least one label, got none."),
         (
             "gap.arff",
             "X of gap must be finite, got 1 missing or infinite values, the first in row 16, column 0, counted from 0.",

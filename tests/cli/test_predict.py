@@ -243,7 +243,7 @@ def test_our_handling_of_warnings_ends_with_the_command(nearlabel, model, querie
             "--labels-separator must be text that is in no number, got '-', which joins scores, too.",
         ),
         (("--labels-separator", "e1", "--scores", "top:2"), "--labels-separator must be text that is in no number"),
-        (("--score",), "one of --labels, --labels-prefix and --labels-column must say which columns"),
+        (("--score",), "one of --labels, --labels-prefix and --labels-column must name the labels of"),
     ],
 )
 def test_bad_options(nearlabel, model, queries, tmp_path, monkeypatch, options, message):
@@ -302,7 +302,7 @@ def test_a_value_that_is_not_finite(nearlabel, table, tmp_path, monkeypatch, com
         "report": ("--labels-column", "tags", "--out", tmp_path / "r.html"),
     }
     answer = nearlabel(command, out, path, *options[command])
-    problem = f"column 'x1' must hold numbers that are finite, got {got}."
+    problem = f"column 'x1' must contain numbers that are finite, got {got}."
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.endswith(f"nearlabel: {path}, line 16: {problem}\n")
 
@@ -351,7 +351,7 @@ def test_bad_files(nearlabel, table, model, tmp_path):
         in nearlabel("predict", model, tmp_path / "short.csv").err
     )
     assert nearlabel("predict", table[1], table[1]).code == 2
-    assert "which does not exist" in nearlabel("predict", tmp_path / "none.skops", table[1]).err
+    assert "but does not exist" in nearlabel("predict", tmp_path / "none.skops", table[1]).err
     digits = load_multidigits()
     other = tmp_path / "digits.skops"
     first = replace(digits, X=digits.X[:9], Y=digits.Y[:9])
@@ -369,7 +369,7 @@ def test_whole_or_not_at_all(nearlabel, model, tmp_path, monkeypatch, suffix):
     files = set(tmp_path.iterdir())
     answer = nearlabel("predict", model, data, "--out", out)
     assert answer.code == 2
-    assert "column 'x1' must hold numbers, got 'oops'" in answer.err
+    assert "column 'x1' must contain numbers, got 'oops'" in answer.err
     assert out.read_text() == "before"
     assert set(tmp_path.iterdir()) == files
 

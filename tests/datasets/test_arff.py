@@ -214,7 +214,7 @@ def test_blocks_do_not_show(write_meka, monkeypatch, row):
         ("{1 1} 7\n", r"line 6: a row must end in \}, got '7' behind it\."),
         ("{1 1}, {0.5}\n", r"line 6: a row must have no instance weight, got '\{0.5\}': weights are not supported\."),
         ("{1 1}\n1,2,3\n", r"line 7: a row must be sparse, \{index value,\.\.\.\}, as the first is, got '1,2,3'\."),
-        ("\n% nothing\n", r"toy\.arff must hold at least one row behind @data, got none\."),
+        ("\n% nothing\n", r"toy\.arff must contain at least one row behind @data, got none\."),
     ],
 )
 def test_malformed_rows(write_meka, rows, message):

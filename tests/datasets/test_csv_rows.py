@@ -51,7 +51,7 @@ def test_long_cells_in_tables(write):
     before, long = csv.field_size_limit(), "z" * 200_000
     data = read_table(write("a.csv", f"{long},y\n1,0\n"), labels=["y"])
     assert data.feature_names == (long,)
-    with pytest.raises(ValueError, match=r"line 4: column 'a' must hold numbers, got 'x'"):
+    with pytest.raises(ValueError, match=r"line 4: column 'a' must contain numbers, got 'x'"):
         read_table(write("b.csv", f"t,a,y\n{long},1,0\nt,2,1\nt,x,1\n"), labels=["y"], ignore=["t"])
     with pytest.raises(ValueError, match="line 3: a row must have 3 cells, as the header has, got 2"):
         read_table(write("c.csv", f"t,a,y\n{long},1,0\nt,2\n"), labels=["y"], ignore=["t"])

@@ -25,8 +25,8 @@ def test_frozen():
     ("rows", "features", "labels", "message"),
     [
         (2, ("a",), ("y",), "Y must have as many rows as X, 1, got 2"),
-        (1, ("a", "b"), ("y",), "feature_names must hold 1 names, got 2"),
-        (1, ("a",), (), "label_names must hold 1 names, got 0"),
+        (1, ("a", "b"), ("y",), "feature_names must contain 1 names, got 2"),
+        (1, ("a",), (), "label_names must contain 1 names, got 0"),
     ],
 )
 def test_disagreement(rows, features, labels, message):

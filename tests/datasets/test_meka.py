@@ -26,7 +26,7 @@ def test_option_says_which_attributes_are_labels(write_meka, relation, labels):
 @pytest.mark.parametrize("relation", ["toy", "'toy -Classes'", "'toy: -C x'"])
 def test_option_is_missing(write_meka, relation):
     """Without -C nothing says which attributes are labels."""
-    with pytest.raises(ValueError, match=r"toy\.arff: the relation's name must hold -C n, got"):
+    with pytest.raises(ValueError, match=r"toy\.arff: the relation's name must contain -C n, got"):
         read_meka(write_meka(ATTRIBUTES, "1,0,1,0\n", relation=relation))
 
 

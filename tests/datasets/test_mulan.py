@@ -110,10 +110,10 @@ def test_two_fitting_xml_files(write, write_xml):
     [
         ("<labels", r"toy\.xml must be well-formed XML, got: .*line 1"),
         ("<settings/>", r"toy\.xml must have the root element <labels>, got <settings>\."),
-        ("<labels/>", r"toy\.xml must hold elements <label name=\.\.\.>, got 0"),
+        ("<labels/>", r"toy\.xml must contain elements <label name=\.\.\.>, got 0"),
         (
             "<labels><label/></labels>",
-            r"toy\.xml must hold elements <label name=\.\.\.>, got 1 elements or one without",
+            r"toy\.xml must contain elements <label name=\.\.\.>, got 1 elements or one without",
         ),
     ],
 )

@@ -150,7 +150,7 @@ def test_elements_of_lists(tmp_path):
     parquet.write_table(pa.table(columns), tmp_path / "toy.parquet")
     (block,) = open_rows(tmp_path / "toy.parquet", ["e[2]", "x", "e[0]", "e[1]"])
     np.testing.assert_array_equal(block.X, [[3, 0, 1, 5], [np.nan, 1, np.nan, 5], [9, 2, 7, 5]])
-    with pytest.raises(ValueError, match=r"column 'e' of .* must hold 4 numbers, got 3"):
+    with pytest.raises(ValueError, match=r"column 'e' of .* must contain 4 numbers, got 3"):
         open_rows(tmp_path / "toy.parquet", ["e[3]"])
     with pytest.raises(
         ValueError, match=r"must have a column for every feature, got none for 'x\[0\]'\. Hint: the col"
@@ -179,11 +179,11 @@ def test_missing_feature(tmp_path, data, suffix):
 @pytest.mark.parametrize(("name", "text", "arguments", "message"), [
     ("a.svm", "0 1:2\n", {"feature_names": ["width"]}, "must have features that are named by their indices, got"),
     ("a.svm", "0 1:2\n", {"id_column": "key"}, "id_column must be None .* got 'key': a svmlight file has no columns"),
-    ("a.csv", "0\nx\n", {}, r"line 2: column '0' must hold numbers, got 'x'\.$"),
-    ("a.csv", "0\n", {}, "must hold at least one row, got none"),
-    ("a.arff", "@relation a\n@attribute 0 numeric\n@data\n", {}, "must hold at least one row behind @data, got none"),
+    ("a.csv", "0\nx\n", {}, r"line 2: column '0' must contain numbers, got 'x'\.$"),
+    ("a.csv", "0\n", {}, "must contain at least one row, got none"),
+    ("a.arff", "@relation a\n@attribute 0 numeric\n@data\n", {}, "must contain at least one row behind @data"),
     ("a.arff", "@relation a\n@attribute 0 numeric\n@attribute 0 numeric\n@data\n1,2\n", {}, "several of the name '0'"),
-    ("a.svm", "# nothing\n", {}, "must hold at least one row, got none"),
+    ("a.svm", "# nothing\n", {}, "must contain at least one row, got none"),
     ("a.csv", "0\n1\n", {"feature_names": ["0", "0"]}, "feature_names must be distinct, got '0' twice"),
     ("a.csv", "0\n1\n", {"block_rows": 0}, "block_rows must be at least 1, got 0"),
     ("a.csv", "0\n1\n", {"block_bytes": 0}, "block_bytes must be at least 1, got 0"),
@@ -205,7 +205,7 @@ def test_bad_feature_names(write, names):
 def test_bad_parquet_columns(tmp_path):
     """Text is no feature, and lists are no ids."""
     parquet.write_table(pa.table({"s": ["1"], "x": [1], "e": [[1, 2]]}), tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"column 's' of .* must hold numbers, got type string"):
+    with pytest.raises(ValueError, match=r"column 's' of .* must contain numbers, got type string"):
         open_rows(tmp_path / "a.parquet", ["s"])
     with pytest.raises(ValueError, match=r"id_column must have one id in a cell, got 'e' of type list"):
         open_rows(tmp_path / "a.parquet", ["x"], id_column="e")

@@ -252,7 +252,7 @@ def damage(path, how):
         ("other json", "must be a store"),
         ("version", "must be a store of version 1, got version 99"),
         ("another file", "must have the"),
-        ("other type", r"must hold float32 of shape \(20, 9\), got float64"),
+        ("other type", r"must contain float32 of shape \(20, 9\), got float64"),
     ],
 )
 def test_a_damaged_store_is_noticed(tmp_path, how, message):

@@ -101,8 +101,8 @@ def test_compressed_in_many_blocks(tmp_path, monkeypatch):
         ("0 0:1\n1 2:1 2:3\n", r"line 2: a feature index must occur once in a row, got 2 twice\."),
         ("1,0,1 2:1\n", r"line 1: a label must occur once in a row, got 1 twice\."),
         ("0 0:1e999\n", r"line 1: a value must be finite, got inf\."),
-        ("\n# c\n", r"toy\.svm must hold at least one row, got none\."),
-        (" 0:1\n", r"toy\.svm must hold at least one label, got none\."),
+        ("\n# c\n", r"toy\.svm must contain at least one row, got none\."),
+        (" 0:1\n", r"toy\.svm must contain at least one label, got none\."),
     ],
 )
 def test_malformed(write, text, message):
@@ -159,5 +159,5 @@ def test_labels_from_1_are_recognised(write):
 
 def test_the_number_of_rows_that_is_declared_holds(write):
     """A file with fewer rows than its first line says is not whole."""
-    with pytest.raises(ValueError, match="must hold 9 rows as its first line says, got 2"):
+    with pytest.raises(ValueError, match="must contain 9 rows as its first line says, got 2"):
         read_svmlight(write("toy.svm", "9 3 2\n0 0:1\n1 1:1\n"))

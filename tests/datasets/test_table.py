@@ -291,11 +291,9 @@ def test_embeddings(write_parquet, kind):
 def test_a_column_named_as_an_element_of_lists(write_parquet, options):
     """Used or not, it would be taken for the feature when rows are read by name; without the lists it may stay."""
     path = write_parquet({"e": [[1, 2]], "e[1]": [5], "e[2]": [6], "y": [1]})
-    with pytest.raises(
-        ValueError, match=r"toy\.parquet must have no column named as .* column 'e', got 'e\[1\]'\. Hint"
-    ):
+    with pytest.raises(ValueError, match=r"toy\.parquet must have no column named like .* of 'e', got 'e\[1\]'\. Hint"):
         read_table(path, labels=["y"], **options)
-    with pytest.raises(ValueError, match=r"must have no column named as .* got 'e\[1\]'"):
+    with pytest.raises(ValueError, match=r"must have no column named like .* got 'e\[1\]'"):
         read_table(path, labels=["e[1]"])
     data = read_table(path, labels=["y"], ignore=["e"])
     assert (data.feature_names, data.X.tolist()) == (("e[1]", "e[2]"), [[5, 6]])
@@ -339,7 +337,7 @@ def test_load_dataset_routes(write, write_parquet):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({}, r"one of labels, .* are labels, got none of them\. Hint: the columns are 'kg', 'tag_cat', "),
+    ({}, r"one of labels, .* must name the labels of .*, got none of them\. Hint: the columns are 'kg', 'tag_cat', "),
     ({"labels": ["tag_cat"], "labels_prefix": "tag_"}, "got 2 of them"),
     ({"labels": ["tag_cta"]}, r"labels must name columns of .*, got 'tag_cta'\. Did you mean 'tag_cat'"),
     ({"labels_column": "tags"}, r"labels_column must name columns of .*, got 'tags'"),
@@ -350,7 +348,7 @@ def test_load_dataset_routes(write, write_parquet):
     ({"labels_prefix": "label_"}, "labels_prefix must begin the name of some column of .*, got 'label_'"),
     ({"labels_prefix": ""}, "labels_prefix must be text of at least one character, got ''"),
     ({"labels_prefix": "tag_", "labels_separator": ""}, "labels_separator must be text"),
-    ({"labels_prefix": "tag_", "ignore": ["kg", "purrs"]}, "must hold at least one feature"),
+    ({"labels_prefix": "tag_", "ignore": ["kg", "purrs"]}, "must contain at least one feature"),
 ])  # fmt: skip
 def test_bad_choices(write, options, message):
     """Each mistake in naming columns is told, with the names there are or are near."""
@@ -392,7 +390,7 @@ def test_a_single_text_is_no_sequence_of_names(write, option):
 @pytest.mark.parametrize(("text", "message"), [
     ("", "must begin with a line of column names, got an empty file"),
     ("\n\n", "must begin with a line of column names, got an empty file"),
-    ("a,y\n", "must hold at least one row below the column names, got none"),
+    ("a,y\n", "must contain at least one row below the column names, got none"),
     ("a,a,y\n1,2,0\n", "must have columns of distinct names, got 'a' 2 times"),
     ("a,,y\n1,2,0\n", "must have a name for every column, got 1 without"),
     ("a,y\n1,0\n\n2\n", "line 4: a row must have 2 cells, as the header has, got 1"),
@@ -406,10 +404,10 @@ def test_a_single_text_is_no_sequence_of_names(write, option):
     ("a,y\r1,0\r2,1\r", r"line 1: a line must end in a newline, got a carriage return alone\. Hint: save the"),
     ("\na,y\n1,0\n2,0\r3\r4,1\n", "line 4: a line must end in a newline, got a carriage return alone"),
     ('a,"y\n1,0\n', "line 1: the column names must end with the line, got a quote that is not closed"),
-    ("a,y\n1,0\n\nx1,0\n", r"line 4: column 'a' must hold numbers, got 'x1'\. Hint: ignore=\['a'\] leaves them out"),
+    ("a,y\n1,0\n\nx1,0\n", r"line 4: column 'a' must contain numbers, got 'x1'\. Hint: ignore=\['a'\] leaves them out"),
     ("a,b,c,y\n1,u,v,0\n", r"line 2: column 'b' .* got 'u'\. Hint: ignore=\['b', 'c'\] leaves"),
-    ("a,y\n1_0,0\n", "must hold numbers, got '1_0'"),
-    ("a;y\n1,5;0\n", "must hold numbers, got '1,5'"),
+    ("a,y\n1_0,0\n", "must contain numbers, got '1_0'"),
+    ("a;y\n1,5;0\n", "must contain numbers, got '1,5'"),
     ("a,y\n1,0\n2,\n", "line 3: label 'y' must be 0 or 1, got a missing value"),
     ("a,y\n1,NA\n", "label 'y' must be 0 or 1, got a missing value"),
     ("a,y\n1,0\n2,2\n", "line 3: label 'y' must be 0 or 1, got 2"),
@@ -423,9 +421,9 @@ def test_bad_csv(write, text, message):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("x,t\n1,\n2,;\n", "column 't' of .* must hold at least one tag, got none"),
+    ("x,t\n1,\n2,;\n", "column 't' of .* must contain at least one tag, got none"),
     ("x,t\n1,a\n2,\"['a', 'b']\"\n",
-     r"line 3: column 't' must hold tags, got \"\['a', 'b'\]\"\. Hint: tags are joined, as in 'red;blue'"),
+     r"line 3: column 't' must contain tags, got \"\['a', 'b'\]\"\. Hint: tags are joined, as in 'red;blue'"),
 ])  # fmt: skip
 def test_bad_tags(write, text, message):
     """No tag at all, or lists as Python prints them, which pandas writes."""
@@ -464,27 +462,27 @@ def test_a_quote_that_swallows_the_file(write, monkeypatch):
 
 @pytest.mark.parametrize(("columns", "options", "message"), [
     ({"x": [1], "s": ["a"], "d": pa.array([0], pa.date32()), "y": [1]}, {"labels": ["y"]},
-     r"column 's' of .* must hold numbers, got type string\. Hint: ignore=\['s', 'd'\]"),
-    ({"x": [1], "y": [[1]]}, {"labels": ["y"]}, "column 'y' of .* must hold 0 and 1, got type list"),
+     r"column 's' of .* must contain numbers, got type string\. Hint: ignore=\['s', 'd'\]"),
+    ({"x": [1], "y": [[1]]}, {"labels": ["y"]}, "column 'y' of .* must contain 0 and 1, got type list"),
     ({"x": [1, 2], "y": [1, 3]}, {"labels": ["y"]}, "row 2: label 'y' must be 0 or 1, got 3"),
     ({"x": [1, 2], "y": [1, None]}, {"labels": ["y"]}, "row 2: label 'y' must be 0 or 1, got a missing value"),
     ({"x": [1, 2], "y": [1, float("nan")]}, {"labels": ["y"]}, "row 2: label 'y' must be 0 or 1, got a missing"),
-    ({"x": [1, 2], "t": [["a"], None]}, {"labels_column": "t"}, "row 2: column 't' must hold tags, got a missing"),
-    ({"x": [1, 2], "t": [[], ["a", None]]}, {"labels_column": "t"}, "row 2: column 't' must hold tags, got a missing"),
-    ({"x": [1, 2], "t": ["a", None]}, {"labels_column": "t"}, "row 2: column 't' must hold tags, got a missing"),
-    ({"x": [1, 2], "t": [[1.0], [1.5]]}, {"labels_column": "t"}, r"row 1: column 't' must hold tags, got 1\.0"),
-    ({"x": [1, 2], "t": [True, False]}, {"labels_column": "t"}, "row 1: column 't' must hold tags, got True"),
-    ({"x": [1, 2], "t": [{"a": 1}, {"a": 2}]}, {"labels_column": "t"}, "column 't' of .* must hold tags, got type"),
-    ({"e": [[1, 2], [1]], "y": [0, 1]}, {"labels": ["y"]}, "row 2: column 'e' must hold numbers, got 1 numbers where"),
+    ({"x": [1, 2], "t": [["a"], None]}, {"labels_column": "t"}, "row 2: column 't' must contain tags, got a miss"),
+    ({"x": [1, 2], "t": [[], ["a", None]]}, {"labels_column": "t"}, "row 2: column 't' must contain tags, got a miss"),
+    ({"x": [1, 2], "t": ["a", None]}, {"labels_column": "t"}, "row 2: column 't' must contain tags, got a miss"),
+    ({"x": [1, 2], "t": [[1.0], [1.5]]}, {"labels_column": "t"}, r"row 1: column 't' must contain tags, got 1\.0"),
+    ({"x": [1, 2], "t": [True, False]}, {"labels_column": "t"}, "row 1: column 't' must contain tags, got True"),
+    ({"x": [1, 2], "t": [{"a": 1}, {"a": 2}]}, {"labels_column": "t"}, "column 't' of .* must contain tags, got type"),
+    ({"e": [[1, 2], [1]], "y": [0, 1]}, {"labels": ["y"]}, "row 2: column 'e' must contain numbers, got 1 numbers"),
     ({"e": pa.array([None, None], pa.list_(pa.int8())), "y": [0, 1]}, {"labels": ["y"]},
-     "column 'e' of .*toy.parquet must hold some list of at least one number, got none"),
-    ({"e": pa.array([[], []], pa.list_(pa.int8())), "y": [0, 1]}, {"labels": ["y"]}, "must hold some list of at least"),
-    ({"e": pa.array([[], []], pa.list_(pa.int8(), 0)), "y": [0, 1]}, {"labels": ["y"]}, "must hold some list of at"),
-    ({"e": [[], [1, 2]], "y": [0, 1]}, {"labels": ["y"]}, "row 1: column 'e' must hold numbers, got 0 numbers where"),
-    ({"x": pa.array([], pa.int8()), "y": pa.array([], pa.int8())}, {"labels": ["y"]}, "must hold at least one row"),
+     "column 'e' of .*toy.parquet must contain some list of at least one number, got none"),
+    ({"e": pa.array([[], []], pa.list_(pa.int8())), "y": [0, 1]}, {"labels": ["y"]}, "must contain some list of"),
+    ({"e": pa.array([[], []], pa.list_(pa.int8(), 0)), "y": [0, 1]}, {"labels": ["y"]}, "must contain some list of at"),
+    ({"e": [[], [1, 2]], "y": [0, 1]}, {"labels": ["y"]}, "row 1: column 'e' must contain numbers, got 0 numbers"),
+    ({"x": pa.array([], pa.int8()), "y": pa.array([], pa.int8())}, {"labels": ["y"]}, "must contain at least one row"),
 ])  # fmt: skip
 def test_bad_parquet(write_parquet, columns, options, message):
-    """What a column must hold is told with its type or with the row, counted from 1."""
+    """What a column must contain is told with its type or with the row, counted from 1."""
     with pytest.raises(ValueError, match=message):
         read_table(write_parquet(columns), **options)
 

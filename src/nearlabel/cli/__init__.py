@@ -32,7 +32,7 @@ from nearlabel.cli import (
     _reproduce,
     _tune,
 )
-from nearlabel.cli._error_message import argument_names, message_of
+from nearlabel.cli._error_message import message_of
 
 _COMMANDS = {
     "describe": (
@@ -118,7 +118,7 @@ def build_parser() -> argparse.ArgumentParser:
         )
         module.add_arguments(command)
         _add_common_options(command, default=argparse.SUPPRESS)
-        command.set_defaults(main=module.main, names=argument_names(command))
+        command.set_defaults(main=module.main)
     return parser
 
 

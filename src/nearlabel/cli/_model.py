@@ -115,7 +115,7 @@ def asking(model: OpenModel, data: str, X: Matrix, *, first: int) -> Iterator[No
         if place is None:
             raise
         where = f"{data}, {_location(data, first + place.row)}: column {model.feature_names[place.column]!r}"
-        raise ValueError(f"{where} must hold numbers that are finite, got {place.got}.") from error
+        raise ValueError(f"{where} must contain numbers that are finite, got {place.got}.") from error
 
 
 def _location(data: str, row: int) -> str:

@@ -95,7 +95,7 @@ def peek_storage(path: Path, blocks: Blocks) -> tuple[bool, Blocks]:
             text = line.strip()
             if text and not text.startswith(b"%"):
                 return text.startswith(b"{"), chain([(number, block)], blocks)
-    raise ValueError(f"{path} must hold at least one row behind @data, got none.")
+    raise ValueError(f"{path} must contain at least one row behind @data, got none.")
 
 
 def _read_sparse(columns: _Columns, blocks: Blocks) -> tuple[CSR, CSR]:

@@ -53,7 +53,7 @@ class CsvFile:
 
     def width(self, name: str) -> int:
         """Refuse: no cell is a list of numbers."""
-        raise TypeError(f"column {name!r} of {self.path} must hold lists of numbers, got text.")
+        raise TypeError(f"column {name!r} of {self.path} must contain lists of numbers, got text.")
 
     def _names_of(self, first_line: int, header: bytes) -> list[str]:
         if not header.strip():

@@ -48,9 +48,9 @@ class Dataset:
         if self.Y.shape[0] != rows:
             raise ValueError(f"Y must have as many rows as X, {rows}, got {self.Y.shape[0]}.")
         if len(self.feature_names) != features:
-            raise ValueError(f"feature_names must hold {features} names, got {len(self.feature_names)}.")
+            raise ValueError(f"feature_names must contain {features} names, got {len(self.feature_names)}.")
         if len(self.label_names) != self.Y.shape[1]:
-            raise ValueError(f"label_names must hold {self.Y.shape[1]} names, got {len(self.label_names)}.")
+            raise ValueError(f"label_names must contain {self.Y.shape[1]} names, got {len(self.label_names)}.")
         if len(set(self.label_names)) < len(self.label_names):
             name, _ = Counter(self.label_names).most_common(1)[0]
             raise ValueError(f"label_names must be distinct, got {name!r} twice.")

@@ -87,7 +87,7 @@ class TagColumn:
             tags = self._tags_of(batch.n_rows, rows, values)
         except CellError as error:
             where = f"{self._path}, {batch.locate(error.row)}"
-            raise ValueError(f"{where}: column {self.columns[0]!r} must hold tags, got {error}.") from None
+            raise ValueError(f"{where}: column {self.columns[0]!r} must contain tags, got {error}.") from None
         rows, labels = tags.nonzero()
         self._rows.append(batch.n_rows, rows, labels.astype(np.intp), np.ones(len(rows)))
 
@@ -95,7 +95,7 @@ class TagColumn:
         """Return Y and the tags, sorted."""
         tags = sorted(self._numbers_of)
         if not tags:
-            raise ValueError(f"column {self.columns[0]!r} of {self._path} must hold at least one tag, got none.")
+            raise ValueError(f"column {self.columns[0]!r} of {self._path} must contain at least one tag, got none.")
         order = [self._numbers_of[tag] for tag in tags]
         Y = self._rows.matrix(len(tags))[:, order]
         return _in_its_storage(Y), tuple(map(str, tags))
@@ -152,7 +152,7 @@ def _check_kinds(table: TableFile, columns: Sequence[str], kinds: Sequence[str],
     for column in columns:
         if table.columns[column].kind not in kinds:
             got = table.columns[column].description
-            raise ValueError(f"column {column!r} of {table.path} must hold {what}, got type {got}.")
+            raise ValueError(f"column {column!r} of {table.path} must contain {what}, got type {got}.")
 
 
 def _in_its_storage(Y: CSR) -> Matrix:

@@ -61,7 +61,7 @@ def labels_of_option(header: Header) -> range:
     """Return the columns of the labels that the relation's name tells."""
     option = _OPTION.search(header.relation)
     if option is None:
-        raise ValueError(f"{header.path}: the relation's name must hold -C n, got {header.relation!r}.")
+        raise ValueError(f"{header.path}: the relation's name must contain -C n, got {header.relation!r}.")
     count, width = int(option[1]), len(header.attributes)
     if not 0 < abs(count) < width:
         raise ValueError(f"{header.path}: -C must be from 1 to {width - 1} for {width} attributes, got {count}.")

@@ -134,5 +134,7 @@ def _label_names(path: Path) -> list[str]:
         raise ValueError(f"{path} must have the root element <labels>, got <{root.tag.rpartition('}')[2]}>.")
     names = [element.get("name") for element in root.iter() if element.tag.rpartition("}")[2] == "label"]
     if not names or None in names:
-        raise ValueError(f"{path} must hold elements <label name=...>, got {len(names)} elements or one without name.")
+        raise ValueError(
+            f"{path} must contain elements <label name=...>, got {len(names)} elements or one without name."
+        )
     return [name for name in names if name is not None]

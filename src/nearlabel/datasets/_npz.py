@@ -119,13 +119,13 @@ def matrix_of(path: Path, arrays: Mapping[str, NDArray[Any]], name: str) -> Matr
     parts = [f"{name}_{part}" for part in _PARTS]
     if name not in arrays and not set(parts).issubset(arrays):
         got = ", ".join(arrays) or "no array"
-        raise ValueError(f"{path} must hold an array {name}, or {', '.join(parts)}, got {got}.")
+        raise ValueError(f"{path} must contain an array {name}, or {', '.join(parts)}, got {got}.")
     matrix = array_of(path, arrays, name) if name in arrays else _csr(path, name, arrays, parts)
     if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
         got = f"{matrix.dtype} of shape {matrix.shape}"
         raise ValueError(f"{path}: {name} must be a two-dimensional array of numbers, got {got}.")
     if not matrix.shape[0]:
-        raise ValueError(f"{path} must hold at least one row, got none.")
+        raise ValueError(f"{path} must contain at least one row, got none.")
     return matrix.astype(np.float64, copy=False)
 
 
@@ -170,7 +170,7 @@ def _labels_of(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int) -> M
     missing = np.isnan(values)
     wrong = values[(values != 0) & (values != 1) & ~missing]
     if wrong.size:
-        raise ValueError(f"{path}: Y must hold 0 and 1 only, got {wrong[0]:g}.")
+        raise ValueError(f"{path}: Y must contain 0 and 1 only, got {wrong[0]:g}.")
     return Y if missing.any() else Y.astype(np.int64)
 
 

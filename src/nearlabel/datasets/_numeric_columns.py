@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from nearlabel.datasets._table_file import Batch, TableFile, columns_hint, shortened
+from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.types import FloatArray, IntArray
 
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "na", "n/a", "nan", "null", "none"), np.nan)
@@ -18,7 +19,7 @@ _ELEMENT = re.compile(r"(.+)\[(0|[1-9]\d*)\]", re.DOTALL)
 
 
 class CellError(ValueError):
-    """A cell that is not what its column must hold: in which row, and what was got."""
+    """A cell that is not what its column must contain: in which row, and what was got."""
 
     def __init__(self, row: int, got: str) -> None:
         super().__init__(got)
@@ -149,9 +150,8 @@ class FeatureColumns:
 
     def _refused(self, batch: Batch, wrong: dict[str, CellError]) -> ValueError:
         column, error = next(iter(wrong.items()))
-        hint = ignore_hint(wrong) if self._may_ignore else ""
-        where = f"{self._table.path}, {batch.locate(error.row)}"
-        return ValueError(f"{where}: column {column!r} must hold numbers, got {error}.{hint}")
+        problem = f"{self._table.path}, {batch.locate(error.row)}: column {column!r} must contain numbers, got {error}."
+        return not_features(problem, wrong) if self._may_ignore else ValueError(problem)
 
 
 def _element_names(table: TableFile, column: str, width: int) -> list[str]:
@@ -161,8 +161,8 @@ def _element_names(table: TableFile, column: str, width: int) -> list[str]:
     """
     names = [f"{column}[{element}]" for element in range(width)]
     if both := [name for name in names if name in table.columns]:
-        problem = f"must have no column named as a number in the lists of column {column!r}, got {both[0]!r}."
-        raise ValueError(f"{table.path} {problem} Hint: rename one, or ignore=[{column!r}].")
+        problem = f"{table.path} must have no column named like a number in the lists of {column!r}, got {both[0]!r}."
+        raise ParameterError("{problem} Hint: rename one, or {ignore}.", {"ignore": [column]}, {"problem": problem})
     return names
 
 
@@ -183,7 +183,7 @@ def _check_found(table: TableFile, names: Sequence[str], sources: Sequence[tuple
     for column, element in sources:
         if element is None and table.columns[column].kind not in ("cell", "number"):
             got = table.columns[column].description
-            raise ValueError(f"column {column!r} of {table.path} must hold numbers, got type {got}.")
+            raise ValueError(f"column {column!r} of {table.path} must contain numbers, got type {got}.")
 
 
 def _part(table: TableFile, column: str, places: list[int], sources: Sequence[tuple[str, int | None]]) -> _Part:
@@ -192,7 +192,7 @@ def _part(table: TableFile, column: str, places: list[int], sources: Sequence[tu
         return _Part(column, np.array(places))
     width = table.width(column)
     if max(elements) >= width:
-        raise ValueError(f"column {column!r} of {table.path} must hold {max(elements) + 1} numbers, got {width}.")
+        raise ValueError(f"column {column!r} of {table.path} must contain {max(elements) + 1} numbers, got {width}.")
     return _Part(column, np.array(places), np.array(elements), width)
 
 
@@ -202,6 +202,6 @@ def missing_features(path: Path, missing: Sequence[str], hint: str) -> ValueErro
     return ValueError(f"{path} must have a column for every feature, got none for {missing[0]!r}{others}.{hint}")
 
 
-def ignore_hint(columns: Iterable[str]) -> str:
-    """Say how columns that are no features are left out."""
-    return f" Hint: ignore={list(columns)!r} leaves them out."
+def not_features(problem: str, columns: Iterable[str]) -> ParameterError:
+    """Return the error for columns that cannot be features, with the hint how to leave them out."""
+    return ParameterError("{problem} Hint: {ignore} leaves them out.", {"ignore": list(columns)}, {"problem": problem})

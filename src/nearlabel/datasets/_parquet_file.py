@@ -44,7 +44,7 @@ class ParquetFile:
             data_type = file.schema_arrow.field(name).type
         size = data_type.list_size if hasattr(data_type, "list_size") else self._first_length(name)
         if not size:
-            raise ValueError(f"column {name!r} of {self.path} must hold some list of at least one number, got none.")
+            raise ValueError(f"column {name!r} of {self.path} must contain some list of at least one number, got none.")
         return int(size)
 
     def _first_length(self, name: str) -> int:

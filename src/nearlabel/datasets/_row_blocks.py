@@ -116,7 +116,7 @@ class RowBlocks:
             empty = False
             yield block
         if empty:
-            raise ValueError(f"{self.path} must hold at least one row, got none.")
+            raise ValueError(f"{self.path} must contain at least one row, got none.")
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:

@@ -194,10 +194,10 @@ class _Reader:
     ) -> tuple[CSR, CSR]:
         """Return X and Y."""
         if not len(self._X):
-            raise ValueError(f"{self._path} must hold at least one row, got none.")
+            raise ValueError(f"{self._path} must contain at least one row, got none.")
         if self._n_rows not in (None, len(self._X)):
             raise ValueError(
-                f"{self._path} must hold {self._n_rows} rows as its first line says, got {len(self._X)}."
+                f"{self._path} must contain {self._n_rows} rows as its first line says, got {len(self._X)}."
                 " Hint: a row without labels and features is an empty line, which is passed over."
             )
         if zero_based == "auto":
@@ -216,5 +216,5 @@ def _finish(path: Path, store: SparseRows, what: str, width: int | None, zero_ba
     if width is not None and store.width > width:
         raise ValueError(f"{path}: a {what} must be below {width}, got {store.width - 1}.")
     if not (width or store.width):
-        raise ValueError(f"{path} must hold at least one {what}, got none.")
+        raise ValueError(f"{path} must contain at least one {what}, got none.")
     return store.matrix(width if width is not None else store.width)

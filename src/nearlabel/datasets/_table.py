@@ -10,10 +10,11 @@ from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._formats import format_of
 from nearlabel.datasets._label_columns import IndicatorColumns, LabelSource, TagColumn
 from nearlabel.datasets._lines import plain_name
-from nearlabel.datasets._numeric_columns import FeatureColumns, ignore_hint
+from nearlabel.datasets._numeric_columns import FeatureColumns, not_features
 from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._row_store import DenseRows
 from nearlabel.datasets._table_file import TableFile, columns_hint, require_columns
+from nearlabel.utils.errors import ParameterError
 
 SEPARATOR = ";"
 
@@ -30,7 +31,7 @@ def read_table(
     r"""Read a CSV or Parquet file, block by block.
 
     Exactly one of `labels`, `labels_prefix` and `labels_column` says which columns are labels; all others that are not
-    ignored are features, and must hold numbers or booleans. In Parquet a column of lists of numbers, all of one
+    ignored are features, and must contain numbers or booleans. In Parquet a column of lists of numbers, all of one
     length, is as many features, named ``embedding[0]``, ``embedding[1]`` and so on; no other column may be so named.
     Names of rows are no features: a first column of a CSV file that has no name, and the columns that Parquet knows as
     the index of a pandas data frame.
@@ -65,8 +66,8 @@ def read_table(
     ImportError
         If pyarrow (extra ``tables``) is not installed.
     TypeError, ValueError
-        If the file is malformed or a cell is not what its column must hold (with the file and the line or row), a name
-        is no column, or a parameter is of a wrong kind.
+        If the file is malformed or a cell is invalid (with the file and the line or row), a name is not a column, or a
+        parameter has a wrong type.
 
     See Also
     --------
@@ -104,7 +105,7 @@ def read_table(
         X.append(features.matrix(batch))
         source.append(batch)
     if not len(X):
-        raise ValueError(f"{path} must hold at least one row below the column names, got none.")
+        raise ValueError(f"{path} must contain at least one row below the column names, got none.")
     Y, label_names = source.labels()
     return Dataset(X.matrix(), Y, features.names, label_names, Path(plain_name(table.path)).stem)
 
@@ -142,9 +143,11 @@ def _check_one_choice(table: TableFile, *choices: object) -> None:
     """Exactly one of the three ways to name labels."""
     given = sum(choice is not None for choice in choices)
     if given != 1:
-        raise ValueError(
-            f"one of labels, labels_prefix and labels_column must say which columns of {table.path} are labels,"
-            f" got {given or 'none'} of them.{columns_hint(table)}"
+        raise ParameterError(
+            "one of {labels}, {labels_prefix} and {labels_column} must name the labels of {path}, got {given} of them."
+            "{hint}",
+            dict.fromkeys(("labels", "labels_prefix", "labels_column")),
+            {"path": table.path, "given": given or "none", "hint": columns_hint(table)},
         )
 
 
@@ -171,9 +174,9 @@ def features_beside(table: TableFile, others: set[str]) -> FeatureColumns:
     wrong = {column.name: column.description for column in columns if column.kind in ("text", "texts", "other")}
     if wrong:
         name, got = next(iter(wrong.items()))
-        raise ValueError(f"column {name!r} of {table.path} must hold numbers, got type {got}.{ignore_hint(wrong)}")
+        raise not_features(f"column {name!r} of {table.path} must contain numbers, got type {got}.", wrong)
     if not columns:
-        raise ValueError(f"{table.path} must hold at least one feature, got none beside labels and what is ignored.")
+        raise ValueError(f"{table.path} must contain at least one feature, got none beside labels and what is ignored.")
     return FeatureColumns.all(table, [column.name for column in columns])
 
 

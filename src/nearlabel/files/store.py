@@ -125,7 +125,7 @@ def open_store(path: str | os.PathLike[str]) -> Matrix:
     matrix: Matrix = arrays[0] if facts["kind"] == "dense" else sparse.csr_array(tuple(arrays), (n_rows, n_columns))
     if matrix.shape != (n_rows, n_columns) or str(matrix.dtype) != facts["dtype"]:
         wanted = f"{facts['dtype']} of shape {(n_rows, n_columns)}"
-        raise ValueError(f"{path} must hold {wanted}, got {matrix.dtype} of shape {matrix.shape}.")
+        raise ValueError(f"{path} must contain {wanted}, got {matrix.dtype} of shape {matrix.shape}.")
     if facts["kind"] == "csr":
         matrix.has_canonical_format = True  # as it was written; to find out would read it all
     return matrix

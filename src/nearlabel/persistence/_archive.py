@@ -21,6 +21,7 @@ from nearlabel.persistence._allow_list import TRUSTED_TYPES
 from nearlabel.persistence._searches import with_saved_searches, with_searches
 from nearlabel.persistence._skops_schema import PROTOCOL, ProtocolError, check_schema
 from nearlabel.persistence._zip_limits import LARGEST_CARD, LARGEST_SCHEMA, check_unpacked_size, members_of, read_member
+from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.optional import import_optional
 
 _CARD = "nearlabel.json"
@@ -59,9 +60,11 @@ def read_archived_model(path: Path, trusted: Sequence[str | type]) -> Any:
         foreign = sorted(set(io.get_untrusted_types(file=file)) - set(names))
         if not foreign:
             return with_searches(io.load(file, trusted=names))
-    raise ValueError(
-        f"{path} must contain trusted types only, got {', '.join(foreign)}."
-        f" Hint: trusted={foreign!r}, if you know who made the file and what these types can do."
+    raise ParameterError(
+        "{path} must contain trusted types only, got {types}. Hint: {trusted}, if you know who made the file and what"
+        " these types can do.",
+        {"trusted": foreign},
+        {"path": path, "types": ", ".join(foreign)},
     )
 
 
@@ -130,9 +133,9 @@ def _check_contents(file: BinaryIO) -> None:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """Open an archive once for checks and building, so that nobody can exchange the file in between."""
     if path.is_dir():
-        raise IsADirectoryError(f"path must be the file of a model, got the folder {path}.")
+        raise IsADirectoryError(f"{path} must be the file of a model, got a folder.")
     if not path.exists():
-        raise FileNotFoundError(f"path must be the file of a model, got {path}, which does not exist.")
+        raise FileNotFoundError(f"{path} must be the file of a model, but does not exist.")
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path} must be the file of a model, got another format or a part of one.")
