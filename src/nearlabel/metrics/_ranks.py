@@ -1,13 +1,12 @@
-"""Ranks of the relevant labels, computed once; the four ranking measures are a line each on them.
+"""Ranks of the relevant labels, computed once; the four ranking metrics are a line each on them.
 
-Two numbers of a relevant label carry all four measures: how many relevant labels rank no worse than it (itself
-included), and how many irrelevant labels rank above it. Their sum is its rank. Sorting each row costs O(L log L), and
-everything after the sort is done for the relevant labels only, so no pair of labels is ever enumerated.
+All four metrics are computed from two numbers of each relevant label: how many relevant labels rank no worse than it
+(itself included), and how many irrelevant labels rank above it. Their sum is its rank. Sorting each row costs
+O(L log L), and everything after the sort is done for the relevant labels only, so no pair of labels is ever enumerated.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,8 +20,10 @@ from nearlabel.metrics.inputs import (
     TrivialRule,
     check_scores,
     check_true,
+    check_weights,
     is_sparse,
 )
+from nearlabel.metrics.ratios import mean
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice
@@ -31,10 +32,10 @@ BLOCK_BYTES = 2**20  # small enough for the temporaries of a block to stay in th
 
 
 class RowSums(NamedTuple):
-    """What the measures need of each row, arrays of shape (n_samples,); all zero in a row without relevant labels."""
+    """What the metrics need of each row, arrays of shape (n_samples,); all zero in a row without relevant labels."""
 
     n_relevant: IntArray
-    wrong_on_top: BoolArray  # an irrelevant label stands above the best relevant one
+    wrong_on_top: BoolArray  # an irrelevant label ranks above the best relevant one
     last_rank: IntArray  # of the relevant label ranked worst
     reversed_pairs: NDArray[Any]  # pairs (relevant, irrelevant) in the wrong order
     precisions: NDArray[Any]  # summed over the relevant labels: the share of relevant labels down to its rank
@@ -42,10 +43,11 @@ class RowSums(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranking:
-    """The row sums, with the number of labels."""
+    """The row sums, with the number of labels and the weights of the rows."""
 
     rows: RowSums
     n_labels: int
+    weights: FloatArray | None = None  # (n_samples,); None: 1 each
 
     @property
     def has_none(self) -> BoolArray:
@@ -58,13 +60,13 @@ class Ranking:
         return self.has_none | np.equal(self.rows.n_relevant, self.n_labels)
 
 
-def rank(y_true: MatrixLike, y_score: MatrixLike, ties: TieRule) -> Ranking:
+def rank(y_true: MatrixLike, y_score: MatrixLike, ties: TieRule, sample_weight: Any = None) -> Ranking:
     """Return the ranking of what the user passed."""
     true = check_true(y_true)
-    return rank_checked(true, check_scores(y_score, true.shape), ties)
+    return rank_checked(true, check_scores(y_score, true.shape), ties, check_weights(sample_weight, true.shape[0]))
 
 
-def rank_checked(true: Matrix, scores: Matrix, ties: TieRule) -> Ranking:
+def rank_checked(true: Matrix, scores: Matrix, ties: TieRule, weights: FloatArray | None = None) -> Ranking:
     """Return the ranking of checked matrices (n_samples, n_labels), in blocks of rows."""
     check_choice("ties", ties, TIE_RULES)
     n_rows, n_labels = true.shape
@@ -72,38 +74,38 @@ def rank_checked(true: Matrix, scores: Matrix, ties: TieRule) -> Ranking:
         _row_sums(_dense_rows(true, rows).astype(bool), -_dense_rows(scores, rows), ties)
         for rows in row_blocks(n_rows, bytes_per_row=8 * n_labels, budget=BLOCK_BYTES)
     ]
-    return Ranking(RowSums(*(np.concatenate(parts) for parts in zip(*blocks, strict=True))), n_labels)
+    return Ranking(RowSums(*(np.concatenate(parts) for parts in zip(*blocks, strict=True))), n_labels, weights)
 
 
 def top_is_wrong(ranking: Ranking, trivial: TrivialRule) -> float:
     """Return the share of rows whose top label is not relevant."""
-    return _mean_of_rows(ranking.rows.wrong_on_top, ranking.has_none_or_all, ranking.has_none, trivial)
+    return _mean_of_rows(ranking, ranking.rows.wrong_on_top, ranking.has_none_or_all, ranking.has_none, trivial)
 
 
 def depth(ranking: Ranking, trivial: TrivialRule) -> float:
     """Return the mean number of steps down the ranking to the last relevant label."""
-    return _mean_of_rows(ranking.rows.last_rank - 1, ranking.has_none, 0, trivial)
+    return _mean_of_rows(ranking, ranking.rows.last_rank - 1, ranking.has_none, 0, trivial)
 
 
 def reversed_share(ranking: Ranking, trivial: TrivialRule) -> float:
     """Return the mean share of the pairs (relevant, irrelevant) that are in the wrong order."""
     n_relevant = ranking.rows.n_relevant
     n_pairs = np.maximum(n_relevant * (ranking.n_labels - n_relevant), 1)  # no pair: a trivial row, replaced below
-    return _mean_of_rows(ranking.rows.reversed_pairs / n_pairs, ranking.has_none_or_all, 0, trivial)
+    return _mean_of_rows(ranking, ranking.rows.reversed_pairs / n_pairs, ranking.has_none_or_all, 0, trivial)
 
 
 def precision_of_ranks(ranking: Ranking, trivial: TrivialRule) -> float:
     """Return the mean, over rows, of the mean precision at the ranks of the relevant labels."""
     n_relevant = np.maximum(ranking.rows.n_relevant, 1)  # no relevant label: a trivial row, replaced below
-    return _mean_of_rows(ranking.rows.precisions / n_relevant, ranking.has_none_or_all, 1, trivial)
+    return _mean_of_rows(ranking, ranking.rows.precisions / n_relevant, ranking.has_none_or_all, 1, trivial)
 
 
-def _mean_of_rows(values: Any, is_trivial: BoolArray, kept_as: Any, trivial: TrivialRule) -> float:
+def _mean_of_rows(ranking: Ranking, values: Any, is_trivial: BoolArray, kept_as: Any, trivial: TrivialRule) -> float:
     check_choice("trivial", trivial, TRIVIAL_RULES)
+    weights = ranking.weights
     if trivial == "keep":
-        return float(np.where(is_trivial, kept_as, values).mean())
-    kept = values[~is_trivial]
-    return float(kept.mean()) if kept.size else math.nan
+        return mean(np.where(is_trivial, kept_as, values), weights)
+    return mean(values[~is_trivial], None if weights is None else weights[~is_trivial])
 
 
 def _dense_rows(matrix: Matrix, rows: slice) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from nearlabel.metrics.inputs import check_scores, check_true
+from nearlabel.metrics.inputs import check_scores, check_true, check_weights
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
@@ -24,7 +25,7 @@ class CalibrationBins:
     edges : ndarray of shape (n_bins + 1,)
         Limits of the bins; the last bin contains the probability 1.
     counts : ndarray of shape (n_bins,)
-        Number of probabilities in each bin.
+        Number of probabilities in each bin, or the sum of their weights.
     mean_probability, true_share : ndarray of shape (n_bins,)
         Mean of the probabilities of a bin, and the share of them whose label is true; NaN for an empty bin.
     error : float
@@ -32,13 +33,15 @@ class CalibrationBins:
     """
 
     edges: FloatArray
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
     mean_probability: FloatArray
     true_share: FloatArray
     error: float
 
 
-def calibration_bins(y_true: MatrixLike, y_prob: MatrixLike, *, n_bins: int = 10) -> CalibrationBins:
+def calibration_bins(
+    y_true: MatrixLike, y_prob: MatrixLike, *, n_bins: int = 10, sample_weight: ArrayLike | None = None
+) -> CalibrationBins:
     """Compare probabilities with the shares of true labels, micro-averaged: each cell of y_true counts once.
 
     Parameters
@@ -49,6 +52,8 @@ def calibration_bins(y_true: MatrixLike, y_prob: MatrixLike, *, n_bins: int = 10
         Probabilities.
     n_bins : int, default=10
         Number of bins.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -58,7 +63,7 @@ def calibration_bins(y_true: MatrixLike, y_prob: MatrixLike, *, n_bins: int = 10
     Raises
     ------
     ValueError
-        If a matrix is malformed, shapes differ, or a probability is not in [0, 1].
+        If a matrix is malformed, shapes differ, weights are malformed, or a probability is not in [0, 1].
 
     See Also
     --------
@@ -82,12 +87,16 @@ def calibration_bins(y_true: MatrixLike, y_prob: MatrixLike, *, n_bins: int = 10
     low, high = scores.min(), scores.max()
     if low < -_ROUNDING or high > 1 + _ROUNDING:
         raise ValueError(f"y_prob must be probabilities in [0, 1], got {low:g} to {high:g}.")
-    counts, hits, sums = np.zeros(n_bins, dtype=np.int64), np.zeros(n_bins, dtype=np.int64), np.zeros(n_bins)
+    weights = check_weights(sample_weight, true.shape[0])
+    counts, hits, sums = np.zeros((3, n_bins))
     for block in row_blocks(scores.shape[0], 24 * scores.shape[1]):
         bins = np.minimum((scores[block] * n_bins).astype(np.intp), n_bins - 1)
-        counts += np.bincount(bins.ravel(), minlength=n_bins)
-        sums += np.bincount(bins.ravel(), scores[block].ravel(), minlength=n_bins)
-        hits += np.bincount(bins[true[block].nonzero()], minlength=n_bins)
-    error = float(np.abs(sums - hits).sum() / max(counts.sum(), 1))
+        cells = np.ones(bins.shape) if weights is None else np.broadcast_to(weights[block, np.newaxis], bins.shape)
+        carried = true[block].nonzero()
+        counts += np.bincount(bins.ravel(), cells.ravel(), minlength=n_bins)
+        sums += np.bincount(bins.ravel(), (scores[block] * cells).ravel(), minlength=n_bins)
+        hits += np.bincount(bins[carried], cells[carried], minlength=n_bins)
+    error = float(np.abs(sums - hits).sum() / counts.sum())
+    counts = counts.astype(np.int64) if weights is None else counts
     filled = np.where(counts, counts, np.nan)
     return CalibrationBins(np.arange(n_bins + 1) / n_bins, counts, sums / filled, hits / filled, error)

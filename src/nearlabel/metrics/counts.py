@@ -1,4 +1,4 @@
-"""True and predicted label sets, compared once: the counts that every measure of predictions is a ratio of."""
+"""True and predicted label sets, compared once: the counts that every metric of predictions is a ratio of."""
 
 from __future__ import annotations
 
@@ -10,53 +10,61 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.metrics.inputs import check_predicted, check_true, is_sparse
+from nearlabel.metrics.inputs import check_predicted, check_true, check_weights, is_sparse
 from nearlabel.utils.types import Matrix, MatrixLike
 
 
 class Counts(NamedTuple):
     """Labels counted in groups, arrays of shape (n_groups,).
 
-    A group is an example, a label, or the whole matrix: the measures differ in the grouping, not in the ratio.
+    A group is an example, a label, or the whole matrix: the metrics differ in the grouping, not in the ratio. With
+    weights the counts of labels and of the matrix are sums of weights.
     """
 
     hits: NDArray[Any]  # true and predicted
     predicted: NDArray[Any]
     true: NDArray[Any]
-    size: int  # cells of a group
+    size: Any  # cells of a group
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two indicator matrices (n_samples, n_labels), both dense or both CSR, and their counts."""
+    """Two indicator matrices (n_samples, n_labels), both dense or both CSR, the weights of the rows, and the counts."""
 
     true: Matrix
     predicted: Matrix
+    weights: NDArray[Any] | None = None  # (n_samples,); None: 1 each
 
     @classmethod
-    def of(cls, true: Matrix, predicted: Matrix) -> Self:
+    def of(cls, true: Matrix, predicted: Matrix, weights: NDArray[Any] | None = None) -> Self:
         """Compare checked matrices; if one is sparse the other one becomes so, nothing is ever made dense."""
         if is_sparse(true) or is_sparse(predicted):
-            return cls(sparse.csr_array(true), sparse.csr_array(predicted))
-        return cls(true, predicted)
+            return cls(sparse.csr_array(true), sparse.csr_array(predicted), weights)
+        return cls(true, predicted, weights)
 
     @cached_property
     def per_example(self) -> Counts:
-        """Return the counts of each row."""
-        return self._counts(axis=1)
+        """Return the counts of each row, whatever its weight, which the mean over rows takes into account."""
+        return self._plain_counts(axis=1)
 
     @cached_property
     def per_label(self) -> Counts:
         """Return the counts of each column."""
-        return self._counts(axis=0)
+        if self.weights is None:
+            return self._plain_counts(axis=0)
+        hits, predicted, true = (
+            self.weights @ matrix for matrix in (self.true * self.predicted, self.predicted, self.true)
+        )
+        return Counts(hits, predicted, true, size=self.weights.sum())
 
     @cached_property
     def in_total(self) -> Counts:
         """Return the counts of the whole matrix as one group."""
-        hits, predicted, true = (np.sum(count, keepdims=True) for count in self.per_example[:3])
-        return Counts(hits, predicted, true, size=self.true.shape[0] * self.true.shape[1])
+        groups = self.per_example if self.weights is None else self.per_label
+        hits, predicted, true = (np.sum(count, keepdims=True) for count in groups[:3])
+        return Counts(hits, predicted, true, size=groups.size * len(groups.true))
 
-    def _counts(self, axis: int) -> Counts:
+    def _plain_counts(self, axis: int) -> Counts:
         if is_sparse(self.true):
             hits = (self.true * self.predicted).sum(axis=axis)
         else:  # einsum makes no temporary of the matrix's size
@@ -64,7 +72,8 @@ class Comparison:
         return Counts(hits, self.predicted.sum(axis=axis), self.true.sum(axis=axis), size=self.true.shape[axis])
 
 
-def compare(y_true: MatrixLike, y_pred: MatrixLike) -> Comparison:
+def compare(y_true: MatrixLike, y_pred: MatrixLike, sample_weight: Any = None) -> Comparison:
     """Return the comparison of what the user passed."""
     true = check_true(y_true)
-    return Comparison.of(true, check_predicted(y_pred, true.shape))
+    predicted = check_predicted(y_pred, true.shape)
+    return Comparison.of(true, predicted, check_weights(sample_weight, true.shape[0]))

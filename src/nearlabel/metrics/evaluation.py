@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nearlabel.metrics import _ranks
 from nearlabel.metrics._ranks import Ranking
@@ -17,9 +18,9 @@ from nearlabel.metrics.inputs import (
     check_predicted,
     check_scores,
     check_true,
-    check_zero_division,
+    check_weights,
 )
-from nearlabel.metrics.ratios import MEAN_RATIOS
+from nearlabel.metrics.ratios import MEAN_RATIOS, mean
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples for which no label is predicted: neither good nor bad
@@ -41,6 +42,7 @@ def score_all(
     zero_division: float = 0.0,
     ties: TieRule = "pessimistic",
     trivial: TrivialRule = "drop",
+    sample_weight: ArrayLike | None = None,
 ) -> dict[str, float]:
     """Return the values of many metrics; the inputs are checked, counted and ranked once.
 
@@ -61,6 +63,8 @@ def score_all(
         How the catalogue's ranking metrics rank equal scores.
     trivial : {"drop", "keep"}, default="drop"
         Whether they count rows without any pair of labels to rank.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -71,9 +75,10 @@ def score_all(
     ------
     ValueError
         If neither `y_pred` nor `y_score` is given, a metric needs the one that is not, a name is unknown, two metrics
-        have one name, or a matrix or an option is wrong (see the single functions).
+        have one name, or a matrix, a weight or an option is wrong (see the single functions).
     TypeError
-        If `metrics` contains something that is no metric, or a metric of your own returns no number.
+        If `metrics` contains something that is no metric, or a metric of your own returns no number or takes no
+        weights while there are some.
 
     Examples
     --------
@@ -84,22 +89,22 @@ def score_all(
     given = {"prediction": y_pred is not None, "score": y_score is not None}
     chosen = _chosen(metrics, given)
     true = check_true(y_true)
+    weights = check_weights(sample_weight, true.shape[0])
     second: dict[str, Any] = {}  # what the metrics get, by what they need
     shared: dict[str, Any] = {}  # what those of the catalogue are computed from
     if any(metric.needs == "prediction" for metric in chosen):
-        zero_division = check_zero_division(zero_division)
         second["prediction"] = check_predicted(y_pred, true.shape)
-        shared["prediction"] = Comparison.of(true, second["prediction"])
+        shared["prediction"] = Comparison.of(true, second["prediction"], weights)
     if any(metric.needs == "score" for metric in chosen):
         second["score"] = check_scores(y_score, true.shape)
-        shared["score"] = _ranks.rank_checked(true, second["score"], ties)
+        shared["score"] = _ranks.rank_checked(true, second["score"], ties, weights)
 
     def value_of(metric: Metric) -> float:
         if metric.name in MEAN_RATIOS:
             return MEAN_RATIOS[metric.name].of(shared["prediction"], zero_division)
         if metric.name in _FROM_RANKING:
             return _FROM_RANKING[metric.name](shared["score"], trivial)
-        return metric(true, second[metric.needs])
+        return metric(true, second[metric.needs], sample_weight=sample_weight)
 
     return {metric.name: value_of(metric) for metric in chosen}
 
@@ -123,11 +128,18 @@ def _chosen(metrics: Iterable[MetricLike] | None, given: dict[str, bool]) -> lis
 
 
 def score_and_count(
-    truth: Matrix, predicted: Matrix | None, scores: FloatArray | None, metrics: Sequence[MetricLike]
+    truth: Matrix,
+    predicted: Matrix | None,
+    scores: FloatArray | None,
+    metrics: Sequence[MetricLike],
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> dict[str, float]:
     """Return what `score_all` gives, and "empty_predictions" where it is among the metrics, in their order."""
-    values = score_all(truth, predicted, scores, [metric for metric in metrics if metric != EMPTY_PREDICTIONS])
+    others = [metric for metric in metrics if metric != EMPTY_PREDICTIONS]
+    values = score_all(truth, predicted, scores, others, sample_weight=sample_weight)
     if EMPTY_PREDICTIONS in metrics and predicted is not None:
-        values[EMPTY_PREDICTIONS] = float(np.mean(np.asarray(predicted.sum(axis=1)) == 0))
+        is_empty = np.asarray(predicted.sum(axis=1)) == 0
+        values[EMPTY_PREDICTIONS] = mean(is_empty, check_weights(sample_weight, len(is_empty)))
     names = [EMPTY_PREDICTIONS if metric == EMPTY_PREDICTIONS else get_metric(metric).name for metric in metrics]
     return {name: values[name] for name in names}

@@ -1,4 +1,4 @@
-"""Measures of predictions averaged over examples; accuracy by examples is the Jaccard index.
+"""Metrics of predictions averaged over examples; accuracy by examples is the Jaccard index.
 
 ``zero_division`` says what an example counts as whose ratio is 0/0: 0, 1, or nan to leave it out of the mean. Which
 examples these are differs: no predicted label for precision, no true label for recall, neither for the Jaccard index
@@ -7,14 +7,15 @@ and F. scikit-learn's default is 0 with a warning; nothing is warned of here.
 
 from __future__ import annotations
 
+from numpy.typing import ArrayLike
+
 from nearlabel.metrics.counts import compare
-from nearlabel.metrics.inputs import check_zero_division
 from nearlabel.metrics.ratios import MEAN_RATIOS, MeanRatio, fbeta
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_positive
 
 
-def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike) -> float:
+def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Return the share of (example, label) pairs in which prediction and truth differ.
 
     Equation 1 of [1]_, and the number of :func:`sklearn.metrics.hamming_loss`.
@@ -23,6 +24,8 @@ def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike) -> float:
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -32,7 +35,8 @@ def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike) -> float:
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, or the shapes differ.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or the weights
+        are malformed.
 
     References
     ----------
@@ -43,10 +47,10 @@ def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike) -> float:
     >>> hamming_loss([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 6
     0.3333333333333333
     """
-    return MEAN_RATIOS["hamming_loss"].of(compare(y_true, y_pred))
+    return MEAN_RATIOS["hamming_loss"].of(compare(y_true, y_pred, sample_weight))
 
 
-def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike) -> float:
+def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Return the share of examples whose label set is predicted exactly.
 
     The number of :func:`sklearn.metrics.accuracy_score` for indicator matrices; also called exact match.
@@ -55,6 +59,8 @@ def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike) -> float:
     ----------
     y_true, y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Indicator matrices of the true and the predicted label sets; the containers may differ.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -64,17 +70,20 @@ def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike) -> float:
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, or the shapes differ.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or the weights
+        are malformed.
 
     Examples
     --------
     >>> subset_accuracy([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])
     0.5
     """
-    return MEAN_RATIOS["subset_accuracy"].of(compare(y_true, y_pred))
+    return MEAN_RATIOS["subset_accuracy"].of(compare(y_true, y_pred, sample_weight))
 
 
-def jaccard_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def jaccard_examples(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the mean over examples of ``|true & predicted| / |true | predicted|``.
 
     The papers' "accuracy" [1]_, and :func:`sklearn.metrics.jaccard_score` with ``average="samples"``.
@@ -86,6 +95,8 @@ def jaccard_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: f
     zero_division : {0.0, 1.0, nan}, default=0.0
         What an example without true and without predicted labels counts as; nan leaves it out of the mean. Mulan
         counts it as 1.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -95,8 +106,8 @@ def jaccard_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: f
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     References
     ----------
@@ -107,10 +118,12 @@ def jaccard_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: f
     >>> jaccard_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (1/2 + 1/1) / 2
     0.75
     """
-    return MEAN_RATIOS["jaccard_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["jaccard_examples"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def precision_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def precision_examples(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the mean over examples of ``|true & predicted| / |predicted|``.
 
     :func:`sklearn.metrics.precision_score` with ``average="samples"`` [1]_.
@@ -121,6 +134,8 @@ def precision_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division:
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
         What an example without predicted labels counts as; nan leaves it out of the mean.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -130,8 +145,8 @@ def precision_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division:
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     References
     ----------
@@ -142,10 +157,12 @@ def precision_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division:
     >>> precision_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/2) / 2
     0.75
     """
-    return MEAN_RATIOS["precision_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["precision_examples"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def recall_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def recall_examples(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the mean over examples of ``|true & predicted| / |true|``.
 
     :func:`sklearn.metrics.recall_score` with ``average="samples"`` [1]_.
@@ -156,6 +173,8 @@ def recall_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
         What an example without true labels counts as; nan leaves it out of the mean.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -165,8 +184,8 @@ def recall_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     References
     ----------
@@ -177,10 +196,12 @@ def recall_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     >>> recall_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/2 + 1/1) / 2
     0.75
     """
-    return MEAN_RATIOS["recall_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["recall_examples"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def f1_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def f1_examples(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the mean over examples of ``2 |true & predicted| / (|true| + |predicted|)``.
 
     :func:`sklearn.metrics.f1_score` with ``average="samples"``. This is the mean of the examples' F, not the F of the
@@ -193,6 +214,8 @@ def f1_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float 
     zero_division : {0.0, 1.0, nan}, default=0.0
         What an example without true and without predicted labels counts as; nan leaves it out of the mean. Mulan
         counts it as 1.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -202,18 +225,25 @@ def f1_examples(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float 
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     Examples
     --------
     >>> f1_examples([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (2/3 + 2/2) / 2
     0.8333333333333333
     """
-    return MEAN_RATIOS["f1_examples"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["f1_examples"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def fbeta_examples(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
+def fbeta_examples(
+    y_true: MatrixLike,
+    y_pred: MatrixLike,
+    *,
+    beta: float,
+    zero_division: float = 0.0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Return the mean over examples of ``(1 + b²) |true & predicted| / (b² |true| + |predicted|)``.
 
     :func:`sklearn.metrics.fbeta_score` with ``average="samples"``, for a finite `beta` above 0.
@@ -226,6 +256,8 @@ def fbeta_examples(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_
         Weight of recall against precision, above 0; 1 gives :func:`f1_examples`.
     zero_division : {0.0, 1.0, nan}, default=0.0
         What an example without true and without predicted labels counts as; nan leaves it out of the mean.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -235,8 +267,8 @@ def fbeta_examples(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, `beta` is not
-        above 0, or `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, `beta` is not above 0, or `zero_division` is another number.
     TypeError
         If `beta` is no number.
 
@@ -245,16 +277,18 @@ def fbeta_examples(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_
     >>> fbeta_examples([[1, 1, 0]], [[1, 0, 0]], beta=2)  # (1 + 4) * 1 / (4 * 2 + 1)
     0.5555555555555556
     """
-    beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
-    return MeanRatio("per_example", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
+    metric = MeanRatio("per_example", (fbeta(check_positive("beta", beta)),))
+    return metric.of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def f1_of_means(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def f1_of_means(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the harmonic mean of the examples' mean precision and mean recall.
 
     The "F-measure" of Mulan in 2008 and of the tables of Spyromitros et al. [1]_, which do not define it (with
     precision 0 for an empty prediction, it reproduces their scene and emotions columns). It is usually 0.01 to 0.03
-    above :func:`f1_examples`; scikit-learn has no such measure.
+    above :func:`f1_examples`; scikit-learn has no such metric.
 
     Parameters
     ----------
@@ -263,6 +297,8 @@ def f1_of_means(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float 
     zero_division : {0.0, 1.0, nan}, default=0.0
         What an example without predicted labels counts as in the mean precision, and one without true labels in the
         mean recall; nan leaves it out of that mean. Where both means are 0 the result is 0 whatever this says.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -272,8 +308,8 @@ def f1_of_means(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float 
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     References
     ----------
@@ -285,4 +321,4 @@ def f1_of_means(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float 
     >>> f1_of_means([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # both means are 3/4, the mean F is 2/3
     0.75
     """
-    return MEAN_RATIOS["f1_of_means"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["f1_of_means"].of(compare(y_true, y_pred, sample_weight), zero_division)

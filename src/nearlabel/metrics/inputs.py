@@ -1,4 +1,4 @@
-"""What the measures accept: label sets, predictions and scores of one shape, and the options many measures share."""
+"""The inputs of metrics, checked: label sets, predictions and scores of one shape, weights, and shared options."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import math
 import numbers
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from scipy import sparse
 
-from nearlabel.utils.types import Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, as_score_matrix
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_label_matrix, as_score_matrix, check_sample_weight
 
 TieRule: TypeAlias = Literal["pessimistic", "index", "optimistic"]
 TrivialRule: TypeAlias = Literal["drop", "keep"]
@@ -43,6 +44,15 @@ def check_scores(y_score: Any, shape: tuple[int, int], *, name: str = "y_score")
     scores = as_score_matrix(y_score, name=name)
     _check_same_shape(name, scores.shape, shape)
     return scores
+
+
+def check_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:
+    """Return weights (n_samples,), or None; huge and tiny ones scaled, which no mean sees, so that sums stay finite."""
+    if sample_weight is None:
+        return None
+    weights = check_sample_weight(sample_weight, n_samples)
+    exponent = np.frexp(weights.max())[1]
+    return np.ldexp(weights, -exponent) if abs(exponent) > 100 else weights
 
 
 def check_zero_division(value: object) -> float:

@@ -1,6 +1,6 @@
-"""Measures of predictions from the labels' counts: micro adds the counts up, macro averages the labels' ratios.
+"""Metrics of predictions from the labels' counts: micro adds the counts up, macro averages the labels' ratios.
 
-``zero_division`` says what a 0/0 counts as: 0, 1, or nan. For micro it is the value of the measure; for macro it is the
+``zero_division`` says what a 0/0 counts as: 0, 1, or nan. For micro it is the value of the metric; for macro it is the
 value of one label, and nan leaves that label out of the mean. A label neither true nor predicted in a test fold is the
 usual case: 0 in the Mulan of 2008 and by default here, 1 in today's Mulan. scikit-learn's default is 0 with a warning;
 nothing is warned of here.
@@ -8,14 +8,17 @@ nothing is warned of here.
 
 from __future__ import annotations
 
+from numpy.typing import ArrayLike
+
 from nearlabel.metrics.counts import compare
-from nearlabel.metrics.inputs import check_zero_division
 from nearlabel.metrics.ratios import MEAN_RATIOS, MeanRatio, fbeta
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_positive
 
 
-def micro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def micro_precision(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return ``hits / predicted`` with the counts of all cells of the matrix.
 
     :func:`sklearn.metrics.precision_score` with ``average="micro"``.
@@ -26,6 +29,8 @@ def micro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without predicted labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -35,18 +40,20 @@ def micro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     Examples
     --------
     >>> micro_precision([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 3 predicted cells are true
     0.6666666666666666
     """
-    return MEAN_RATIOS["micro_precision"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["micro_precision"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def micro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def micro_recall(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return ``hits / true`` with the counts of all cells of the matrix.
 
     :func:`sklearn.metrics.recall_score` with ``average="micro"``.
@@ -57,6 +64,8 @@ def micro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without true labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -66,18 +75,20 @@ def micro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     Examples
     --------
     >>> micro_recall([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 of 3 true cells are predicted
     0.6666666666666666
     """
-    return MEAN_RATIOS["micro_recall"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["micro_recall"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def micro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def micro_f1(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return ``2 hits / (true + predicted)`` with the counts of all cells of the matrix.
 
     :func:`sklearn.metrics.f1_score` with ``average="micro"``.
@@ -88,6 +99,8 @@ def micro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without true and without predicted labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -97,18 +110,25 @@ def micro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     Examples
     --------
     >>> micro_f1([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # 2 * 2 / (3 + 3)
     0.6666666666666666
     """
-    return MEAN_RATIOS["micro_f1"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["micro_f1"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def micro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
+def micro_fbeta(
+    y_true: MatrixLike,
+    y_pred: MatrixLike,
+    *,
+    beta: float,
+    zero_division: float = 0.0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Return ``(1 + b²) hits / (b² true + predicted)`` with the counts of all cells of the matrix.
 
     :func:`sklearn.metrics.fbeta_score` with ``average="micro"``, for a finite `beta` above 0.
@@ -121,6 +141,8 @@ def micro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
         Weight of recall against precision, above 0; 1 gives :func:`micro_f1`.
     zero_division : {0.0, 1.0, nan}, default=0.0
         The value for matrices without true and without predicted labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -130,8 +152,8 @@ def micro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, `beta` is not
-        above 0, or `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, `beta` is not above 0, or `zero_division` is another number.
     TypeError
         If `beta` is no number.
 
@@ -140,11 +162,13 @@ def micro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
     >>> micro_fbeta([[1, 1, 0]], [[1, 0, 0]], beta=2)  # (1 + 4) * 1 / (4 * 2 + 1)
     0.5555555555555556
     """
-    beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
-    return MeanRatio("in_total", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
+    metric = MeanRatio("in_total", (fbeta(check_positive("beta", beta)),))
+    return metric.of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def macro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def macro_precision(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the mean over labels of ``hits / predicted``.
 
     :func:`sklearn.metrics.precision_score` with ``average="macro"``.
@@ -155,6 +179,8 @@ def macro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
         What a label that is predicted for no example counts as; nan leaves it out of the mean.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -164,18 +190,20 @@ def macro_precision(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: fl
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     Examples
     --------
     >>> macro_precision([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/1 + 0/1) / 3
     0.6666666666666666
     """
-    return MEAN_RATIOS["macro_precision"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["macro_precision"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def macro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def macro_recall(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the mean over labels of ``hits / true``.
 
     :func:`sklearn.metrics.recall_score` with ``average="macro"``.
@@ -186,6 +214,8 @@ def macro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
         What a label that no example has counts as; nan leaves it out of the mean.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -195,18 +225,20 @@ def macro_recall(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     Examples
     --------
     >>> macro_recall([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 1]])  # (1/1 + 1/2 + 0/0) / 3, with 0/0 as 0
     0.5
     """
-    return MEAN_RATIOS["macro_recall"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["macro_recall"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def macro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0) -> float:
+def macro_f1(
+    y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0.0, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the mean over labels of ``2 hits / (true + predicted)``.
 
     :func:`sklearn.metrics.f1_score` with ``average="macro"``. This is the mean of the labels' F, not the F of
@@ -219,6 +251,8 @@ def macro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0
     zero_division : {0.0, 1.0, nan}, default=0.0
         What a label neither true nor predicted in any example counts as; nan leaves it out of the mean. Mulan counted
         it as 0 in 2008 and counts it as 1 today.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -228,18 +262,25 @@ def macro_f1(y_true: MatrixLike, y_pred: MatrixLike, *, zero_division: float = 0
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or
-        `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, or `zero_division` is another number.
 
     Examples
     --------
     >>> macro_f1([[1, 1, 0], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]])  # (2/2 + 2/3 + 0/0) / 3, with 0/0 as 0
     0.5555555555555555
     """
-    return MEAN_RATIOS["macro_f1"].of(compare(y_true, y_pred), check_zero_division(zero_division))
+    return MEAN_RATIOS["macro_f1"].of(compare(y_true, y_pred, sample_weight), zero_division)
 
 
-def macro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_division: float = 0.0) -> float:
+def macro_fbeta(
+    y_true: MatrixLike,
+    y_pred: MatrixLike,
+    *,
+    beta: float,
+    zero_division: float = 0.0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Return the mean over labels of ``(1 + b²) hits / (b² true + predicted)``.
 
     :func:`sklearn.metrics.fbeta_score` with ``average="macro"``, for a finite `beta` above 0.
@@ -252,6 +293,8 @@ def macro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
         Weight of recall against precision, above 0; 1 gives :func:`macro_f1`.
     zero_division : {0.0, 1.0, nan}, default=0.0
         What a label neither true nor predicted in any example counts as; nan leaves it out of the mean.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -261,8 +304,8 @@ def macro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, `beta` is not
-        above 0, or `zero_division` is another number.
+        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        weights are malformed, `beta` is not above 0, or `zero_division` is another number.
     TypeError
         If `beta` is no number.
 
@@ -271,5 +314,5 @@ def macro_fbeta(y_true: MatrixLike, y_pred: MatrixLike, *, beta: float, zero_div
     >>> macro_fbeta([[1, 1], [0, 1]], [[1, 0], [0, 1]], beta=2)  # (1 + 5 * 1 / (4 * 2 + 1)) / 2
     0.7777777777777778
     """
-    beta, zero_division = check_positive("beta", beta), check_zero_division(zero_division)
-    return MeanRatio("per_label", (fbeta(beta),)).of(compare(y_true, y_pred), zero_division)
+    metric = MeanRatio("per_label", (fbeta(check_positive("beta", beta)),))
+    return metric.of(compare(y_true, y_pred, sample_weight), zero_division)

@@ -1,4 +1,4 @@
-"""Measures of scores by the ranking of the labels: rank 1 is the largest score.
+"""Metrics of scores by the ranking of the labels: rank 1 is the largest score.
 
 Equal scores. The paper leaves them open but for ranking loss, where an equal pair is an error. ``ties`` decides:
 
@@ -10,11 +10,13 @@ Equal scores. The paper leaves them open but for ranking loss, where an equal pa
 
 Trivial rows. A row without labels, or with all of them, has no pair of labels to put in order, so one-error, ranking
 loss and average precision say nothing about it: ``trivial="drop"`` (default, the authors' code) leaves it out of the
-mean, ``"keep"`` counts it with the value stated at each measure. For coverage only a row without labels is trivial. If
+mean, ``"keep"`` counts it with the value stated at each metric. For coverage only a row without labels is trivial. If
 every row is dropped the result is nan, without a warning.
 """
 
 from __future__ import annotations
+
+from numpy.typing import ArrayLike
 
 from nearlabel.metrics import _ranks
 from nearlabel.metrics.inputs import TieRule, TrivialRule
@@ -22,12 +24,17 @@ from nearlabel.utils.types import MatrixLike
 
 
 def one_error(
-    y_true: MatrixLike, y_score: MatrixLike, *, ties: TieRule = "pessimistic", trivial: TrivialRule = "drop"
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    *,
+    ties: TieRule = "pessimistic",
+    trivial: TrivialRule = "drop",
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Return the share of examples whose top-ranked label is not relevant.
 
     Equation 2 of [1]_, which averages over all examples; the authors' code leaves out the trivial ones, as is done here
-    by default. scikit-learn has no such measure.
+    by default. scikit-learn has no such metric.
 
     Parameters
     ----------
@@ -41,6 +48,8 @@ def one_error(
     trivial : {"drop", "keep"}, default="drop"
         Whether rows without labels (kept: 1, as in Mulan, since no top label can be right) and with all labels (kept:
         0) count.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -51,7 +60,7 @@ def one_error(
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` holds anything but 0 and 1,
-        `y_score` holds NaN or something that is no number, or an option is unknown.
+        `y_score` holds NaN or something that is no number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -65,11 +74,16 @@ def one_error(
     >>> one_error(y_true, y_score, ties="optimistic")
     0.0
     """
-    return _ranks.top_is_wrong(_ranks.rank(y_true, y_score, ties), trivial)
+    return _ranks.top_is_wrong(_ranks.rank(y_true, y_score, ties, sample_weight), trivial)
 
 
 def coverage(
-    y_true: MatrixLike, y_score: MatrixLike, *, ties: TieRule = "pessimistic", trivial: TrivialRule = "drop"
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    *,
+    ties: TieRule = "pessimistic",
+    trivial: TrivialRule = "drop",
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Return how many steps down the ranking it takes, on the average, to reach the last relevant label.
 
@@ -88,6 +102,8 @@ def coverage(
         Whether rows without labels count (kept: 0, as in Mulan; the authors' code, and scikit-learn's number less 1,
         make it -1). A row with all labels is not trivial: it has a last relevant label, at depth ``n_labels - 1``, and
         the paper and all peers average over it.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -98,7 +114,7 @@ def coverage(
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` holds anything but 0 and 1,
-        `y_score` holds NaN or something that is no number, or an option is unknown.
+        `y_score` holds NaN or something that is no number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -109,11 +125,16 @@ def coverage(
     >>> coverage([[1, 0, 0], [0, 1, 1]], [[0.5, 0.5, 0.1], [0.2, 0.7, 0.1]])  # ranks 2 and 3: (1 + 2) / 2
     1.5
     """
-    return _ranks.depth(_ranks.rank(y_true, y_score, ties), trivial)
+    return _ranks.depth(_ranks.rank(y_true, y_score, ties, sample_weight), trivial)
 
 
 def ranking_loss(
-    y_true: MatrixLike, y_score: MatrixLike, *, ties: TieRule = "pessimistic", trivial: TrivialRule = "drop"
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    *,
+    ties: TieRule = "pessimistic",
+    trivial: TrivialRule = "drop",
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Return the mean share of the pairs (relevant, irrelevant) in which the irrelevant label ranks above.
 
@@ -130,6 +151,8 @@ def ranking_loss(
         An equal pair is an error, is one if the irrelevant label has the lower index, or is none.
     trivial : {"drop", "keep"}, default="drop"
         Whether rows without labels and rows with all labels count (kept: 0, as in Mulan and scikit-learn).
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -140,7 +163,7 @@ def ranking_loss(
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` holds anything but 0 and 1,
-        `y_score` holds NaN or something that is no number, or an option is unknown.
+        `y_score` holds NaN or something that is no number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -153,11 +176,16 @@ def ranking_loss(
     >>> ranking_loss([[1, 0, 0]], [[0.5, 0.5, 0.1]], ties="index")
     0.0
     """
-    return _ranks.reversed_share(_ranks.rank(y_true, y_score, ties), trivial)
+    return _ranks.reversed_share(_ranks.rank(y_true, y_score, ties, sample_weight), trivial)
 
 
 def average_precision(
-    y_true: MatrixLike, y_score: MatrixLike, *, ties: TieRule = "pessimistic", trivial: TrivialRule = "drop"
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    *,
+    ties: TieRule = "pessimistic",
+    trivial: TrivialRule = "drop",
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Return the mean over examples of the mean, over relevant labels, of the precision at the label's rank.
 
@@ -178,6 +206,8 @@ def average_precision(
     trivial : {"drop", "keep"}, default="drop"
         Whether rows without labels and rows with all labels count (kept: 1, as in scikit-learn; Mulan drops the
         former and keeps the latter).
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
     Returns
     -------
@@ -188,7 +218,7 @@ def average_precision(
     ------
     ValueError
         If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` holds anything but 0 and 1,
-        `y_score` holds NaN or something that is no number, or an option is unknown.
+        `y_score` holds NaN or something that is no number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -199,4 +229,4 @@ def average_precision(
     >>> average_precision([[1, 0, 1]], [[0.9, 0.5, 0.1]])  # (1/1 + 2/3) / 2
     0.8333333333333333
     """
-    return _ranks.precision_of_ranks(_ranks.rank(y_true, y_score, ties), trivial)
+    return _ranks.precision_of_ranks(_ranks.rank(y_true, y_score, ties, sample_weight), trivial)

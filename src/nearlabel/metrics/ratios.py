@@ -1,4 +1,4 @@
-"""The measures of predictions: each a ratio of counts, the groups it is averaged over, and nothing else."""
+"""The metrics of predictions: each a ratio of counts and the groups it is averaged over."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from nearlabel.metrics.counts import Comparison, Counts
+from nearlabel.metrics.inputs import check_zero_division
 from nearlabel.utils.types import FloatArray
 
 Ratio: TypeAlias = Callable[[Counts, float], FloatArray]
@@ -25,16 +26,18 @@ def ratio(numerator: Any, denominator: Any, zero_division: float) -> FloatArray:
     return quotients
 
 
-def mean(values: FloatArray) -> float:
-    """Return the mean of the values that are not nan; nan, without a warning, if there is none."""
-    kept = values[~np.isnan(values)]
-    return float(kept.mean()) if kept.size else math.nan
+def mean(values: Any, weights: Any = None) -> float:
+    """Return the weighted mean; nan, without a warning, if there is no value or none has weight."""
+    if weights is None:
+        return float(values.mean()) if values.size else math.nan
+    total = weights.sum()
+    return float((values * weights).sum() / total) if total else math.nan
 
 
 def differing(counts: Counts, zero_division: float) -> FloatArray:
     """Return the share of cells in which truth and prediction differ; no group is empty."""
-    different: FloatArray = (counts.predicted + counts.true - 2 * counts.hits) / counts.size
-    return different
+    different = counts.predicted + counts.true - 2 * counts.hits
+    return np.asarray(np.maximum(different, 0) / counts.size)  # sums of fractional weights are rounded
 
 
 def exact(counts: Counts, zero_division: float) -> FloatArray:
@@ -95,9 +98,17 @@ class MeanRatio:
     combine: Callable[..., float] = float
 
     def of(self, comparison: Comparison, zero_division: float = 0.0) -> float:
-        """Return the measure of two label matrices."""
+        """Return the value for two label matrices; groups whose ratio is nan are left out of the mean."""
+        zero_division = check_zero_division(zero_division)
         counts: Counts = getattr(comparison, self.groups)
-        return self.combine(*(mean(of_groups(counts, zero_division)) for of_groups in self.ratios))
+        # Of labels and of the whole matrix the counts are weighted already.
+        weights = comparison.weights if self.groups == "per_example" else None
+        return self.combine(*(_mean_of_defined(ratio(counts, zero_division), weights) for ratio in self.ratios))
+
+
+def _mean_of_defined(values: FloatArray, weights: Any) -> float:
+    defined = ~np.isnan(values)
+    return mean(values[defined], None if weights is None else weights[defined])
 
 
 MEAN_RATIOS: Mapping[str, MeanRatio] = MappingProxyType(

@@ -9,18 +9,19 @@ rare labels in cross-validation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import MatrixLike
 
-Scorer: TypeAlias = Callable[[Any, MatrixLike, MatrixLike], float]
+Scorer: TypeAlias = Callable[..., float]  # (estimator, X, y, sample_weight=None)
 
 
 def get_scorer(metric: MetricLike) -> Scorer:
@@ -28,7 +29,8 @@ def get_scorer(metric: MetricLike) -> Scorer:
 
     Greater is better for a scorer, so the scorer of a loss negates it. The scorer of a metric of scores calls
     ``decision_function`` if there is one, else ``predict_proba``. It also takes a list of probabilities, one array a
-    label; a label that had one class in the training data is scored 0 if that is 0, else 1.
+    label; a label that had one class in the training data is scored 0 if that is 0, else 1. With metadata routing,
+    ``get_scorer(...).set_score_request(sample_weight=True)`` asks for weights.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ def get_scorer(metric: MetricLike) -> Scorer:
     Returns
     -------
     callable
-        ``scorer(estimator, X, y) -> float``.
+        ``scorer(estimator, X, y, sample_weight=None) -> float``.
 
     Raises
     ------
@@ -63,17 +65,25 @@ def get_scorer(metric: MetricLike) -> Scorer:
     return scorer
 
 
-@dataclass(frozen=True)
 class _RankingScorer:
-    metric: Metric
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self._request = MetadataRequest(owner=metric.name)
 
-    def __call__(self, estimator: Any, X: MatrixLike, y: MatrixLike) -> float:
+    def __call__(self, estimator: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         sign = 1 if self.metric.greater_is_better else -1
-        return sign * self.metric(y, self._scores(estimator, X, np.shape(y)))
-
-    def _scores(self, estimator: Any, X: MatrixLike, shape: tuple[int, ...]) -> MatrixLike:
         method = response_method_of(estimator, ("decision_function", "predict_proba"))
-        return label_scores(estimator, X, shape[-1], method)
+        scores = label_scores(estimator, X, np.shape(y)[-1], method)
+        return sign * self.metric(y, scores, sample_weight=sample_weight)
+
+    def set_score_request(self, *, sample_weight: bool | str | None = None) -> Self:
+        """Request weights from scikit-learn's metadata routing, as the scorers of `make_scorer` do."""
+        self._request.score.add_request(param="sample_weight", alias=sample_weight)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what was requested."""
+        return self._request
 
 
 SCORERS: Mapping[str, Scorer] = MappingProxyType({name: get_scorer(name) for name in CATALOGUE})

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from nearlabel.utils.types import CSR, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
 
 _SETS_HINT = " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from sets or lists of labels."
 
@@ -51,6 +51,15 @@ def check_positive(name: str, value: object) -> float:
     if not 0 < number < np.inf:
         raise ValueError(f"{name} must be a finite number above 0, got {value}.")
     return number
+
+
+def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
+    """Return weights (n_samples,) as float64; raise ValueError unless they are finite, at least 0 and not all 0."""
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    check_consistent_length(weights, np.empty(n_samples))
+    if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row, not all 0.")
+    return weights
 
 
 def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: bool = False) -> int:
