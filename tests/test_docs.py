@@ -17,6 +17,11 @@ HOWTO = sorted(DOCS.glob("howto/*.md"))
 EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
 
 
+def mostly_long(files, quick):
+    """Return the parameters of a test: one quick file for the ordinary tests, the others for the long ones."""
+    return [pytest.param(f, marks=() if f.stem == quick else pytest.mark.long, id=f.stem) for f in files]
+
+
 def programs(page):
     """Return the Python blocks of a page, in their order."""
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
@@ -28,7 +33,7 @@ def is_runnable(program):
     return all(importlib.util.find_spec(name) for name in names)
 
 
-@pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", mostly_long(HOWTO, "text"))
 def test_programs_of_the_pages_run(page, capsys):
     """The blocks of a how-to page run one after the other, in one namespace."""
     names = {}
@@ -37,8 +42,7 @@ def test_programs_of_the_pages_run(page, capsys):
     assert names or not programs(page)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+@pytest.mark.parametrize("example", mostly_long(EXAMPLES, "thresholds"))
 def test_examples_run(example, tmp_path, monkeypatch, capsys):
     """The programs of the gallery run, and draw without a window; they write nothing where they are started."""
     if not is_runnable(example.read_text()):

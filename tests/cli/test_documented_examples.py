@@ -19,6 +19,8 @@ EXAMPLES = dict.fromkeys(
     [example for _, _, examples in _COMMANDS.values() for example in examples]
     + re.findall(r"^nearlabel .+$", PAGE, re.MULTILINE)
 )
+# The first example of each command runs with the ordinary tests, the others with the long ones.
+FIRST = {example.split()[1]: example for example in reversed(EXAMPLES)}
 OF_PAPERS = runpy.run_path(str(Path(__file__).with_name("test_reproduce.py")))
 QUICK = "--methods brknn,mlknn,lpknn --k 3 --cv 3 --metrics hamming_loss,micro_f1"
 # What an example finds in its folder, beside songs.csv.
@@ -67,7 +69,9 @@ def smaller(words):
 
 
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize(
+    "example", [pytest.param(e, marks=() if e in FIRST.values() else pytest.mark.long) for e in EXAMPLES]
+)
 def test_example(nearlabel, example):
     """It ends well, and the file that it names is there."""
     words = shlex.split(example)[1:]

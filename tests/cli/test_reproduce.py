@@ -85,6 +85,7 @@ def test_small_statistics_are_shown_with_all_their_digits(nearlabel):
     assert "\nLargest differences: training_instances 7739, test_instances 2989, " in out
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
 def test_ranking(nearlabel):
     """A table for each measure with its claim, methods in the order of their mean ranks, then the tests and notes."""
@@ -103,6 +104,7 @@ def test_ranking(nearlabel):
     assert "\nNote: The paper's own tables could not be had" in answer.out
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
 def test_ranking_in_files(nearlabel):
     """JSON holds what the ranking holds; CSV has a row for each value, mean rank and test."""
@@ -170,6 +172,7 @@ def test_figure_is_drawn(nearlabel, tmp_path):
     assert (tmp_path / "results" / "spyromitros2008-lazy" / "records.jsonl").is_file()
 
 
+@pytest.mark.long
 def test_everything(nearlabel):
     """Without --table and --figure, all of them."""
     results = json.loads(nearlabel("reproduce", "zhang2007", "--format", "json").out)

@@ -6,7 +6,7 @@ from nearlabel.datasets import fetch_dataset
 from nearlabel.experiments import Plan, run, summarise
 from nearlabel.labels import density
 
-pytestmark = pytest.mark.usefixtures("data_folder")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("data_folder")]
 
 
 def means_of(plan, name):

@@ -177,6 +177,7 @@ def wait_for(condition, process):
         time.sleep(0.01)
 
 
+@pytest.mark.long
 def test_a_killed_process_resumes(tmp_path, capsys):
     """After kill -9 in mid-run the same command gives, to the byte, the records of one that was let alone."""
     command = [

@@ -41,6 +41,7 @@ def test_another_metric_is_another_truth(toy):
     assert {r["value"] for r in records if r["metric"] == "neighbor_recall"} == {1.0}
 
 
+@pytest.mark.long
 def test_sparse_workers_and_resuming(toy, sparse_toy, tmp_path):
     """Storage, processes and interruptions change nothing but the seconds."""
     plan = SearchPlan(PLAN, ("exact",))

@@ -242,6 +242,7 @@ def test_copies_share_the_client_and_pickles_find_their_rows(client, tmp_path):
             assert_same_answers(copy.deepcopy(again), expected, X[:9], 3)
 
 
+@pytest.mark.long
 def test_without_a_client_processes_are_started_and_ended(tmp_path):
     """A program of its own: one cluster for two classifiers; files, processes and output are clean afterwards."""
     program = """
@@ -272,6 +273,7 @@ if __name__ == "__main__":
             os.kill(pid, 0)
 
 
+@pytest.mark.long
 def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(tmp_path):
     """The metric itself sends SIGKILL to its process, once in the middle of fit and once in that of predict."""
     X = rows("grid")

@@ -7,7 +7,7 @@ from nearlabel.datasets import fetch_dataset
 from nearlabel.experiments import ThresholdPlan
 from nearlabel.papers import Paper
 
-pytestmark = pytest.mark.usefixtures("data_folder")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("data_folder")]
 
 TEXT = "reuters21578-modapte90"
 AT_FBR = ("test_micro_f1_fbr0", "test_micro_f1_fbr1")

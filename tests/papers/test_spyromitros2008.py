@@ -5,7 +5,7 @@ import pytest
 from _printed import too_far
 from nearlabel.papers import Paper
 
-pytestmark = pytest.mark.usefixtures("data_folder")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("data_folder")]
 
 F_MEASURE = "f1_of_means"  # the row whose meaning differs between the data sets
 SHARES = {"emotions": (0.21, 0.04, 0.12, 0.09), "scene": (0.32, 0.12, 0.23, 0.28), "yeast": (0.15, 0.01, 0.02, 0.00)}

@@ -5,7 +5,7 @@ import pytest
 from _printed import too_far
 from nearlabel.papers import Paper
 
-pytestmark = pytest.mark.usefixtures("data_folder")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("data_folder")]
 
 WEB_TOLERANCES = {
     "10": ("hamming_loss", 0.0003),

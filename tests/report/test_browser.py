@@ -11,6 +11,8 @@ import pytest
 
 from nearlabel.report import write_report
 
+pytestmark = pytest.mark.long
+
 BROWSER = os.environ.get("NEARLABEL_BROWSER")
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
