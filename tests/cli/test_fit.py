@@ -186,7 +186,7 @@ def test_a_mistake_of_ours_is_told_in_a_line(nearlabel, table, monkeypatch, tmp_
 
     monkeypatch.setattr("nearlabel.cli._training.save_model", fail)
     answer = nearlabel("fit", table[1], *CSV, "--k", 3, "--out", tmp_path / "m.skops")
-    assert (answer.code, answer.err) == (2, "nearlabel: KeyError: 'lost'. Hint: --debug shows where in the code.\n")
+    assert (answer.code, answer.err) == (2, "nearlabel: KeyError: 'lost'. Hint: --debug shows the traceback.\n")
 
 
 class _Terminal:

@@ -58,8 +58,13 @@ def test_help_lists_the_commands_and_exit_codes(nearlabel):
     answer = nearlabel("--help")
     assert answer.code == 0
     assert all(command in answer.out for command in COMMANDS)
-    assert "Exit codes: 0 done" in answer.out
+    assert "Exit codes: 0 success" in answer.out
     assert "130 interrupted" in answer.out
+
+
+def test_without_a_command_the_help_is_printed(nearlabel):
+    """A newcomer who types the name alone sees what there is."""
+    assert nearlabel() == nearlabel("--help")
 
 
 def test_every_option_is_explained():
@@ -73,10 +78,15 @@ def test_every_option_is_explained():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "the following arguments are required: COMMAND. Hint: nearlabel --help."),
         (["prophesy"], "invalid choice: 'prophesy'"),
         (["evaluate"], "the following arguments are required: DATA. Hint: nearlabel evaluate --help."),
-        (["evaluate", "yeast", "--folds", "3"], "unrecognized arguments: --folds 3"),
+        (["evaluate", "yeast", "--folds", "3"], "unrecognized arguments: --folds 3. Hint: nearlabel evaluate --help."),
+        (
+            ["describe", "x.csv", "--label-column=tags"],
+            "unrecognized arguments: --label-column=tags (did you mean --labels-column?). Hint: nearlabel describe -",
+        ),
+        (["predict", "m", "x.csv", "--score", "--jobs", "2", "y"], "unrecognized arguments: --jobs 2 y. Hint: near"),
+        (["--quite"], "unrecognized arguments: --quite (did you mean --quiet?). Hint: nearlabel --help."),
         (["evaluate", "yeast", "--jobs", "two"], "argument --jobs: invalid int value: 'two'"),
         (["describe", "yeast", "--format", "xml"], "invalid choice: 'xml'"),
     ],

@@ -1,12 +1,13 @@
 """The command line: thin commands over the library, one file each.
 
-Exit codes: 0 done; 1 the reader of the output went away; 2 bad arguments, data or options (one line on standard error
-says which); 130 interrupted.
+Exit codes: 0 success; 1 broken pipe; 2 invalid arguments, options or data (one line on standard error says which); 130
+interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import io
 import logging
 import os
@@ -37,7 +38,7 @@ from nearlabel.cli._error_message import message_of
 _COMMANDS = {
     "describe": (
         _describe,
-        "say what a data set holds",
+        "summarise a data set",
         ("nearlabel describe yeast", "nearlabel describe songs.csv --labels-prefix mood_ --ignore id,title"),
     ),
     "evaluate": (
@@ -47,12 +48,12 @@ _COMMANDS = {
     ),
     "compare": (
         _compare,
-        "test which methods of some runs differ by more than chance",
+        "test which methods differ significantly",
         ("nearlabel compare results --test friedman --figure ranks.png",),
     ),
     "fit": (
         _fit,
-        "fit a model to a data set and keep it",
+        "fit a model to a data set and save it",
         (
             "nearlabel fit multidigits --method mlknn --k auto --thresholds micro-f --out model.skops",
             "nearlabel fit songs.csv --labels-prefix mood_ --ignore id,title --out songs.skops",
@@ -60,7 +61,7 @@ _COMMANDS = {
     ),
     "tune": (
         _tune,
-        "find the best of many models for a data set, and keep it",
+        "select the best of many models for a data set",
         (
             "nearlabel tune multidigits --k 1-30 --out best.skops",
             "nearlabel tune songs.csv --labels mood_calm,mood_sad,mood_wild --ignore id,title --out songs.skops",
@@ -68,34 +69,46 @@ _COMMANDS = {
     ),
     "predict": (
         _predict,
-        "write the labels that a model chooses for the rows of a file",
+        "predict labels for a file",
         ("nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",),
     ),
     "explain": (
         _explain,
-        "say why a model chooses the labels of a row",
+        "explain a prediction",
         ("nearlabel explain model.skops multidigits --row 17",),
     ),
-    "card": (_card, "say what a file tells about the model in it", ("nearlabel card model.skops",)),
+    "card": (_card, "show a model card", ("nearlabel card model.skops",)),
     "report": (
         _report,
-        "show a run, or a model on some data, on one page",
+        "write an HTML report of a run or a model",
         ("nearlabel report model.skops multidigits --out report.html",),
     ),
-    "demo": (_demo, "compare the lazy methods on the embedded data set", ("nearlabel demo --out demo-output",)),
+    "demo": (
+        _demo,
+        "compare the methods by neighbours on the embedded data set",
+        ("nearlabel demo --out demo-output",),
+    ),
     "reproduce": (
         _reproduce,
-        "print the tables of a paper beside our own numbers",
+        "reproduce the tables of a paper",
         ("nearlabel reproduce zhang2007 --table 1",),
     ),
 }
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in one line, as every other error, what is wrong with the arguments."""
+    """Reports invalid arguments in one line, as every other error."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"nearlabel: {message}. Hint: {self.prog} --help.\n")
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Report unknown arguments, with the option whose name is nearest to the first."""
+        option = unknown[0].partition("=")[0]
+        known = [word.strip("[]()|") for word in self.format_usage().split() if "--" in word]
+        near = difflib.get_close_matches(option, known, n=1, cutoff=0.75)
+        hint = f" (did you mean {near[0]}?)" if near and option.startswith("-") else ""
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -107,31 +120,37 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"nearlabel {__version__}")
     _add_common_options(parser, default=False)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.set_defaults(main=lambda arguments: parser.print_help(), parser=parser)  # `nearlabel` alone
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, (module, summary, examples) in _COMMANDS.items():
         command = commands.add_parser(
             name,
             help=summary,
             description=f"{summary.capitalize()}.",
             epilog="\n  ".join([f"example{'s' if len(examples) > 1 else ''}:", *examples]),
-            formatter_class=argparse.RawDescriptionHelpFormatter,  # an example stays on one line, to be copied
+            formatter_class=argparse.RawDescriptionHelpFormatter,  # keeps an example on one line, to be copied
         )
         module.add_arguments(command)
         _add_common_options(command, default=argparse.SUPPRESS)
-        command.set_defaults(main=module.main)
+        command.set_defaults(main=module.main, parser=command)
     return parser
 
 
 def _add_common_options(parser: argparse.ArgumentParser, *, default: object) -> None:
-    """Declare what stands before or behind the command; behind it, what is not given must not undo what is before."""
-    group = parser.add_argument_group("of every command")
+    """Add the options that may stand before or after the command.
+
+    After the command their `default` is SUPPRESS: an option not given there must not reset one given before it.
+    """
+    group = parser.add_argument_group("global options")
     group.add_argument("--quiet", action="store_true", default=default, help="show no progress")
-    group.add_argument("--debug", action="store_true", default=default, help="show where in the code an error arose")
+    group.add_argument("--debug", action="store_true", default=default, help="show the traceback of an error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    arguments = build_parser().parse_args(argv)
+    arguments, unknown = build_parser().parse_known_args(argv)
+    if unknown:
+        arguments.parser.refuse(unknown)  # of the command, whose help page lists its options
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     with _open_streams(), _console.quietly(arguments.quiet), _console.warnings_in_one_line():
         return _run(arguments)
@@ -139,14 +158,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _open_streams() -> Iterator[None]:
-    """Have streams to write to: what is written to a closed one goes nowhere, and a sign that it lacks becomes "?"."""
+    """Replace closed streams by the null device; print "?" for characters that the terminal's encoding lacks."""
     with ExitStack() as stack:
         if sys.stdout is None or sys.stderr is None:
             nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
             stack.enter_context(redirect_stdout(sys.stdout or nowhere))
             stack.enter_context(redirect_stderr(sys.stderr or nowhere))
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # it must not cost the result
+            sys.stdout.reconfigure(errors="replace")  # instead of an error after the work is done
         try:
             yield
         finally:
@@ -174,8 +193,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         return _fail(message_of(error, arguments), 2, debug=arguments.debug)
-    except Exception as error:  # noqa: BLE001 - a mistake of ours, too, is told in a line
-        hint = "Hint: --debug shows where in the code."
+    except Exception as error:  # noqa: BLE001 - bugs, too, are reported in one line
+        hint = "Hint: --debug shows the traceback."
         return _fail(f"{type(error).__name__}: {error}. {hint}", 2, debug=arguments.debug)
     return 0
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple
 
-from nearlabel.cli._control_signs import in_line, in_sight
+from nearlabel.cli._escape import escape_controls, escape_line
 from nearlabel.experiments import Progress
 from nearlabel.utils.optional import import_optional
 from nearlabel.utils.progress import listening
@@ -33,15 +33,15 @@ def check_format(name: str) -> None:
 def print_markdown(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
     """Print what `print_table` prints as Markdown."""
     ruler = ["---" if number < left else "---:" for number in range(len(columns))]
-    cells = [[in_line(cell).replace("|", "\\|") for cell in row] for row in (columns, ruler, *rows)]
+    cells = [[escape_line(cell).replace("|", "\\|") for cell in row] for row in (columns, ruler, *rows)]
     lines = ["| " + " | ".join(row) + " |" for row in cells]
-    sys.stdout.write("\n".join([f"**{in_line(title)}**", "", *lines, "", ""]))
+    sys.stdout.write("\n".join([f"**{escape_line(title)}**", "", *lines, "", ""]))
 
 
 def print_paragraph(text: str) -> None:
     """Print a line of prose as a paragraph of Markdown."""
     if text:
-        sys.stdout.write(in_sight(text) + "\n\n")
+        sys.stdout.write(escape_controls(text) + "\n\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
@@ -49,22 +49,22 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     table_module = import_optional("rich.table", extra="cli", purpose="The command line")
     table = table_module.Table(box=import_optional("rich.box", extra="cli", purpose="The command line").SIMPLE_HEAD)
     for number, column in enumerate(columns):
-        table.add_column(in_line(column), justify="left" if number < left else "right", overflow="fold")
+        table.add_column(escape_line(column), justify="left" if number < left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(in_line, row))
+        table.add_row(*map(escape_line, row))
     console = _console()
-    console.print(in_line(title), style="bold", highlight=False)
+    console.print(escape_line(title), style="bold", highlight=False)
     console.print(table)
 
 
 def print_text(text: str) -> None:
     """Print prose, wrapped to the width of the terminal."""
-    _console().print(in_sight(text), highlight=False)
+    _console().print(escape_controls(text), highlight=False)
 
 
 def print_lines(text: str) -> None:
     """Print text whose lines are to stay as they are."""
-    sys.stdout.write(in_sight(text) + "\n")
+    sys.stdout.write(escape_controls(text) + "\n")
 
 
 class Page(NamedTuple):
@@ -93,7 +93,7 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
 def print_notes(notes: Iterable[str]) -> None:
     """Print on standard error what a reader of a file must know."""
     for note in notes:
-        sys.stderr.write(f"nearlabel: {in_line(' '.join(line.strip() for line in note.splitlines()))}\n")
+        sys.stderr.write(f"nearlabel: {escape_line(' '.join(line.strip() for line in note.splitlines()))}\n")
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
     escape = import_optional("rich.markup", extra="cli", purpose="The command line").escape
     console_module = import_optional("rich.console", extra="cli", purpose="The command line")
     with progress_module.Progress(console=console_module.Console(stderr=True), transient=True) as bars:
-        bar = _Bar(partial(bars.update, bars.add_task(escape(in_line(what)), total=None)))
+        bar = _Bar(partial(bars.update, bars.add_task(escape(escape_line(what)), total=None)))
         with listening(bar.hear):
             yield bar.tell
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearlabel.cli import _console
-from nearlabel.cli._control_signs import in_line, in_sight
+from nearlabel.cli._escape import escape_controls, escape_line
 
 ESCAPE = "\x1b]0;gotcha\x07"
 NASTY = f"tag_{ESCAPE}two\nlines|\u202e"
@@ -27,11 +27,11 @@ def nasty(tmp_path):
 
 def test_signs():
     """All that is no sign to be read; letters of any language, and signs joined by a joiner, stay as they are."""
-    assert in_sight("a\tb\nc") == "a\tb\nc"
-    assert in_line("a\tb\nc") == r"a\tb\nc"
-    assert in_line("\x00\x1b[31m\x7f\x9b\r\u2028\u2066") == r"\x00\x1b[31m\x7f\x9b\r\u2028\u2066"
+    assert escape_controls("a\tb\nc") == "a\tb\nc"
+    assert escape_line("a\tb\nc") == r"a\tb\nc"
+    assert escape_line("\x00\x1b[31m\x7f\x9b\r\u2028\u2066") == r"\x00\x1b[31m\x7f\x9b\r\u2028\u2066"
     plain = "café 中文 \N{ZERO WIDTH JOINER} [b] \\x1b"
-    assert in_line(plain) == in_sight(plain) == plain
+    assert escape_line(plain) == escape_controls(plain) == plain
 
 
 def test_names_do_not_act(nearlabel, nasty, tmp_path):
@@ -72,7 +72,7 @@ def test_progress_of_any_name(monkeypatch, capsys, name):
     monkeypatch.setenv("TERM", "xterm")
     with _console.progress_bar(f"models of {name}") as progress:
         progress(1, 2)
-    assert f"models of {in_line(name)}" in capsys.readouterr().err
+    assert f"models of {escape_line(name)}" in capsys.readouterr().err
 
 
 def test_markdown_rows_stay_rows(capsys):
