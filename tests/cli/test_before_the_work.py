@@ -29,7 +29,7 @@ def no_work(monkeypatch, tmp_path):
         pytest.fail("work was done")
 
     for module, name in [
-        (_data, "open_data"), (_model, "open_model"), (_explain._model, "open_model"), (_compare, "read_runs"),
+        (_data, "open_data"), (_model, "open_model"), (_explain._model, "open_model"), (_compare, "compare"),
         (_demo, "run"), (_reproduce.Paper, "reproduce_figure"),
     ]:  # fmt: skip
         monkeypatch.setattr(module, name, work)

@@ -86,7 +86,7 @@ def test_a_pipe(nearlabel, table, tmp_path, command):
     assert nearlabel("fit", table / "fruit.parquet", *labels, "--k", 2, "--out", tmp_path / "m.skops").code == 0
     name, *model = command
     answer = nearlabel(name, *(tmp_path / file for file in model), tmp_path / "pipe.csv", *labels)
-    message = "must be a file that can be read again, got a pipe. Hint: write it to a file first."
+    message = "must be a file that can be read twice, got a pipe. Hint: write it to a file first."
     assert answer == (2, "", f"nearlabel: {tmp_path / 'pipe.csv'} {message}\n")
 
 

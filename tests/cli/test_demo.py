@@ -27,7 +27,7 @@ def test_table_and_figure(nearlabel, tmp_path):
     answer = nearlabel("demo", "--out", tmp_path / "new" / "folder")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("multidigits: k = 1..30")
-    assert answer.out.splitlines()[2].split() == ["measure", *METHODS]
+    assert answer.out.splitlines()[2].split() == ["metric", *METHODS]
     figure = tmp_path / "new" / "folder" / "multidigits.png"
     assert answer.out.endswith(f"Figure: {figure}\n")
     assert figure.read_bytes().startswith(b"\x89PNG")

@@ -55,7 +55,7 @@ def test_table(nearlabel, meka):
     }
     title, *lines = [line.lstrip() for line in answer.out.splitlines() if line.strip()]
     assert title == "fruit: k = 3, mean ± deviation over folds"
-    assert lines[0].split() == ["measure", "brknn", "mlknn"]
+    assert lines[0].split() == ["metric", "brknn", "mlknn"]
     assert lines[2].startswith("Hamming loss ↓")
     assert lines[3].startswith("one-error ↓")
     for line, metric in ((lines[2], "hamming_loss"), (lines[3], "one_error")):
@@ -87,7 +87,7 @@ def test_thresholds_add_rows(nearlabel, meka):
     table, json_, csv_ = (nearlabel("evaluate", meka, *QUICK, *TUNED, "--format", f) for f in ("table", "json", "csv"))
     cells = [cell for cell in values(json_) if cell["n_neighbors"] == 3]
     assert list(dict.fromkeys(cell["method"] for cell in cells)) == TUNED_METHODS
-    assert table.out.splitlines()[2].split() == ["measure", *TUNED_METHODS]
+    assert table.out.splitlines()[2].split() == ["metric", *TUNED_METHODS]
     rows = [row for row in csv.DictReader(io.StringIO(csv_.out)) if row["n_neighbors"] == "3"]
     assert [(row["method"], float(row["mean"])) for row in rows] == [(cell["method"], cell["mean"]) for cell in cells]
 
@@ -360,7 +360,7 @@ def test_searches(nearlabel, meka):
     title, *lines = [line.strip() for line in table.out.splitlines() if line.strip()]
     assert title == "fruit: k = 3, mean over folds; seconds of search a fold"
     assert lines[0].split() == [
-        "method", "search", "measure", "exact", "searched", "difference", "recall@3", "s,", "exact", "s,", "searched",
+        "method", "search", "metric", "exact", "searched", "difference", "recall@3", "s,", "exact", "s,", "searched",
     ]  # fmt: skip
     cells = {c["method"]: c for c in json.loads(json_.out) if c["n_neighbors"] == 3 and c["search"] == "exact"}
     named = [(m, s) for m in ("brknn", "mlknn@micro-f") for s in ("exact:metric=cosine", "exact")]

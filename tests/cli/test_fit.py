@@ -48,7 +48,7 @@ def test_auto_takes_the_best_of_rows_held_out(nearlabel, table, tmp_path):
     assert f"{found['trials'][0]['n_neighbors']}, the best of 28 by Hamming loss" in answer.out
     card = read_card(out)
     assert card.scores == pytest.approx(found["scores"])
-    assert card.measured == "leave-one-out; each of 5 parts of the rows by what was chosen and tuned on the others"
+    assert card.measured == "leave-one-out; selection nested in 5-fold cross-validation"
 
 
 def test_scaling_thresholds_search_and_folds(nearlabel, table, tmp_path):
@@ -89,7 +89,7 @@ def test_methods(nearlabel, table, tmp_path, options):
     answer = nearlabel("fit", path, *CSV, *options, "--out", out)
     assert (answer.code, answer.err) == (0, "")
     assert load_model(out).predict(data.X).shape == data.Y.shape
-    assert bool(read_card(out).scores) == ("none" not in options) == ("held out" in answer.out)
+    assert bool(read_card(out).scores) == ("none" not in options) == ("Scores (" in answer.out)
 
 
 @pytest.mark.parametrize("fixture", ["meka", "mulan", "svmlight"])
@@ -108,7 +108,7 @@ def test_an_existing_file_is_kept_unless_forced(nearlabel, table, tmp_path):
     out.write_text("precious")
     answer = nearlabel("fit", path, *CSV, "--out", out)
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == f"nearlabel: --out must be a new file, got {out}, which is there. Hint: --force replaces it.\n"
+    assert answer.err == f"nearlabel: {out} already exists. Hint: --force overwrites it.\n"
     assert out.read_text() == "precious"
     assert nearlabel("fit", path, *CSV, "--k", 3, "--out", out, "--force").code == 0
     assert read_card(out).method == "MLkNN"

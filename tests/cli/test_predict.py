@@ -154,7 +154,7 @@ def test_score(nearlabel, table, model, tmp_path):
     answer = nearlabel("predict", model, path, *CSV, "--score")
     assert (answer.code, answer.err) == (0, "")
     lines = answer.out.splitlines()
-    assert lines[0] == "Measures on 30 rows"
+    assert lines[0] == "Metrics on 30 rows"
     assert any(line.split() == ["micro", "F1", f"{measures['micro_f1']:.4f}"] for line in lines)
     out = tmp_path / "out.csv"
     both = nearlabel("predict", model, path, "--labels-column", "tags", "--id", "id", "--score", "--out", out)
@@ -169,7 +169,7 @@ def test_score_of_other_labels(nearlabel, table, model, tmp_path):
     answer = nearlabel("predict", model, path, "--labels-column", "tags", "--score")
     assert answer.code == 0
     assert "nearlabel: Labels that the model does not know are left out: 'plum'.\n" in answer.err
-    assert answer.out.startswith("Measures on 2 rows")
+    assert answer.out.startswith("Metrics on 2 rows")
 
 
 def test_decision_values(nearlabel, table, tmp_path):

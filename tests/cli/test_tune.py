@@ -33,8 +33,8 @@ def test_formats_agree(nearlabel, table):
     method, k, scale, search = best.candidate
     assert lines[3] == [method, scale, search, str(k), f"{best.value:.4f}"]
     assert len([line for line in lines if line[0] in ("brknn", "mlknn")]) == 4
-    assert f"Chosen for its micro F1 of {best.value:.4f}; on rows that took no part" in shown.out
-    assert "Hint: --out best.skops keeps the best." in shown.out
+    assert f"Selected for its micro F1 of {best.value:.4f}; nested cross-validation: " in shown.out
+    assert "Hint: --out best.skops saves the best model." in shown.out
 
 
 def test_the_best_is_kept(nearlabel, table, tmp_path):
@@ -52,7 +52,7 @@ def test_the_best_is_kept(nearlabel, table, tmp_path):
     assert best["ranking_loss"] == min(trial["ranking_loss"] for trial in found["trials"])
     assert nearlabel("predict", out, path).code == 0
     again = nearlabel("tune", path, *CSV, *QUICK, "--out", out)
-    assert "Hint: --force replaces it." in again.err
+    assert "Hint: --force overwrites it." in again.err
     forced = nearlabel("tune", path, *CSV, *QUICK, "--out", out, "--force")
     assert forced.out.rstrip().endswith(f"Model: {out}")
 

@@ -105,7 +105,7 @@ def test_leave_one_out_against_refits(data, metric):
     values, scores = expected(candidates, data, metric, held, parts_of(30))
     tuned = Tuning(LOO_METHODS, n_neighbors=(1, 2, 5), metric=metric).run(data)
     check(tuned, candidates, values, scores)
-    assert tuned.measured.startswith("leave-one-out; each of 5 parts of the rows by what was chosen")
+    assert tuned.measured.startswith("leave-one-out; selection nested in 5-fold")
     assert {trial.held_out for trial in tuned.trials} == {"leave-one-out"}
 
 

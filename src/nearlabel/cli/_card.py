@@ -29,12 +29,12 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _print_page(page: _console.Page, card: ModelCard) -> None:
-    page.print_table(card.method, ("of the model", ""), _of_model(card), left=2)
+    page.print_table(card.method, ("property", "value"), _of_model(card), left=2)
     page.print_table("Training data", ("figure", "value"), _of_data(card.data), left=2)
     page.print_table("Parameters", ("parameter", "value"), list(card.parameters.items()), left=2)
     if card.scores:
         title = "Scores" + (f" ({card.measured})" if card.measured else "")
-        page.print_table(title, ("measure", "value"), [(name, f"{value:.4f}") for name, value in card.scores.items()])
+        page.print_table(title, ("metric", "value"), [(name, f"{value:.4f}") for name, value in card.scores.items()])
     if card.thresholds is not None:
         page.print_table("Thresholds", ("label", "threshold"), _thresholds(card))
     if card.notes:

@@ -1,4 +1,4 @@
-"""How a comparison of methods is shown: a table by measure and method, and panels over k."""
+"""How a comparison of methods is shown: a table by metric and method, and panels over k."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def show_costs(costs: Sequence[SearchCost], format_: str) -> None:
 
 
 def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> NeighborsPanelsDisplay:
-    """Return a panel for each measure with each method's means over the number of neighbours."""
+    """Return a panel for each metric with each method's means over the number of neighbours."""
     lines: dict[str, dict[str, dict[int, float]]] = {}
     for metric in metrics:
         heading = f"{title_of(metric)} ({'higher' if CATALOGUE[metric].greater_is_better else 'lower'} is better)"
@@ -86,11 +86,11 @@ def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
         over = f"k = {_shown(numbers)}: mean over k, and each method's best k on these test folds"
     else:
         over = f"k = {numbers[0]}" + (", mean ± deviation over folds" if _deviation(cells[0]) else "")
-    _console.print_table(f"{dataset}: {over}", ("measure", "", *methods), rows, left=2)
+    _console.print_table(f"{dataset}: {over}", ("metric", "", *methods), rows, left=2)
 
 
 def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
-    """Print a line for each method, search and measure, the mean over the numbers of neighbours."""
+    """Print a line for each method, search and metric, the mean over the numbers of neighbours."""
     numbers = sorted({cost.n_neighbors for cost in costs if isinstance(cost.n_neighbors, int)})
     rows = [
         (cost.method, cost.search, title_of(cost.metric), f"{cost.exact:.4f}", f"{cost.value:.4f}",
@@ -99,7 +99,7 @@ def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
         if not isinstance(cost.n_neighbors, int)
     ]  # fmt: skip
     at = f"@{numbers[0]}" if len(numbers) == 1 else ""
-    columns = ("method", "search", "measure", "exact", "searched", "difference", f"recall{at}")
+    columns = ("method", "search", "metric", "exact", "searched", "difference", f"recall{at}")
     title = f"{dataset}: k = {_shown(numbers)}, mean over folds{'' if at else ' and k'}; seconds of search a fold"
     _console.print_table(title, (*columns, "s, exact", "s, searched"), rows, left=3)
 
@@ -142,5 +142,5 @@ def _best(cells: list[Cell], metric: str) -> Cell:
 
 
 def title_of(metric: str) -> str:
-    """Return what a table prints of a measure."""
+    """Return what a table prints of a metric."""
     return CATALOGUE[metric].title if metric in CATALOGUE else metric.replace("_", " ")

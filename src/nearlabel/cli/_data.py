@@ -14,23 +14,23 @@ _OPTIONS = ("labels", "labels_prefix", "labels_column", "labels_separator", "ign
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """Declare DATA and the options that say which columns of a table are labels."""
+    """Add DATA and the options that name the label columns of a table."""
     parser.add_argument(
         "data",
         metavar="DATA",
         nargs="?" if optional else None,
         help=f"a name of the catalogue, {EMBEDDED!r} (embedded), or a file: ARFF, svmlight, CSV, Parquet or NPZ",
     )
-    table = parser.add_argument_group("labels of a CSV or Parquet file, one of the first three")
-    table.add_argument("--labels", type=columns, metavar="A,B", help="columns of 0 and 1, each a label")
-    table.add_argument("--labels-prefix", metavar="TEXT", help="columns of 0 and 1 whose names begin so")
-    table.add_argument("--labels-column", metavar="NAME", help="a column with the tags of each row")
-    table.add_argument("--labels-separator", metavar="TEXT", help="what joins tags that are text; default: ;")
+    table = parser.add_argument_group("labels of a CSV or Parquet file (exactly one of the first three)")
+    table.add_argument("--labels", type=columns, metavar="A,B", help="0/1 columns, one for each label")
+    table.add_argument("--labels-prefix", metavar="TEXT", help="0/1 columns whose name starts with this prefix")
+    table.add_argument("--labels-column", metavar="NAME", help="column with the tags of each row")
+    table.add_argument("--labels-separator", metavar="TEXT", help="separator between tags; default: ;")
     table.add_argument("--ignore", type=columns, metavar="A,B", help="columns that are neither labels nor features")
 
 
 def columns(text: str) -> tuple[str, ...]:
-    """Parse ``a,b``; a name that holds a comma stands in double quotes."""
+    """Parse ``a,b``; a name that contains a comma is in double quotes."""
     names = next(csv.reader([text], skipinitialspace=True), [])
     if not names or not all(names):
         raise argparse.ArgumentTypeError(f"must name columns, separated by commas, got {text!r}")
@@ -38,7 +38,7 @@ def columns(text: str) -> tuple[str, ...]:
 
 
 def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
-    """Return the data set that the arguments name; a file has no subset but "all"."""
+    """Return the data set of the arguments; a file has no subset but "all"."""
     data: str = arguments.data
     options = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
     check_file(data)
@@ -54,7 +54,7 @@ def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
 
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:
-    """Return the names of the features of a file; None of svmlight, whose rows name them by number as they go."""
+    """Return the names of the features of a file; None for svmlight, whose rows name features by number."""
     others = [*(arguments.labels or ()), *(arguments.ignore or ()), arguments.labels_column, id_column]
     return feature_names_of(
         Path(arguments.data),
@@ -64,18 +64,18 @@ def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple
 
 
 def has_tags(arguments: argparse.Namespace) -> bool:
-    """Tell whether labels are tags in one column, where nothing names a label that no row has."""
+    """Return whether labels are tags in one column, where a label that no row has is not named."""
     return arguments.labels_column is not None
 
 
 def check_file(data: str) -> None:
-    """Refuse a folder, and a pipe, which can be read but once."""
+    """Refuse a folder, and a pipe, which can be read only once."""
     if data not in catalogue() and Path(data).is_dir():
         raise ValueError(f"{data} must be a file or a name of the catalogue, got a folder.")
     if Path(data).is_fifo():
-        raise ValueError(f"{data} must be a file that can be read again, got a pipe. Hint: write it to a file first.")
+        raise ValueError(f"{data} must be a file that can be read twice, got a pipe. Hint: write it to a file first.")
 
 
 def is_file(data: str) -> bool:
-    """Tell whether DATA is meant to be a file, rather than a name."""
+    """Return whether DATA is a file rather than a name."""
     return data not in catalogue() and (Path(data).is_file() or "/" in data or "\\" in data or "." in data)

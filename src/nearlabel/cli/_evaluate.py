@@ -66,7 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="{1,2}",
         help="folds in which each label has its part, or with 2 each pair of labels; default: plain shuffled folds",
     )
-    parser.add_argument("--scale", choices=SCALES, default="none", help="features, by the training part; default: none")
+    parser.add_argument(
+        "--scale",
+        choices=SCALES,
+        default="none",
+        help="how to scale features (fitted on the training part of each fold); default: none",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the shuffle; default: 0")
     parser.add_argument(
         "--search",

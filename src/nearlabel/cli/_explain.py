@@ -22,13 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _model.add_model_argument(parser)
     _data.add_data_options(parser)
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--row", type=_row_number, metavar="N", help="the row of this number; the first is 0")
-    which.add_argument("--id", type=_column_and_value, metavar="COLUMN=VALUE", help="the row with this in a column")
+    which.add_argument("--row", type=_row_number, metavar="N", help="number of the row, from 0")
+    which.add_argument(
+        "--id", type=_column_and_value, metavar="COLUMN=VALUE", help="the row with this value in a column"
+    )
     parser.add_argument(
         "--figure",
         type=Path,
         metavar="FILE",
-        help="draw it, too: .png, .svg, .pdf, or whatever else matplotlib can write",
+        help="also draw the explanation: .png, .svg, .pdf or another format of matplotlib",
     )
     parser.add_argument("--format", choices=_FORMATS, default="text", help="default: text")
 

@@ -39,9 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_number_or_auto,
         default=None,
         metavar="{auto,N}",
-        help=f"number of neighbours; auto: the best of 1 to {_MOST} on rows held out; default: auto",
+        help=f"number of neighbours; auto: the best of 1 to {_MOST} on held-out rows; default: auto",
     )
-    parser.add_argument("--scale", choices=SCALES, default="none", help="features, by what the rows say; default: none")
+    parser.add_argument(
+        "--scale", choices=SCALES, default="none", help="how to scale features (fitted on training data); default: none"
+    )
     parser.add_argument(
         "--search", default="exact", metavar="SEARCH", help=f"one of {', '.join(SEARCHES)}; default: exact"
     )
@@ -49,23 +51,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--thresholds",
         default=_NONE,
         metavar="NAME",
-        help=f"none: as the method decides; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: none",
+        help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: none",
     )
     parser.add_argument(
-        "--metric", choices=CATALOGUE, default="micro_f1", metavar="NAME", help="decides on k; default: micro_f1"
+        "--metric",
+        choices=CATALOGUE,
+        default="micro_f1",
+        metavar="NAME",
+        help="metric used to select k; default: micro_f1",
     )
     parser.add_argument(
         "--validate",
         type=_folds_loo_or_none,
         default="loo",
         metavar="{loo,N,none}",
-        help="how the model is judged, and k is chosen: each row by all others (methods without leave-one-out answers:"
+        help="how to evaluate the model and select k: each row by all others (methods without leave-one-out answers:"
         " by five folds), by N shuffled folds, or not at all; default: loo",
     )
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Judge the model on rows held out, fit it to all, keep it."""
+    """Evaluate the model on held-out rows, fit it to all rows, save it."""
     _console.check_format("table")
     check_file(arguments.file, force=arguments.force)
     if "@" in arguments.method and arguments.thresholds != _NONE:

@@ -1,4 +1,4 @@
-"""MODEL on the command line: a file that fit, tune or save_model wrote, and the rows of DATA as it wants them."""
+"""MODEL on the command line: a file that fit, tune or save_model wrote, and the features of DATA in its order."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _NOT_FINITE = re.compile("contains? (NaN|infinity)", re.IGNORECASE)  # in the wo
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare MODEL and the types in it that are trusted."""
+    """Add MODEL and --trusted."""
     parser.add_argument("model", metavar="MODEL", help="file that fit, tune or save_model wrote")
     parser.add_argument(
         "--trusted",
         type=_data.columns,
         default=(),
         metavar="A,B",
-        help="more types in MODEL that may be built, as the error names them; only if you know who made the file",
+        help="additional types to trust when loading, as the error names them; only if you know who made the file",
     )
 
 
@@ -45,7 +45,7 @@ class OpenModel(NamedTuple):
 
     @property
     def block_rows(self) -> int:
-        """How many rows are answered for at a time."""
+        """Number of rows predicted at a time."""
         return max(1, _BLOCK_CELLS // max(len(self.feature_names), len(self.label_names)))
 
 
@@ -55,7 +55,7 @@ def open_model(arguments: argparse.Namespace) -> OpenModel:
     foreign = [name for name in card.foreign_types if name not in arguments.trusted]
     if foreign:
         raise ValueError(
-            f"--trusted must name the types in {arguments.model} that come from elsewhere, got nothing of"
+            f"--trusted must name the types in {arguments.model} that are not trusted by default, got none of"
             f" {', '.join(foreign)}. Hint: --trusted {','.join(card.foreign_types)}, if you know who made the file."
         )
     model = load_model(arguments.model, trusted=arguments.trusted)
@@ -65,7 +65,9 @@ def open_model(arguments: argparse.Namespace) -> OpenModel:
 def _feature_names(path: str, card: ModelCard) -> tuple[str, ...]:
     """Return the names by which features are found; without any, their numbers."""
     if card.data.feature_names is None and card.data.features is None:
-        raise ValueError(f"{path} must say how many features it takes, got nothing. Hint: save_model(..., data=data).")
+        raise ValueError(
+            f"{path} must contain the number of features, got a card without it. Hint: save_model(..., data=data)."
+        )
     return card.data.feature_names or tuple(map(str, range(card.data.features or 0)))
 
 
@@ -73,7 +75,9 @@ def _label_names(path: str, model: Any, card: ModelCard) -> tuple[str, ...]:
     last = model[-1] if isinstance(model, Pipeline) else model
     names = card.data.label_names or getattr(last, "label_names_", None)
     if names is None:
-        raise ValueError(f"{path} must name its labels, got no names. Hint: save_model(..., data=data).")
+        raise ValueError(
+            f"{path} must contain the names of the labels, got a card without them. Hint: save_model(..., data=data)."
+        )
     return tuple(map(str, names))
 
 

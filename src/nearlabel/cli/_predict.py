@@ -1,4 +1,4 @@
-"""``nearlabel predict``: label sets of the rows of a file, by a model."""
+"""``nearlabel predict``: predict the label sets of the rows of a file."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="file",
         metavar="FILE",
         type=Path,
-        help=f"file of the predictions, {', '.join(SUFFIXES)}, replaced if it is there; default: CSV on the screen",
+        help=f"file of the predictions ({', '.join(SUFFIXES)}), overwritten if it exists; default: CSV to stdout",
     )
-    parser.add_argument("--id", metavar="COLUMN", help="a column of DATA that stands for the number of the row")
+    parser.add_argument("--id", metavar="COLUMN", help="column of DATA to write instead of row numbers")
     parser.add_argument(
         "--scores",
         type=Scores.parse,
         default=Scores("none"),
         metavar="{none,chosen,top:N,all}",
-        help="scores of no label, of those that are chosen, of the N best, or of all; default: none",
+        help="scores of no label, of the predicted ones, of the N best, or of all; default: none",
     )
     parser.add_argument(
         "--score",
         action="store_true",
-        help="compare with the labels of DATA and print measures; DATA is then read whole. Without --out the"
+        help="compare with the labels of DATA and print metrics; reads DATA into memory. Without --out the"
         " predictions are not printed",
     )
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Predict block by block, and compare if asked."""
+    """Predict block by block; with --score, compare with the labels of DATA."""
     _check_file(arguments)
     if arguments.score:
         _console.check_format("table")
@@ -72,11 +72,11 @@ def main(arguments: argparse.Namespace) -> None:
             if truth is not None:
                 judged.append(answer)
     if truth is not None:
-        _print_measures(truth, judged)
+        _print_metrics(truth, judged)
 
 
 def _check_file(arguments: argparse.Namespace) -> None:
-    """Refuse a file that cannot be written, or must not, before anything is computed."""
+    """Refuse a file that cannot or must not be written, before anything is computed."""
     file = arguments.file
     if file is None:
         return
@@ -89,7 +89,7 @@ def _check_file(arguments: argparse.Namespace) -> None:
 
 
 class _Answer(NamedTuple):
-    """What a model says of some rows."""
+    """The predictions for some rows."""
 
     ids: Sequence[Any]
     labels: Matrix
@@ -113,7 +113,7 @@ def _answers(model: _model.OpenModel, data: str, blocks: Iterable[RowBlock], *, 
 
 @contextmanager
 def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
-    """Open where the predictions go."""
+    """Open the output of the predictions."""
     separator = arguments.labels_separator or _SEPARATOR
     if arguments.file is not None:
         with open_predictions(arguments.file, layout, separator) as write:
@@ -121,7 +121,7 @@ def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
     elif arguments.score:
         yield lambda columns: None
     else:
-        with _console.quietly(sys.stdout.isatty()):  # a bar between the lines would hide some
+        with _console.quietly(sys.stdout.isatty()):  # a progress bar would overwrite lines of the output
             yield csv_writer(sys.stdout, layout, separator)
 
 
@@ -134,8 +134,8 @@ def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
     return as_label_matrix(data.Y)
 
 
-def _print_measures(truth: Matrix, answers: Sequence[_Answer]) -> None:
+def _print_metrics(truth: Matrix, answers: Sequence[_Answer]) -> None:
     labels = np.vstack([as_dense(answer.labels) for answer in answers])
     scores = np.vstack([answer.scores for answer in answers if answer.scores is not None])
     rows = [(title_of(name), f"{value:.4f}") for name, value in score_all(truth, labels, scores).items()]
-    _console.print_table(f"Measures on {len(labels)} rows", ("measure", "value"), rows)
+    _console.print_table(f"Metrics on {len(labels)} rows", ("metric", "value"), rows)

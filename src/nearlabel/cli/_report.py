@@ -38,13 +38,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--training",
         default=None,
         metavar="DATA",
-        help="of a model: what it was fitted to, for pictures of the neighbours",
+        help="of a model: its training data, for pictures of the neighbours",
     )
     parser.add_argument(
-        "--rows", type=_count, default=200, metavar="N", help="of a model: rows of the explorer, at most; default: 200"
+        "--rows",
+        type=_count,
+        default=200,
+        metavar="N",
+        help="of a model: maximum number of rows in the explorer; default: 200",
     )
     parser.add_argument(
-        "--trusted", type=_data.columns, default=(), metavar="A,B", help="of a model: more types that may be built"
+        "--trusted",
+        type=_data.columns,
+        default=(),
+        metavar="A,B",
+        help="of a model: additional types to trust when loading",
     )
 
 

@@ -1,4 +1,4 @@
-"""What fit and tune share: the file of the model, the model fitted to all rows, and what is told of it."""
+"""What fit and tune share: the file of the model, the model fitted to all rows, and its printed summary."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def add_file_options(parser: argparse.ArgumentParser, *, required: bool) -> None
         metavar="FILE",
         type=_model_file,
         required=required,
-        help="file of the model, ending in .skops" + ("" if required else "; default: none is kept"),
+        help="file of the model, ending in .skops" + ("" if required else "; default: not saved"),
     )
-    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def _model_file(text: str) -> Path:
@@ -45,12 +45,12 @@ def _model_file(text: str) -> Path:
 
 
 def check_file(file: Path | None, *, force: bool) -> None:
-    """Refuse a file that cannot be written, or must not be replaced, before anything is computed."""
+    """Refuse a file that cannot be written, or must not be overwritten, before anything is computed."""
     if file is None:
         return
     check_can_be_written(file, name="--out")
     if file.exists() and not force:
-        raise FileExistsError(f"--out must be a new file, got {file}, which is there. Hint: --force replaces it.")
+        raise FileExistsError(f"{file} already exists. Hint: --force overwrites it.")
     check_can_save()
 
 
@@ -75,7 +75,7 @@ class KeptModel(NamedTuple):
         return cls(candidate, model, data, file, scores, measured)
 
     def print(self, *, chosen_of: str = "") -> None:
-        """Say what it is; `chosen_of` is how k was found."""
+        """Print the model; `chosen_of` says how k was selected."""
         _print_model(self.candidate, self.model, self.data, chosen_of)
         if self.scores:
             _print_scores(self.scores, self.measured)
@@ -87,10 +87,10 @@ def _print_model(candidate: Candidate, model: Any, data: Dataset, chosen_of: str
     if candidate.n_neighbors is not None:
         rows.append(("neighbours (k)", f"{candidate.n_neighbors}{chosen_of}"))
         rows.append(("search", str(candidate.search)))
-    rows.append(("features", "as they are" if candidate.scale == "none" else f"scaled: {candidate.scale}"))
+    rows.append(("scaling", candidate.scale))
     rows += _thresholds(model)
     rows.append(("fitted to", f"{data.X.shape[0]} rows, {data.X.shape[1]} features, {data.Y.shape[1]} labels"))
-    _console.print_table(f"Model of {data.name}", ("of the model", ""), rows, left=2)
+    _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
 
 
 def _thresholds(model: Any) -> list[tuple[str, str]]:
@@ -99,14 +99,14 @@ def _thresholds(model: Any) -> list[tuple[str, str]]:
     finite = thresholds[np.isfinite(thresholds)]
     if not finite.size:
         return []
-    never = f"; {np.sum(thresholds == np.inf)} labels are never chosen" if (thresholds == np.inf).any() else ""
+    never = f"; {np.sum(thresholds == np.inf)} labels are never predicted" if (thresholds == np.inf).any() else ""
     return [("thresholds", f"{finite.min():.4g} to {finite.max():.4g}{never}")]
 
 
 def _print_scores(scores: Mapping[str, float], measured: str) -> None:
-    """Print the usual measures; the card has all."""
+    """Print the usual metrics; the card has all."""
     rows = [(title_of(name), f"{scores[name]:.4f}") for name in _SHOWN if name in scores]
-    _console.print_table(f"On rows held out: {measured}", ("measure", "value"), rows)
+    _console.print_table(f"Scores ({measured})", ("metric", "value"), rows)
 
 
 def folds_or_loo(text: str) -> str | int:

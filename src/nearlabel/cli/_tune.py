@@ -61,7 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f" {', '.join(THRESHOLDS)}; default: none",
     )
     parser.add_argument(
-        "--metric", choices=CATALOGUE, default="micro_f1", metavar="NAME", help="what is best; default: micro_f1"
+        "--metric",
+        choices=CATALOGUE,
+        default="micro_f1",
+        metavar="NAME",
+        help="metric used to select the best; default: micro_f1",
     )
     parser.add_argument(
         "--cv",
@@ -75,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Try all, keep the best, print what they reach."""
+    """Evaluate all models, save the best, print the scores."""
     check_file(arguments.file, force=arguments.force)
     tuning = Tuning(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
@@ -98,7 +102,7 @@ def main(arguments: argparse.Namespace) -> None:
     else:
         _print(tuned, data.name)
         if kept is None:
-            _console.print_text("Hint: --out best.skops keeps the best.")
+            _console.print_text("Hint: --out best.skops saves the best model.")
         else:
             kept.print()
 
@@ -124,13 +128,13 @@ def _print(tuned: Tuned, name: str) -> None:
         best.setdefault(trial.candidate._replace(n_neighbors=None), trial)
     rows = [_row(trial) for trial in list(best.values())[:_SHOWN]]
     title = f"{name}: {len(tuned.trials)} models, each line with its best k"
-    columns = ("method", "features", "search", "k", title_of(tuned.metric))
+    columns = ("method", "scaling", "search", "k", title_of(tuned.metric))
     _console.print_table(title, columns, rows, left=3)
     if len(best) > _SHOWN:
         _console.print_text(f"... and {len(best) - _SHOWN} more lines: --format csv has all.")
     apart = tuned.scores.get(tuned.metric)
-    held_out = "" if apart is None else f"; on rows that took no part in the choice, {apart:.4f}"
-    _console.print_text(f"Chosen for its {title_of(tuned.metric)} of {tuned.trials[0].value:.4f}{held_out}.")
+    held_out = "" if apart is None else f"; nested cross-validation: {apart:.4f}"
+    _console.print_text(f"Selected for its {title_of(tuned.metric)} of {tuned.trials[0].value:.4f}{held_out}.")
 
 
 def _row(trial: Trial) -> tuple[str, ...]:

@@ -255,7 +255,7 @@ class Tuning:
         best_first = sorted(defined, key=lambda trial: choice.loss(trial.value))
         measured = " and ".join(dict.fromkeys(trial.held_out for trial in trials))
         if len(trials) > 1 or any(spec.is_tuned for spec in self._specs.values()):
-            measured += f"; each of {len(choice.parts)} parts of the rows by what was chosen and tuned on the others"
+            measured += f"; selection nested in {len(choice.parts)}-fold cross-validation"
         return Tuned(tuple(best_first), self.metric, choice.scores(), measured)
 
 
