@@ -1,4 +1,5 @@
 import re
+import sys
 
 import pytest
 from sklearn.tree import DecisionTreeClassifier
@@ -167,3 +168,11 @@ def test_errors_are_one_line(nearlabel, model, tmp_path, monkeypatch, arguments,
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     assert message in answer.err
     assert not list(tmp_path.glob("r.*"))
+
+
+def test_without_matplotlib(nearlabel, model, tmp_path, monkeypatch):
+    """The message names the extra, before anything is read."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, _, error = nearlabel("report", model, tmp_path / "none.npz", "--out", tmp_path / "r.html")
+    assert code == 2
+    assert "Drawing needs matplotlib: pip install 'nearlabel[plot]'" in error

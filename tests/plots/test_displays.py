@@ -1,6 +1,8 @@
 import os
+import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -25,6 +27,7 @@ from nearlabel.plots import (
     NeighborsCurveDisplay,
     NeighborsPanelsDisplay,
     ReliabilityDisplay,
+    check_matplotlib,
 )
 from nearlabel.thresholds import micro_pr_frontier
 
@@ -101,6 +104,36 @@ def test_files(tmp_path, display, ending):
         assert words_of(files[0]).count("$A title") == 1
 
 
+@pytest.mark.parametrize("display", displays(), ids=lambda display: type(display).__name__)
+def test_svg_element(display):
+    """Text as text, a title and a description, colours that a page can set, references that lead somewhere."""
+    element = display.to_svg("A <title>", "what & how")
+    root = ET.fromstring(element)
+    assert (root.tag, root.get("role")) == ("svg", "img")
+    assert [root.find(tag).text for tag in ("title", "desc")] == ["A <title>", "what & how"]
+    assert element == display.to_svg("A <title>", "what & how")
+    colours = re.findall("#[0-9A-Fa-f]{6}", re.sub(r"var\(--\w+, #[0-9A-Fa-f]{6}\)", "", element))
+    assert colours == []
+    assert any(one.text for one in root.iter("text"))
+    assert not {"metadata", "style", "clipPath"} & {one.tag for one in root.iter()}
+    identifiers = [one.get("id") for one in root.iter() if one.get("id")]
+    assert len(set(identifiers)) == len(identifiers)
+    assert {one.get("href", "")[1:] for one in root.iter("use")} == set(identifiers)
+    assert max(map(len, re.findall(r"\.(\d+)", "".join(one.get("d", "") for one in root.iter())))) == 1
+
+
+def test_svg_elements_of_one_page():
+    """Figures of other titles share no identifier; the size can be given; the axes keep no trace of the page's look."""
+    elements = [curve(name="a").to_svg(title, size=(4.0, 2.0)) for title in "ab"]
+    first, second = (set(re.findall(' id="(.*?)"', element)) for element in elements)
+    assert first
+    assert not first & second
+    width, height = (int(re.search(f'{side}="(\\d+)"', elements[0])[1]) for side in ("width", "height"))
+    assert 370 < width < 390
+    assert 180 < height < 195
+    assert mpl.rcParams["xtick.major.size"] == mpl.rcParamsDefault["xtick.major.size"]
+
+
 @pytest.mark.parametrize("name", ["figure.xyz", "figure", "figure."])
 def test_unknown_ending(tmp_path, name):
     """The known endings are listed, and no folder is made."""
@@ -167,7 +200,12 @@ def test_without_matplotlib(tmp_path, monkeypatch):
     """The error names the extra that installs it; a display can be made all the same."""
     for module in ("matplotlib.figure", "matplotlib.pyplot"):
         monkeypatch.setitem(sys.modules, module, None)
-    for draw in (curve().plot, lambda: curve().write(tmp_path / "f.png")):
+    for draw in (
+        curve().plot,
+        lambda: curve().write(tmp_path / "f.png"),
+        lambda: curve().to_svg("t"),
+        check_matplotlib,
+    ):
         with pytest.raises(ImportError, match=r"Drawing needs matplotlib: pip install 'nearlabel\[plot\]'"):
             draw()
 
@@ -288,7 +326,8 @@ def test_lines_of_equal_f():
     ax = MicroFrontierDisplay([0.5], [0.5]).plot().ax_
     for tenth, line in enumerate(ax.lines[:9], 1):
         recall, precision = line.get_data()
-        assert 2 * recall * precision / (recall + precision) == pytest.approx(np.full(200, tenth / 10))
+        assert max(precision) == pytest.approx(1.0)
+        assert 2 * recall * precision / (recall + precision) == pytest.approx(np.full(len(recall), tenth / 10))
 
 
 def test_frontier_without_a_point():
@@ -341,8 +380,10 @@ def test_co_occurrence(container):
     assert display.label_names == (names[1], names[0], names[3])
     expected = [[np.nan, 0.5, 0.25], [1.0, np.nan, 0.0], [1.0, 0.0, np.nan]]
     np.testing.assert_array_equal(display.shares, expected)
-    (image,) = display.ax_.images
-    np.testing.assert_array_equal(np.ma.filled(image.get_array(), np.nan), expected)
+    (cells,) = display.ax_.collections
+    corners = [tuple(path.vertices[0].astype(int)) for path in cells.get_paths()]
+    assert corners == [(1, 0), (2, 0), (0, 1), (0, 2)]  # column and line of each pair that occurs
+    assert cells.get_array().tolist() == [0.5, 0.25, 1.0, 1.0]
     two = CoOccurrenceDisplay.from_labels(container(labels), label_names=["p", "q", "r", "s"], n_labels=2)
     assert two.label_names == ("q", "p")
 

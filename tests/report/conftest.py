@@ -16,6 +16,7 @@ from nearlabel.lazy import NLDD, MLkNN
 from nearlabel.persistence import ModelCard
 from nearlabel.report import model_facts, run_facts
 
+METRICS = ("hamming_loss", "micro_f1", "empty_predictions")
 EVIL = "<script>window.harmed = 1</script>"
 
 
@@ -88,15 +89,14 @@ def toy(make_dataset: Callable[..., Dataset]) -> Dataset:
 def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
     """Run a small plan and return the folder."""
 
-    def _make(*names: str, k: tuple[int, ...] = (1, 3, 5), n: int = 60, **options: Any) -> Any:
+    def _make(*names: str, k: tuple[int, ...] = (1, 3, 5), n: int = 60, metrics: tuple[str, ...] = METRICS) -> Any:
         digits = load_multidigits()
         problems = {
             name: Dataset(digits.X[i::20][:n], digits.Y[i::20][:n], digits.feature_names, digits.label_names, name)
             for i, name in enumerate(names)
         }
         folder = tmp_path_factory.mktemp("run")
-        metrics = ("hamming_loss", "micro_f1", "empty_predictions")
-        plan = Plan(("brknn", "brknn-b", "mlknn", "iblr"), k, cv=3, metrics=metrics, **options)
+        plan = Plan(("brknn", "brknn-b", "mlknn", "iblr"), k, cv=3, metrics=metrics)
         run(plan, problems, out=folder)
         return folder, problems
 
@@ -113,5 +113,5 @@ def run_of_one(make_run: Callable[..., Any]) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def run_of_many(make_run: Callable[..., Any]) -> dict[str, Any]:
     """Facts of a run on six data sets, none of them at hand."""
-    folder, _ = make_run(*(f"set {i}" for i in range(6)), n=40)
+    folder, _ = make_run(*(f"set {i}" for i in range(6)), k=(1, 3), n=40, metrics=METRICS[:2])
     return run_facts([folder])

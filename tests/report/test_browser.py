@@ -314,7 +314,8 @@ def test_colours(visit):
         page = visit("run", color_scheme=scheme)
         paper, ink, soft = page.evaluate(
             """() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,
-            getComputedStyle(document.querySelector('.note')).color].map(text => text.match(/\\d+/g).map(Number))"""
+            getComputedStyle(document.querySelector('figure svg text')).fill]
+            .map(text => text.match(/\\d+/g).map(Number))"""
         )
         shades[scheme] = luminance(paper)
         for other in (ink, soft):

@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from nearlabel.plots._display import Display
 from nearlabel.report import report_page, write_report
 
 FIXTURES = ["digits_facts", "evil_facts", "nldd_facts", "run_of_one", "run_of_many", "wide_run"]
@@ -15,7 +16,7 @@ class Outline(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.open, self.tags, self.links, self.ids = [], [], [], []
+        self.open, self.tags, self.links, self.uses, self.ids = [], [], [], [], []
         self.feed(page)
         self.close()
 
@@ -24,7 +25,8 @@ class Outline(HTMLParser):
         attributes = dict(attrs)
         assert len(attributes) == len(attrs), f"an attribute twice in {tag}"
         self.tags.append((tag, attributes))
-        self.links += [attributes[key] for key in ("href", "src", "action") if key in attributes]
+        links = self.uses if tag == "use" else self.links
+        links += [attributes[key] for key in ("href", "src", "action") if key in attributes]
         self.ids += [attributes["id"]] if "id" in attributes else []
         if tag not in VOID:
             self.open.append(tag)
@@ -34,26 +36,37 @@ class Outline(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.fixture(params=FIXTURES)
+@pytest.fixture(scope="module", params=FIXTURES)
 def facts(request):
     """All kinds of facts."""
     return request.getfixturevalue(request.param)
 
 
-def test_facts_are_plain(facts):
-    """What is computed is JSON, and the same page comes of it after a round trip."""
+@pytest.fixture(scope="module")
+def page(facts):
+    """The page of the facts."""
+    return report_page(facts)
+
+
+@pytest.fixture
+def _no_figures(monkeypatch):
+    """Figures cost most of the time of a page, and most tests are about its words and tables."""
+    monkeypatch.setattr(Display, "to_svg", lambda _, title, words="", **__: f"<svg><title>{title}</title>{words}</svg>")
+
+
+def test_facts_are_plain(facts, page):
+    """Facts are JSON, and the same page follows from them after a round trip."""
     again = json.loads(json.dumps(facts, allow_nan=False))
     assert again == facts
-    assert report_page(again) == report_page(facts)
+    assert report_page(again) == page
 
 
-def test_structure(facts):
+def test_structure(page):
     """Elements are nested, identifiers unique, links lead into the page only, each picture says what it shows."""
-    page = report_page(facts)
     outline = Outline(page)
     assert outline.open == []
     assert len(set(outline.ids)) == len(outline.ids)
-    assert all(link.startswith("#") and link[1:] in outline.ids for link in outline.links)
+    assert all(link.startswith("#") and link[1:] in outline.ids for link in [*outline.links, *outline.uses])
     assert [tag for tag, _ in outline.tags].count("h1") == 1
     pictures = re.findall(r"<svg[^>]*role=\"img\".*?</svg>", page, re.S)
     assert pictures
@@ -61,9 +74,8 @@ def test_structure(facts):
     assert not re.search(r"\bnan\b|NaN[^(]|undefined\"", "".join(pictures))
 
 
-def test_nothing_is_loaded(facts):
-    """No address of any other file, but the names of XML's vocabulary, which nobody loads."""
-    page = report_page(facts)
+def test_nothing_is_loaded(page):
+    """No address of any other file."""
     assert "default-src &#x27;none&#x27;" in page
     assert not re.findall(r"https?:|@import|url\(", page)
 
@@ -80,14 +92,14 @@ def test_names_are_escaped(evil_facts):
     assert json.loads(data)["names"].count("<script>window.harmed = 1</script>") == 1
 
 
-def test_what_only_scripts_serve_is_not_in_the_page(facts):
+def test_what_only_scripts_serve_is_not_in_the_page(page):
     """No button, no box that would be dead without them; every column is named."""
-    page = report_page(facts)
     assert not {"button", "input", "select"} & {tag for tag, _ in Outline(page).tags}
     assert re.findall(r'<th scope="col"[^>]*><span>(.*?)</span>', page)
     assert '<th scope="col"><span></span>' not in page
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_title(run_of_one):
     """Of the run, or the user's, escaped; a blank one is none."""
     for blank in (None, "", " "):
@@ -95,6 +107,7 @@ def test_title(run_of_one):
     assert "<h1>A &lt; B</h1>" in report_page(run_of_one, title="A < B")
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_tables_of_a_run(run_of_one):
     """Every mean of the records stands in the comparison, the best one marked by the measure's direction."""
     page = report_page(run_of_one)
@@ -112,6 +125,7 @@ def test_tables_of_a_run(run_of_one):
     assert "empty predictions over the number of neighbours" in page
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_several_data_sets(run_of_many):
     """Each has its sections; mean ranks are drawn for each measure that has a direction."""
     page = report_page(run_of_many)
@@ -120,6 +134,7 @@ def test_several_data_sets(run_of_many):
     assert page.count("The data were not at hand") == 6
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_anchors_of_like_names(run_of_many):
     """Names that differ in a sign that no address holds have sections, and links to them, of their own."""
     datasets = [
@@ -131,6 +146,7 @@ def test_anchors_of_like_names(run_of_many):
     assert {"data-a-b", "data-a-b-2", "data-a-b-2-2"} <= set(outline.ids)
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_unfinished_run(run_of_one):
     """It is said how many folds there are; no best is marked where methods cannot be compared."""
     (dataset,) = run_of_one["datasets"]
@@ -143,6 +159,7 @@ def test_unfinished_run(run_of_one):
     assert '<p class="note">The run is not finished.</p>' in page
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_friedman_in_words(run_of_many):
     """The p-value of F; where F is infinite, that of chi-squared."""
     test = run_of_many["tests"][0]
@@ -155,6 +172,7 @@ def test_friedman_in_words(run_of_many):
         assert page.count(words) == len(ranked)
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_lines_that_hide_each_other(run_of_one):
     """The caption names methods of equal values, of the figure where they are equal."""
     (dataset,) = run_of_one["datasets"]
@@ -167,6 +185,7 @@ def test_lines_that_hide_each_other(run_of_one):
     assert page.count("The same values, hence one line: brknn, brknn-b.") == 1
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_training_rows_of_a_model_without_neighbours(digits_facts):
     """No row is its own neighbour where there are none."""
     assert "and each row is its own neighbour." in report_page(digits_facts)
@@ -174,6 +193,7 @@ def test_training_rows_of_a_model_without_neighbours(digits_facts):
     assert "all figures are optimistic.<" in report_page({**digits_facts, "explorer": explorer})
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_points_of_the_frontier(digits_facts):
     """Those that are drawn, of all there are."""
     frontier = digits_facts["frontier"]
@@ -184,6 +204,7 @@ def test_points_of_the_frontier(digits_facts):
         )
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_what_a_model_lacks(digits_facts):
     """Without probabilities, scores, neighbours or pictures the page says so and the rest is there."""
     explorer = {**digits_facts["explorer"], "explained": False, "shape": None, "pictures": {}}
@@ -195,6 +216,7 @@ def test_what_a_model_lacks(digits_facts):
     assert "fitted to these very rows" in page
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_file(tmp_path, run_of_one):
     """The text of the page, in a folder that is made; the same facts give the same bytes, and no draft stays."""
     files = [write_report(run_of_one, tmp_path / "new" / f"{i}.html") for i in range(2)]
@@ -203,6 +225,7 @@ def test_file(tmp_path, run_of_one):
     assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["0.html", "1.html"]
 
 
+@pytest.mark.usefixtures("_no_figures")
 def test_file_is_whole_or_as_it_was(tmp_path, run_of_one, monkeypatch):
     """Where the disk is full an earlier page stays, and nothing beside it."""
     file = tmp_path / "report.html"
@@ -220,6 +243,7 @@ def test_file_is_whole_or_as_it_was(tmp_path, run_of_one, monkeypatch):
     assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.usefixtures("_no_figures")
 @pytest.mark.parametrize("name", ["report", "report.pdf"])
 def test_ending(tmp_path, run_of_one, name):
     """A page is HTML; nothing is written under another name."""

@@ -17,8 +17,7 @@ from nearlabel.comparison import (
     PairedTest,
     compare,
 )
-from nearlabel.plots._critical_difference import CriticalDifferenceDisplay, parts_of
-from nearlabel.plots._figure import check_figure_file
+from nearlabel.plots import CriticalDifferenceDisplay, check_figure_file
 
 _OVER = {"folds": "folds", "datasets": "data sets"}
 
@@ -142,5 +141,5 @@ def _print_friedman(of: FriedmanTest, over: str) -> None:
 def _draw(of: FriedmanTest, file: Path, comparison: Comparison) -> Path:
     """Draw a diagram into a file named after the metric, and after the data set where folds are ranked."""
     of_one = f"-{of.dataset}" if comparison.over == "folds" else ""
-    diagram = CriticalDifferenceDisplay(**parts_of(of, comparison.alpha))
+    diagram = CriticalDifferenceDisplay.of(of, alpha=comparison.alpha)
     return diagram.write(file.with_name(f"{file.stem}-{of.metric}{of_one}{file.suffix}"))

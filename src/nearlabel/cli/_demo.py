@@ -8,7 +8,7 @@ from pathlib import Path
 from nearlabel.cli import _comparison, _console
 from nearlabel.datasets import load_multidigits
 from nearlabel.experiments import NEIGHBOR_METHODS, Plan, run, summarise
-from nearlabel.plots._figure import check_figure_file
+from nearlabel.plots import check_figure_file
 
 _METHODS = (*NEIGHBOR_METHODS, "nldd:estimator=logistic")
 _METRICS = ("hamming_loss", "jaccard_examples", "subset_accuracy", "micro_f1", "macro_f1", "average_precision")

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from nearlabel.cli import _console, _data, _model
 from nearlabel.datasets import RowBlock
 from nearlabel.lazy import Explanation, explain_samples
-from nearlabel.plots import ExplanationDisplay
-from nearlabel.plots._figure import check_figure_file
+from nearlabel.plots import ExplanationDisplay, check_figure_file
 from nearlabel.utils.types import Matrix
 
 _FORMATS = ("text", "json")

@@ -16,6 +16,7 @@ from nearlabel.datasets._download import cache_folder
 from nearlabel.experiments import Problem
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.persistence import DataSummary, ModelCard
+from nearlabel.plots import check_matplotlib
 from nearlabel.report import model_facts, run_facts, write_report
 
 _OTHER_TRAINING = "--training must be the data that the model was fitted to, got other"
@@ -59,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Gather the facts and write the page."""
     check_can_be_written(arguments.file, name="--out")
+    check_matplotlib()  # better now than after the facts are computed
     if not arguments.source.exists():
         raise FileNotFoundError(
             f"RUN|MODEL must be a folder of records or the file of a model, got {arguments.source}, which is not there."

@@ -22,8 +22,7 @@ from nearlabel.papers import (
     Reproduction,
     paper_names,
 )
-from nearlabel.plots import NeighborsPanelsDisplay
-from nearlabel.plots._figure import check_figure_file
+from nearlabel.plots import NeighborsPanelsDisplay, check_figure_file
 
 _SHARED = ("metric", "printed", "ours", "difference", "p_value")  # columns that relations have with figures and tests
 

@@ -7,10 +7,12 @@ Each is made from an estimator, from predictions or from records of a run by a c
 from nearlabel.plots._co_occurrence import CoOccurrenceDisplay
 from nearlabel.plots._critical_difference import CriticalDifferenceDisplay
 from nearlabel.plots._explanation import ExplanationDisplay
+from nearlabel.plots._figure import check_figure_file, check_matplotlib
 from nearlabel.plots._micro_frontier import MicroFrontierDisplay
 from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay
 from nearlabel.plots._neighbors_panels import NeighborsPanelsDisplay
 from nearlabel.plots._reliability import ReliabilityDisplay
+from nearlabel.plots._svg import line_sample
 
 __all__ = [
     "CoOccurrenceDisplay",
@@ -20,4 +22,7 @@ __all__ = [
     "NeighborsCurveDisplay",
     "NeighborsPanelsDisplay",
     "ReliabilityDisplay",
+    "check_figure_file",
+    "check_matplotlib",
+    "line_sample",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from nearlabel import labels
 from nearlabel.plots._display import Display
+from nearlabel.plots._figure import GREY, draw_cells
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import as_dense, as_label_matrix, check_integer, label_names_of
@@ -88,7 +89,7 @@ class CoOccurrenceDisplay(Display):
         ax : matplotlib Axes, default=None
             As in `plot`.
         **style : properties of matplotlib
-            Of the image, for instance ``cmap``.
+            Of the cells, for instance ``cmap``.
 
         Returns
         -------
@@ -118,12 +119,26 @@ class CoOccurrenceDisplay(Display):
         return side + 1.0, side
 
     def _draw(self, ax: Any, **style: Any) -> None:
-        look = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, "interpolation": "nearest"}
-        image = ax.imshow(self.shares, **(look | style))
+        cells = draw_cells(ax, self._cells(), self.shares[self.shares > 0], **style)
         names = [shortened(name, _LONGEST) for name in self.label_names]
-        ax.set_xticks(range(len(names)), names, rotation=90, fontsize=8, parse_math=False)
-        ax.set_yticks(range(len(names)), names, fontsize=8, parse_math=False)
+        places = np.arange(len(names)) + 0.5
+        ax.set_xticks(places, names, rotation=90, fontsize=8, parse_math=False)
+        ax.set_yticks(places, names, fontsize=8, parse_math=False)
+        ax.set(xlim=(0, len(names)), ylim=(len(names), 0), aspect="equal")
         ax.tick_params(length=0)
-        bar = ax.figure.colorbar(image, ax=ax, shrink=0.7)
+        ax.spines[:].set_color(GREY)
+        bar = ax.figure.colorbar(cells, ax=ax, shrink=0.7)
         bar.set_label("share with the column's label", fontsize=8)
         bar.ax.tick_params(labelsize=8)
+        bar.outline.set_edgecolor(GREY)
+
+    def _cells(self) -> list[tuple[int, int]]:
+        """Return line and column of each pair of labels that occurs."""
+        return [(int(line), int(column)) for line, column in np.argwhere(self.shares > 0)]
+
+    def _tips(self) -> list[str]:
+        names, counts, shares = self.label_names, self.counts, self.shares
+        return [
+            f"{names[i]}, {names[j]}: {counts[i, j]:,} samples, {100 * shares[i, j]:.0f} % of {names[i]}"
+            for i, j in self._cells()
+        ]

@@ -8,7 +8,10 @@ from typing import Any, Self
 from nearlabel.comparison import FriedmanTest
 from nearlabel.metrics import CATALOGUE
 from nearlabel.plots._display import Display
-from nearlabel.plots._figure import BLUE
+from nearlabel.plots._figure import BLUE, INK
+from nearlabel.utils.truncate import shortened
+
+_LONGEST = 32  # letters of a name
 
 
 class CriticalDifferenceDisplay(Display):
@@ -72,15 +75,40 @@ class CriticalDifferenceDisplay(Display):
         self.title = title
 
     @classmethod
-    def from_test(cls, test: FriedmanTest, *, alpha: float = 0.05, ax: Any = None) -> Self:
-        """Draw what Friedman's test and the tests after it say.
+    def of(cls, test: FriedmanTest, *, alpha: float = 0.05) -> Self:
+        """Return the diagram of a test without drawing it, for instance to write it to a file.
 
         Parameters
         ----------
         test : FriedmanTest
-            What `nearlabel.experiments.friedman_test` returns, or one of ``friedman`` of a `Comparison`.
+            As returned by `nearlabel.comparison.friedman_test`, or one of ``friedman`` of a `Comparison`.
         alpha : float, default=0.05
-            Level; the scale is drawn for 0.05, which the test's critical difference is of.
+            Level of significance of the bars; the critical difference of the test is that of 0.05.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            Not drawn yet.
+        """
+        title = CATALOGUE[test.metric].title if test.metric in CATALOGUE else test.metric
+        ranked = "data sets" if test.dataset == "all" else f"folds of {test.dataset}"
+        return cls(
+            test.mean_ranks,
+            test.not_different(alpha),
+            critical_difference=test.critical_difference if test.post_hoc == "nemenyi" else None,
+            title=f"{title}: mean ranks over {test.n_pairs} {ranked}",
+        )
+
+    @classmethod
+    def from_test(cls, test: FriedmanTest, *, alpha: float = 0.05, ax: Any = None) -> Self:
+        """Draw the results of Friedman's test and of the tests after it.
+
+        Parameters
+        ----------
+        test : FriedmanTest
+            As in `of`.
+        alpha : float, default=0.05
+            As in `of`.
         ax : matplotlib Axes, default=None
             As in `plot`.
 
@@ -94,15 +122,16 @@ class CriticalDifferenceDisplay(Display):
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
-        return cls(**parts_of(test, alpha)).plot(ax)
+        return cls.of(test, alpha=alpha).plot(ax)
 
     def _title(self) -> str:
         return self.title
 
     def _size(self) -> tuple[float, float]:
         n_below = 0.5 * (len(self.alike) + 1) + -(-len(self.mean_ranks) // 2)
-        longest = max(map(len, self.mean_ranks))
-        return 5.8 + 0.16 * longest, 0.3 * n_below + 1.2  # names stand on both sides
+        longest = min(max(map(len, self.mean_ranks)), _LONGEST)
+        # Names are on both sides; each rank needs room for its number.
+        return 3.0 + 0.12 * len(self.mean_ranks) + 0.16 * longest, 0.3 * n_below + 1.2
 
     def _draw(self, ax: Any, **style: Any) -> None:
         methods = sorted(self.mean_ranks, key=lambda method: self.mean_ranks[method])
@@ -119,31 +148,20 @@ class CriticalDifferenceDisplay(Display):
         _draw_ranks(ax, highest)
 
 
-def parts_of(test: FriedmanTest, alpha: float) -> dict[str, Any]:
-    """Return what a display of a test is made of."""
-    title = CATALOGUE[test.metric].title if test.metric in CATALOGUE else test.metric
-    ranked = "data sets" if test.dataset == "all" else f"folds of {test.dataset}"
-    return {
-        "mean_ranks": test.mean_ranks,
-        "alike": test.not_different(alpha),
-        "critical_difference": test.critical_difference if test.post_hoc == "nemenyi" else None,
-        "title": f"{title}: mean ranks over {test.n_pairs} {ranked}",
-    }
-
-
 def _draw_ranks(ax: Any, highest: int) -> None:
-    ax.plot([1, highest], [0, 0], color="#000000", linewidth=1)
+    ax.plot([1, highest], [0, 0], color=INK, linewidth=1)
     for rank in range(1, highest + 1):
-        ax.plot([rank, rank], [0, 0.18], color="#000000", linewidth=1)
+        ax.plot([rank, rank], [0, 0.18], color=INK, linewidth=1)
         ax.annotate(str(rank), (rank, 0.28), ha="center", va="bottom", fontsize=8)
     ax.axis("off")
 
 
 def _draw_method(ax: Any, method: str, rank: float, depth: float, end: float, *, left: bool) -> None:
     """Draw a line from the rank down to the method's name."""
-    ax.plot([rank, rank, end], [0, depth, depth], color="#666666", linewidth=0.8, clip_on=False)
+    name = shortened(method, _LONGEST)
+    ax.plot([rank, rank, end], [0, depth, depth], color=INK, linewidth=0.6, clip_on=False)
     ax.annotate(
-        f"{method} ({rank:.2f})" if left else f"({rank:.2f}) {method}",
+        f"{name} ({rank:.2f})" if left else f"({rank:.2f}) {name}",
         (end, depth),
         xytext=(-3 if left else 3, 0),
         textcoords="offset points",
@@ -163,5 +181,5 @@ def _draw_bars(ax: Any, mean_ranks: Mapping[str, float], alike: Sequence[Sequenc
 
 
 def _draw_scale(ax: Any, critical_difference: float) -> None:
-    ax.plot([1, 1 + critical_difference], [1.4, 1.4], color="#000000", linewidth=1.5, marker="|", clip_on=False)
+    ax.plot([1, 1 + critical_difference], [1.4, 1.4], color=INK, linewidth=1.5, marker="|", clip_on=False)
     ax.annotate(f"critical difference {critical_difference:.2f}", (1, 1.55), ha="left", va="bottom", fontsize=8)

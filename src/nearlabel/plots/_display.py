@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from nearlabel.plots._figure import figure_to_show, figure_to_write, write_figure
+from nearlabel.plots._figure import figure_to_show, figure_to_write, settings, write_figure
+from nearlabel.plots._svg import LOOK, svg_element
 
 
 class Display(ABC):
@@ -77,6 +79,37 @@ class Display(ABC):
         self._draw_into(self._axes_of(figure), title)
         return write_figure(figure, file)
 
+    def to_svg(self, title: str, description: str = "", *, size: tuple[float, float] | None = None) -> str:
+        """Draw for a web page; the same numbers give the same text.
+
+        Text stays text, and colours are CSS variables: ``--s0`` to ``--s7`` of lines, ``--rule`` of lines behind them,
+        ``--paper`` of the background. A page that sets them decides how the picture looks in a dark scheme; without
+        them it has the usual colours.
+
+        Parameters
+        ----------
+        title : str
+            Name of the picture for screen readers; it is not drawn.
+        description : str, default=""
+            What the picture shows, for screen readers.
+        size : (float, float), default=None
+            Width and height in inches. None: as in `plot`.
+
+        Returns
+        -------
+        str
+            One ``svg`` element.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        with settings(LOOK):
+            figure = figure_to_write(self._size() if size is None else size)
+            self._draw_into(self._axes_of(figure), title="")
+            return svg_element(figure, title, description, self._tips())
+
     def _draw_into(self, ax: Any, title: str | None, **style: Any) -> Self:
         self._draw(ax, **style)
         self.ax_, self.figure_ = ax, self._figure_of(ax)
@@ -99,6 +132,10 @@ class Display(ABC):
 
     def _figure_of(self, ax: Any) -> Any:
         return ax.figure
+
+    def _tips(self) -> Iterable[str]:
+        """Return words for each of the parts that have some where the pointer rests."""
+        return ()
 
     def _title(self) -> str:
         return ""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,15 @@ from nearlabel.utils.optional import import_optional
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#F0E442")
-BLUE, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#bbbbbb", "#333333"
+BLUE, ORANGE, GREEN = COLOURS[:3]
+GREY, INK, PAPER = "#bbbbbb", "#333333", "#ffffff"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_LINES = ("-", "--", "-.", ":")
-_N_STYLES = len(COLOURS) * len(_LINES)
+# matplotlib's names of dashes, and what they are: drawn and left out, in line widths.
+DASHES = {"-": (), "--": (3.7, 1.6), "-.": (6.4, 1.6, 1.0, 1.6), ":": (1.0, 1.65)}
+_DRAWING = {"extra": "plot", "purpose": "Drawing"}
+_MOST_DOTS = 13
+_N_STYLES = len(COLOURS) * len(DASHES)
+TIPPED = "tipped"  # name of the artist whose parts have words where the pointer rests
 
 
 def figure_to_write(size: tuple[float, float]) -> Any:
@@ -23,9 +31,7 @@ def figure_to_write(size: tuple[float, float]) -> Any:
 
     Raises ImportError, naming the extra, if matplotlib is not installed.
     """
-    return import_optional("matplotlib.figure", extra="plot", purpose="Drawing").Figure(
-        figsize=size, layout="constrained"
-    )
+    return import_optional("matplotlib.figure", **_DRAWING).Figure(figsize=size, layout="constrained")
 
 
 def figure_to_show(size: tuple[float, float]) -> Any:
@@ -33,22 +39,45 @@ def figure_to_show(size: tuple[float, float]) -> Any:
 
     Raises ImportError, naming the extra, if matplotlib is not installed.
     """
-    return import_optional("matplotlib.pyplot", extra="plot", purpose="Drawing").figure(
-        figsize=size, layout="constrained"
-    )
+    return import_optional("matplotlib.pyplot", **_DRAWING).figure(figsize=size, layout="constrained")
 
 
 def check_figure_file(file: Path, *, name: str = "file") -> None:
-    """Raise what `write_figure` would, but for a folder that is not there, before there is a figure.
+    """Raise the error of `Display.write` for a file that cannot be written, before there is a figure.
 
-    `name` is what the message calls the file.
+    Parameters
+    ----------
+    file : Path
+        The file; its folder may be missing.
+    name : str, default="file"
+        What an error message calls the file.
+
+    Raises
+    ------
+    ValueError
+        If matplotlib cannot write a file of this ending.
+    OSError
+        If the file cannot be written.
+    ImportError
+        If matplotlib is not installed (extra ``plot``).
     """
     _format_of(file, name)
     check_can_be_written(file, name=name)
 
 
+def check_matplotlib() -> None:
+    """Raise an error if nothing can be drawn, before any work is done for a drawing.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed (extra ``plot``).
+    """
+    import_optional("matplotlib.figure", **_DRAWING)
+
+
 def write_figure(figure: Any, file: str | os.PathLike[str]) -> Path:
-    """Write a figure with all that stands outside of its axes; the ending decides the format.
+    """Write a figure with everything outside of its axes; the ending decides the format.
 
     Raises ValueError if matplotlib cannot write a file of this ending.
     """
@@ -58,28 +87,52 @@ def write_figure(figure: Any, file: str | os.PathLike[str]) -> Path:
     # The same numbers give the same file: no date in it, and its identifiers are drawn from a fixed seed.
     date = {"svg": "Date", "pdf": "CreationDate"}.get(format_)
     metadata = {date: None} if date else None
-    settings = import_optional("matplotlib", extra="plot", purpose="Drawing").rc_context({"svg.hashsalt": "nearlabel"})
-    with settings, warnings.catch_warnings(), whole_file(target, name="file") as partial:
-        # A box stands for a sign that the font has not; a warning for each would say no more.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+    with settings({"svg.hashsalt": "nearlabel"}), whole_file(target, name="file") as partial:
         figure.savefig(partial, format=format_, dpi=150, metadata=metadata, bbox_inches="tight")
     return target
 
 
+def svg_source(figure: Any, salt: str) -> str:
+    """Return a figure as matplotlib's SVG with text as text; figures of different salts have different identifiers."""
+    source = StringIO()
+    with settings({"svg.fonttype": "none", "svg.hashsalt": salt}):
+        figure.savefig(source, format="svg", metadata={"Date": None}, bbox_inches="tight", pad_inches=0.02)
+    return source.getvalue()
+
+
+@contextmanager
+def settings(values: dict[str, Any]) -> Iterator[None]:
+    """Draw with some settings of matplotlib, without its warnings of missing glyphs."""
+    with import_optional("matplotlib", **_DRAWING).rc_context(values), warnings.catch_warnings():
+        # The font draws a box for a character that it lacks; a warning for each would not help.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
 def _format_of(file: Path, name: str) -> str:
-    """Return the format that the ending of a file asks for; raise ValueError if matplotlib does not know it."""
-    backends = import_optional("matplotlib.backend_bases", extra="plot", purpose="Drawing")
-    ending, known = file.suffix.removeprefix(".").lower(), backends.FigureCanvasBase.get_supported_filetypes()
+    """Return the format of a file's ending; raise ValueError if matplotlib does not know it."""
+    known = import_optional("matplotlib.backend_bases", **_DRAWING).FigureCanvasBase.get_supported_filetypes()
+    ending = file.suffix.removeprefix(".").lower()
     if ending not in known:
         raise ValueError(f"{name} must end in one of {', '.join(sorted(known))}, got {str(file)!r}.")
     return ending
 
 
+def line_style(number: int) -> dict[str, str]:
+    """Return colour and dashes of a line by its number: 32 styles that differ in print, too."""
+    dashes = list(DASHES)[(number + number // len(COLOURS)) % len(DASHES)]
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
+
+
 def set_line_styles(ax: Any) -> None:
-    """Give the lines to come colours and dashes that differ in print, too."""
-    colours = [COLOURS[number % len(COLOURS)] for number in range(_N_STYLES)]
-    lines = [_LINES[(number + number // len(COLOURS)) % len(_LINES)] for number in range(_N_STYLES)]
-    ax.set_prop_cycle(color=colours, linestyle=lines)
+    """Give the lines to come these styles, one after the other."""
+    styles = [line_style(number) for number in range(_N_STYLES)]
+    ax.set_prop_cycle(**{name: [style[name] for style in styles] for name in ("color", "linestyle")})
+
+
+def dots(n_points: int) -> str:
+    """Return the marker of a line: many dots would hide the line, and make a page large."""
+    return "." if n_points < _MOST_DOTS else ""
 
 
 def set_open_frame(ax: Any) -> None:
@@ -87,11 +140,25 @@ def set_open_frame(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def draw_cells(ax: Any, cells: Sequence[tuple[int, int]], values: Any, **style: Any) -> Any:
+    """Draw squares at lines and columns: the larger the value in [0, 1], the stronger the colour."""
+    corners = [[(j, i), (j + 1, i), (j + 1, i + 1), (j, i + 1)] for i, j in cells]
+    # Ten steps of one colour that lets the background through: it may be light or dark.
+    colours = import_optional("matplotlib.colors", **_DRAWING)
+    steps = colours.ListedColormap([(*colours.to_rgb(BLUE), (step + 0.5) / 10) for step in range(10)])
+    collections = import_optional("matplotlib.collections", **_DRAWING)
+    squares = collections.PolyCollection(corners, array=values, **({"cmap": steps, "gid": TIPPED} | style))
+    squares.set_clim(0.0, 1.0)
+    return ax.add_collection(squares)
+
+
 def set_legend(ax: Any) -> None:
-    """Name the lines below the axes, if any has a name."""
+    """Name the lines below the axes, if any has a name, in as many columns as there is room for."""
     lines, names = ax.get_legend_handles_labels()
     if names:
-        columns = min(4, len(names))
+        width = 72 * ax.figure.get_size_inches()[0]  # points
+        columns = max(1, min(4, len(names), int(width / (30 + 5 * max(map(len, names))))))
         ax.legend(
-            lines, names, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=columns, frameon=False, fontsize=9
-        )
+            lines, names, loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4, ncols=columns, frameon=False,
+            fontsize=9,
+        )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from nearlabel.metrics import micro_precision, micro_recall
 from nearlabel.plots._display import Display
-from nearlabel.plots._figure import MARKERS, set_legend, set_line_styles, set_open_frame
+from nearlabel.plots._figure import COLOURS, GREY, INK, MARKERS, dots, set_legend, set_line_styles, set_open_frame
 from nearlabel.thresholds import micro_pr_frontier
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, MatrixLike
@@ -172,12 +172,13 @@ class MicroFrontierDisplay(Display):
             set_line_styles(ax)
             set_open_frame(ax)
             ax.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="micro-averaged recall", ylabel="micro-averaged precision")
-        look = {"linewidth": 1.6, "marker": ".", "markersize": 3}
+        look = {"linewidth": 1.6, "marker": dots(len(self.recall)), "markersize": 4}
         ax.plot(self.recall, self.precision, label=self.name, **(look | style))
         marked = sum(line.get_linestyle() == "None" for line in ax.lines)
         for number, (name, (recall, precision)) in enumerate(self.points.items(), marked):
             look = {"marker": MARKERS[number % len(MARKERS)], "markersize": 7, "markerfacecolor": "none"}
-            ax.plot([recall], [precision], label=name, color="#000000", linestyle="none", clip_on=False, **look)
+            colour = COLOURS[(number + 1) % len(COLOURS)]  # the first one is that of the line
+            ax.plot([recall], [precision], label=name, color=colour, linestyle="none", markeredgewidth=1.8, **look)
         set_legend(ax)
 
 
@@ -185,13 +186,15 @@ def _draw_equal_f(ax: Any) -> None:
     """Draw lines of equal F1: precision = F recall / (2 recall - F)."""
     for tenth in range(1, 10):
         f = tenth / 10
-        recall = f / 2 + (1 - f / 2) * (np.arange(1, 201) / 200) ** 2
-        ax.plot(recall, f * recall / (2 * recall - f), color="#bbbbbb", linewidth=0.6, zorder=0, gid=_EQUAL_F)
+        least = f / (2 - f)  # the recall at which a precision of 1 has this F1
+        recall = least + (1 - least) * np.linspace(0, 1, 60) ** 2
+        ax.plot(recall, f * recall / (2 * recall - f), color=GREY, linewidth=0.6, zorder=0, gid=_EQUAL_F)
         ax.annotate(
             f"F = {f}",
             (1.0, f / (2 - f)),
             fontsize=7,
-            color="#888888",
+            color=INK,
+            alpha=0.7,
             xytext=(2, 0),
             textcoords="offset points",
             va="center",

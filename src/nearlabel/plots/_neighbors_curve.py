@@ -11,7 +11,7 @@ from nearlabel.experiments import EMPTY_PREDICTIONS, Record, summarise
 from nearlabel.metrics import CATALOGUE
 from nearlabel.model_selection import tune_neighbors
 from nearlabel.plots._display import Display
-from nearlabel.plots._figure import set_legend, set_line_styles, set_open_frame
+from nearlabel.plots._figure import dots, set_legend, set_line_styles, set_open_frame
 from nearlabel.utils.types import FloatArray, MatrixLike
 
 
@@ -249,22 +249,23 @@ class NeighborsCurveDisplay(Display):
         return cls(**means_of(list(records), metric, method, dataset), name=name or method).plot(ax, **style)
 
     def _draw(self, ax: Any, **style: Any) -> None:
-        self._draw_line(ax, **style)
+        self.draw_line(ax, **style)
         ax.set_ylabel(words_of(self.metric))
         set_legend(ax)
 
-    def _draw_line(self, ax: Any, **style: Any) -> None:
+    def draw_line(self, ax: Any, **style: Any) -> None:
+        """Draw line and band alone, without a legend."""
         if not ax.lines:
             set_line_styles(ax)
             set_open_frame(ax)
             ax.grid(visible=True, linewidth=0.4, alpha=0.5)
             ax.xaxis.get_major_locator().set_params(integer=True)
             ax.set_xlabel("number of neighbours k", fontsize=9)
-        look = {"linewidth": 1.6, "marker": ".", "markersize": 4}
+        look = {"linewidth": 1.6, "marker": dots(len(self.n_neighbors)), "markersize": 4}
         (line,) = ax.plot(self.n_neighbors, self.values, label=self.name, **(look | style))
         if self.deviations is not None:
             lower, upper = self.values - self.deviations, self.values + self.deviations
-            ax.fill_between(self.n_neighbors, lower, upper, color=line.get_color(), alpha=0.15, linewidth=0)
+            ax.fill_between(self.n_neighbors, lower, upper, color=line.get_color(), alpha=0.12, linewidth=0)
         if self.chosen is not None:
             at = self.values[self.n_neighbors == self.chosen]
             ax.scatter([self.chosen], at, s=60, facecolors="none", edgecolors=line.get_color(), zorder=3)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from nearlabel.experiments import Record
 from nearlabel.plots._display import DisplayInSeveralAxes
+from nearlabel.plots._figure import line_style
 from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay, means_of, words_of
 
 
@@ -16,7 +17,11 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
     Parameters
     ----------
     panels : mapping of str to sequence of NeighborsCurveDisplay
-        Heading of a panel to its lines; the lines of all panels have the same names.
+        Heading of a panel to its lines; lines of one name look alike in all panels.
+    names : sequence of str, default=None
+        Names of all lines: the place among them decides how a line looks. None: those of the panels, in their order.
+    legend : bool, default=True
+        Whether the lines are named below the panels.
 
     Attributes
     ----------
@@ -38,10 +43,19 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
     >>> file = panels.write("panels.png", title="Digits")  # doctest: +SKIP
     """
 
-    def __init__(self, panels: Mapping[str, Sequence[NeighborsCurveDisplay]]) -> None:
+    def __init__(
+        self,
+        panels: Mapping[str, Sequence[NeighborsCurveDisplay]],
+        *,
+        names: Sequence[str] | None = None,
+        legend: bool = True,
+    ) -> None:
         if not panels:
             raise ValueError("panels must hold at least one, got none.")
         self.panels = panels
+        of_panels = dict.fromkeys(str(curve.name) for curves in panels.values() for curve in curves)
+        self.names = list(of_panels if names is None else names)
+        self.legend = legend
 
     @classmethod
     def from_records(
@@ -106,8 +120,14 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
     def _draw(self, ax: Any, **style: Any) -> None:
         for axis, (heading, curves) in zip(ax, self.panels.items(), strict=True):
             for curve in curves:
-                curve._draw_line(axis, **style)
+                curve.draw_line(axis, **(line_style(self.names.index(str(curve.name))) | style))
             axis.set_title(heading, fontsize=10, loc="left", parse_math=False)
-        lines, names = ax[0].get_legend_handles_labels()
+        if self.legend:
+            self._draw_legend(ax)
+
+    def _draw_legend(self, ax: Any) -> None:
+        line_of = {name: line for axis in ax for line, name in zip(*axis.get_legend_handles_labels(), strict=True)}
+        names = [name for name in self.names if name in line_of]
+        lines = [line_of[name] for name in names]
         columns = min(5, len(names))
         ax[0].figure.legend(lines, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)

@@ -8,7 +8,7 @@ import numpy as np
 
 from nearlabel.metrics import calibration_bins
 from nearlabel.plots._display import Display
-from nearlabel.plots._figure import set_legend, set_line_styles, set_open_frame
+from nearlabel.plots._figure import GREY, set_legend, set_line_styles, set_open_frame
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, MatrixLike
 from nearlabel.utils.validation import as_label_matrix
@@ -158,7 +158,7 @@ class ReliabilityDisplay(Display):
 
     def _draw(self, ax: Any, **style: Any) -> None:
         if not any(line.get_gid() == _DIAGONAL for line in ax.lines):
-            ax.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=1, zorder=0, gid=_DIAGONAL)
+            ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, zorder=0, gid=_DIAGONAL)
             set_line_styles(ax)
             set_open_frame(ax)
             ax.set(xlabel="mean probability", ylabel="share that is true", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nearlabel.report._heat_map import draw_co_occurrence
+from nearlabel.report._figures import draw_co_occurrence, draw_precision_recall, draw_reliability
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
 from nearlabel.report._markup import Markup, element, join
 from nearlabel.report._numbers import shown, shown_threshold
-from nearlabel.report._precision_recall import draw_precision_recall
-from nearlabel.report._reliability import draw_counts, draw_reliability
 from nearlabel.report._tables import Column, facts_list, figure, more, notes, table
 
 Facts = Mapping[str, Any]
@@ -104,10 +102,10 @@ def _calibration(calibration: Facts | None) -> Markup:
     ]
     words = (
         f"Expected calibration error {shown(calibration['error'])}, over all pairs of a row and a label."
-        " Above the diagonal more is true than the model says, below it less."
+        " Above the diagonal more is true than the model says, below it less; the larger a dot, the more pairs."
     )
-    pictures = join(draw_reliability(calibration), draw_counts(calibration))
-    return figure("Reliability, micro-averaged", pictures, table(columns, rows, "Probabilities in ten bins"), words)
+    numbers = table(columns, rows, "Probabilities in ten bins")
+    return figure("Reliability, micro-averaged", draw_reliability(calibration), numbers, words)
 
 
 def _frontier(frontier: Facts | None) -> Markup:
@@ -120,7 +118,7 @@ def _frontier(frontier: Facts | None) -> Markup:
     points_of_line = f"all {count:,} points" if drawn == count else f"{drawn:,} of the {count:,} points"
     words = (
         f"The line: {points_of_line} that thresholds per label can reach and that are best for some F-beta."
-        " Dot: the model's own decisions. Ring: the largest F1, tuned on these very rows, hence optimistic."
+        " The best thresholds are those of the largest F1 on these very rows, hence optimistic."
     )
     numbers = table(columns, points, "Two points of the figure")
     return figure("Micro-averaged precision and recall", draw_precision_recall(frontier), numbers, words)

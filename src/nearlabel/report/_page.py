@@ -45,6 +45,8 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, titl
         If the facts are of no known kind, or the file does not end in ``.html``.
     OSError
         If the file cannot be written.
+    ImportError
+        If the page has figures and matplotlib is not installed (extra ``plot``).
 
     Examples
     --------
@@ -87,6 +89,8 @@ def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
     ------
     ValueError
         If the facts are of no known kind.
+    ImportError
+        If the page has figures and matplotlib is not installed (extra ``plot``).
 
     See Also
     --------

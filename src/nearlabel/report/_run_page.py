@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nearlabel.report._curves import Curves, draw_curves, line_style
-from nearlabel.report._heat_map import draw_co_occurrence
+from nearlabel.plots import line_sample
+from nearlabel.report._figures import Curves, draw_co_occurrence, draw_curves, draw_mean_ranks
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
 from nearlabel.report._markup import Markup, element, join
-from nearlabel.report._mean_ranks import draw_mean_ranks
 from nearlabel.report._numbers import shown_range
 from nearlabel.report._tables import Column, facts_list, figure, more, notes, table
 
@@ -229,10 +228,5 @@ def _numbers_over_k(curves: Curves, title: str) -> Markup:
 
 
 def _legend(methods: Sequence[str], order: Sequence[str]) -> Markup:
-    items = [element("li", _swatch(order.index(method)), method) for method in methods]
+    items = [element("li", Markup(line_sample(order.index(method))), method) for method in methods]
     return element("ul", *items, class_="legend")
-
-
-def _swatch(number: int) -> Markup:
-    line = element("line", x1=0, x2=26, y1=5, y2=5, class_=f"line {line_style(number)}")
-    return element("svg", line, viewBox="0 0 26 10", width=26, height=10, aria_hidden="true")
