@@ -1,0 +1,92 @@
+"""Import what a user names: ``package.module:Name`` or ``./file.py:Name``."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# A module (dots between its parts) or a file, and behind the colon a name that is not the beginning of an option.
+_NAMED = re.compile(r"(?P<module>[^:=]+):(?P<name>[A-Za-z_]\w*)(?=:|\Z)")
+
+
+def split_import(text: str) -> tuple[str, str] | None:
+    """Return the ``module:Name`` at the beginning of a specification and the rest behind it, or None.
+
+    Parameters
+    ----------
+    text : str
+        ``package.module:Name:option=value``; None is returned where the second part is an option, as in
+        ``mlknn:smoothing=2``.
+    """
+    found = _NAMED.match(text)
+    return None if found is None else (found[0], text[found.end() :])
+
+
+def import_object(name: str) -> Any:
+    """Import a module and return one of its attributes; **this executes the code of the module**.
+
+    A module that is not found elsewhere is looked for in the current directory, which then stays on `sys.path`: worker
+    processes must find the module too.
+
+    Parameters
+    ----------
+    name : str
+        ``package.module:Name``, or ``path/to/file.py:Name``.
+
+    Returns
+    -------
+    object
+        The attribute: a class, a function or an instance.
+
+    Raises
+    ------
+    ValueError
+        If the text has no colon, or the module has no such attribute.
+    ImportError
+        If there is no such module or file, or its code fails.
+    """
+    where, colon, attribute = name.rpartition(":")
+    if not colon or not where or not attribute:
+        raise ValueError(f"name must be package.module:Name or ./file.py:Name, got {name!r}.")
+    module = _module_of_file(Path(where)) if where.endswith(".py") else _module(where)
+    if not hasattr(module, attribute):
+        near = difflib.get_close_matches(attribute, vars(module), n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name} must name something in {where}, got no {attribute!r} there.{hint}")
+    return getattr(module, attribute)
+
+
+def _module(name: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)  # last: no file there takes the place of an installed library
+    importlib.invalidate_caches()  # the file may have been written a moment ago
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise ImportError(
+                f"No module named {error.name!r} is installed or in the current directory."
+                f" Hint: a file is named by its path, ./{name.replace('.', '/')}.py:Name."
+            ) from error
+        raise ImportError(f"Module {name} cannot be imported: {error}.") from error
+    except Exception as error:
+        raise ImportError(f"Module {name} cannot be imported: {type(error).__name__}: {error}.") from error
+
+
+def _module_of_file(path: Path) -> ModuleType:
+    """Import a file under its own name, which is also how worker processes import it."""
+    if not path.is_file():
+        raise ImportError(f"There is no file {path}.")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    module = _module(path.stem)
+    if Path(module.__file__ or "").resolve() != path.resolve():
+        raise ImportError(f"{path} must not have the name of another module, {path.stem}. Hint: rename the file.")
+    return module
