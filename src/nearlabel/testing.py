@@ -12,9 +12,12 @@ Examples
 
 from __future__ import annotations
 
+import inspect
+import math
 import pickle
+import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,6 +29,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from nearlabel.metrics import get_metric
 from nearlabel.utils.optional import import_optional
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense
@@ -336,3 +340,251 @@ def _assert_raises(call: Callable[[], object]) -> None:
     except ValueError:
         return
     raise AssertionError("ValueError was expected, but the call went through.")
+
+
+def check_search(search: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> None:
+    """Run every check of the contract of a neighbour search on clones of one.
+
+    A search has `fit(X)` and `kneighbors(X=None, n_neighbors=None)`, which returns distances and training indices, both
+    of shape (n_queries, n_neighbors), nearest first. ``X=None`` stands for the training rows, each without itself, by
+    its number: an equal row is still its neighbour.
+
+    Parameters
+    ----------
+    search : object
+        An unfitted search. It need not be exact.
+    expected_failed_checks : mapping of str to str, default=None
+        Names of checks that are not run, each with the reason why the search cannot pass it.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message begins with the check's name and sentence.
+    ValueError
+        If a name in `expected_failed_checks` is not one of `SEARCH_CHECKS`.
+
+    Notes
+    -----
+    Of rows at equal distances, the searches of nearlabel return those with the smallest training indices first. A
+    search may have another rule, which its docstring should name, as long as every call follows it.
+
+    Examples
+    --------
+    >>> from nearlabel.neighbors import ExactNeighbors
+    >>> from nearlabel.testing import check_search
+    >>> check_search(ExactNeighbors(metric="manhattan"))
+    """
+    run_checks(SEARCH_CHECKS, lambda: clone(search, safe=False), expected_failed_checks)
+
+
+def check_metric(metric: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> None:
+    """Run every check of the contract of a metric.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        What `nearlabel.metrics.get_metric` takes.
+    expected_failed_checks : mapping of str to str, default=None
+        Names of checks that are not run, each with the reason why the metric cannot pass it.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message begins with the check's name and sentence.
+    ValueError
+        If a name in `expected_failed_checks` is not one of `METRIC_CHECKS`, or `metric` is not a metric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearlabel.testing import check_metric
+    >>> def share_of_agreeing_cells(y_true, y_pred):
+    ...     return float(np.mean(y_true == y_pred))
+    >>> check_metric(share_of_agreeing_cells)
+    """
+    known = get_metric(metric)
+    run_checks(METRIC_CHECKS, lambda: known, expected_failed_checks)
+
+
+def run_checks(
+    checks: Iterable[Check],
+    make: Callable[[], Any],
+    expected_failed_checks: Mapping[str, str] | None = None,
+    *,
+    seconds: float = math.inf,
+) -> list[str]:
+    """Run checks, each on an object of its own; any error in a check means that it fails.
+
+    Parameters
+    ----------
+    checks : iterable of callable
+        Checks that take an object and raise an error if it fails; their docstrings are the sentences of the contract.
+    make : callable
+        Returns the object to check.
+    expected_failed_checks : mapping of str to str, default=None
+        Names of checks that are not run, each with a reason.
+    seconds : float, default=inf
+        No check starts after so much time.
+
+    Returns
+    -------
+    list of str
+        Names of the checks that were not started in time.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message begins with the check's name and sentence.
+    ValueError
+        If a name in `expected_failed_checks` is not that of a check.
+    """
+    by_name = {check.__name__: check for check in checks}
+    expected = expected_failed_checks or {}
+    unknown = sorted(set(expected) - set(by_name))
+    if unknown:
+        raise ValueError(f"expected_failed_checks must name some of {', '.join(by_name)}, got {', '.join(unknown)}.")
+    end = time.monotonic() + seconds
+    not_started = []
+    for name, check in by_name.items():
+        if name in expected:
+            continue
+        if time.monotonic() > end:
+            not_started.append(name)
+            continue
+        try:
+            check(make())
+        except Exception as error:  # a guest may raise anything
+            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+            raise AssertionError(f"{name}: {check.__doc__} {kind}{error}".rstrip()) from error
+    return not_started
+
+
+def check_search_returns_two_matrices(search: Any) -> None:
+    """`kneighbors` returns ascending, finite distances and distinct training indices, both (n_queries, n_neighbors)."""
+    X, queries = _points()
+    _assert_neighbors(search.fit(X).kneighbors(queries, 4), len(queries), 4, len(X))
+    _assert_neighbors(search.kneighbors(queries[:1], 1), 1, 1, len(X))
+    assert search.fit(X) is search, "fit must return the search itself."
+
+
+def check_search_leaves_a_row_out_of_its_own_list(search: Any) -> None:
+    """``X=None`` means the training rows, each without itself, by its number: an equal row is its neighbour."""
+    X, _ = _points()
+    distances, indices = search.fit(X).kneighbors(None, 3)
+    _assert_neighbors((distances, indices), len(X), 3, len(X))
+    itself = np.flatnonzero((indices == np.arange(len(X))[:, np.newaxis]).any(axis=1))
+    assert not len(itself), f"training row {itself[:1]} is in its own list."
+    assert indices[0, 0] == 1, "rows 0 and 1 are equal, so each must be the other's first neighbour."
+
+
+def check_search_answers_alike(search: Any) -> None:
+    """A query's neighbours are the same at every call, whatever queries are beside it, equal distances included."""
+    X, queries = _points()
+    _, indices = search.fit(X).kneighbors(queries, 4)
+    np.testing.assert_array_equal(search.kneighbors(queries, 4)[1], indices)
+    np.testing.assert_array_equal(np.vstack([search.kneighbors(row, 4)[1] for row in queries[:, np.newaxis]]), indices)
+
+
+def check_search_changes_no_input(search: Any) -> None:
+    """Neither `fit` nor `kneighbors` changes its input."""
+    X, queries = _points()
+    X_before, queries_before = X.copy(), queries.copy()
+    search.fit(X).kneighbors(queries, 4)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(queries, queries_before)
+
+
+def check_search_forgets(search: Any) -> None:
+    """A second `fit` leaves no trace of the first, and a clone or an unpickled copy finds the same neighbours."""
+    X, queries = _points()
+    _, indices = clone(search, safe=False).fit(X).kneighbors(queries, 4)
+    search.fit(X[:20, :2])
+    np.testing.assert_array_equal(search.fit(X).kneighbors(queries, 4)[1], indices)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(search)).kneighbors(queries, 4)[1], indices)
+
+
+def check_metric_returns_a_number(metric: Any) -> None:
+    """The value is one finite number, also for two labels."""
+    for n_labels in (5, 2):
+        y, given = _answers(metric, n_labels)
+        value = metric(y, given)  # TypeError if it is no number
+        assert np.isfinite(value), f"{value!r} is not finite."
+
+
+def check_metric_is_best_for_the_truth(metric: Any) -> None:
+    """No prediction is better than the truth, and its opposite is worse: `greater_is_better` is right."""
+    y, given = _answers(metric)
+    sign = 1 if metric.greater_is_better else -1
+    truth = y.astype(given.dtype)
+    best, value, worst = (sign * metric(y, answer) for answer in (truth, given, 1 - truth))
+    assert best >= value, f"the truth has {sign * best}, another prediction {sign * value}."
+    assert best > worst, f"the truth has {sign * best}, its opposite {sign * worst}."
+
+
+def check_metric_ignores_the_order_of_samples(metric: Any) -> None:
+    """Another order of the samples gives the same value, to 1e-9."""
+    y, given = _answers(metric)
+    np.testing.assert_allclose(metric(y[::-1], given[::-1]), metric(y, given), rtol=0, atol=1e-9)
+
+
+def check_metric_changes_no_input(metric: Any) -> None:
+    """Neither argument is changed."""
+    y, given = _answers(metric)
+    y_before, given_before = y.copy(), given.copy()
+    metric(y, given)
+    np.testing.assert_array_equal(y, y_before)
+    np.testing.assert_array_equal(given, given_before)
+
+
+def check_metric_weights_of_one_change_nothing(metric: Any) -> None:
+    """If the function takes `sample_weight`, weights of 1 give the value without weights, to 1e-9."""
+    if "sample_weight" not in inspect.signature(metric.function).parameters:
+        return
+    y, given = _answers(metric)
+    weighted = metric(y, given, sample_weight=np.ones(len(y)))
+    np.testing.assert_allclose(weighted, metric(y, given), rtol=0, atol=1e-9)
+
+
+SEARCH_CHECKS: tuple[Check, ...] = (
+    check_search_returns_two_matrices,
+    check_search_changes_no_input,
+    check_search_leaves_a_row_out_of_its_own_list,
+    check_search_answers_alike,
+    check_search_forgets,
+)
+
+METRIC_CHECKS: tuple[Check, ...] = (
+    check_metric_returns_a_number,
+    check_metric_changes_no_input,
+    check_metric_is_best_for_the_truth,
+    check_metric_ignores_the_order_of_samples,
+    check_metric_weights_of_one_change_nothing,
+)
+
+
+def _points() -> tuple[Matrix, Matrix]:
+    """Return 40 rows, of which the first two are equal, and 7 queries, of which the first is a training row."""
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((40, 5))
+    X[1] = X[0]
+    return X, np.vstack([X[5], rng.standard_normal((6, 5))])
+
+
+def _assert_neighbors(answer: Any, n_queries: int, n_neighbors: int, n_samples: int) -> None:
+    distances, indices = map(np.asarray, answer)
+    shape = n_queries, n_neighbors
+    assert distances.shape == indices.shape == shape, f"shapes {distances.shape} and {indices.shape} are not {shape}."
+    assert np.isfinite(distances).all(), "a distance is not finite."
+    assert (np.diff(distances, axis=1) >= 0).all(), "distances do not ascend."
+    assert indices.dtype.kind in "iu", f"indices of type {indices.dtype} are not whole numbers."
+    assert ((indices >= 0) & (indices < n_samples)).all(), "an index is not that of a training row."
+    assert all(len(set(row)) == n_neighbors for row in indices.tolist()), "a training row is found twice."
+
+
+def _answers(metric: Any, n_labels: int = 5) -> tuple[Matrix, Matrix]:
+    """Return label sets, and predictions or scores that are partly wrong, as the metric needs."""
+    _, y = _problem(n_labels)
+    scores = 0.6 * y + 0.4 * np.random.RandomState(1).uniform(size=y.shape) * (1 + 0.5 * (1 - y))
+    wrong = np.random.RandomState(2).uniform(size=y.shape) < 0.2
+    scores[wrong] = 1 - scores[wrong]
+    return y, scores if metric.needs == "score" else (scores >= 0.5).astype(np.int64)
