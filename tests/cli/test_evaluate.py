@@ -414,7 +414,10 @@ def test_the_library_of_a_search_is_missing(nearlabel, meka, monkeypatch):
     [
         (("--search", "faiss"), "search must be one of ['exact', 'faiss-hnsw', 'faiss-ivf', 'usearch'], got 'faiss'."),
         (("--search", ","), "argument --search: must name at least one, got ','"),
-        (("--methods", "nldd"), "methods must have n_neighbors to be compared by searches, got 'nldd'."),
+        (
+            ("--methods", "nldd"),
+            "methods must have n_neighbors and no search of their own to be compared by searches, got 'nldd'.",
+        ),
         (("--metrics", ","), "metrics must name at least one, each once, got ()."),
     ],
 )

@@ -75,7 +75,7 @@ def test_any_collection_is_taken_as_a_tuple():
 
 def test_all_measures_by_default():
     """The catalogue in its order, then the share of empty predictions."""
-    assert Plan(**GOOD).metrics == (*CATALOGUE, EMPTY_PREDICTIONS)
+    assert tuple(Plan(**GOOD).metrics) == (*CATALOGUE, EMPTY_PREDICTIONS)
 
 
 def test_every_row_is_tested_once_a_shuffle(toy):

@@ -108,7 +108,11 @@ def test_specifications():
         (("mlknn",), ("faiss-ivf:probes=3",), "option of search 'faiss-ivf' must be parameter=value, of ['metric', "),
         (("mlknn",), ("faiss-ivf:n_probe=0",), "n_probe must be at least 1, got 0."),
         (("mlknn",), ("exact", "exact"), "searches must name at least one, each once, got ('exact', 'exact')."),
-        (("mlknn", "br"), ("exact",), "methods must have n_neighbors to be compared by searches, got 'br'."),
+        (
+            ("mlknn", "br"),
+            ("exact",),
+            "methods must have n_neighbors and no search of their own to be compared",
+        ),
     ],
 )
 def test_wrong_values(methods, searches, message):

@@ -40,7 +40,7 @@ def parts_of(n_rows, n_parts=5):
 
 def answer(candidate, data, parts):
     """Label sets and scores of every row by a fit to the rows outside its part; thresholds not yet tuned."""
-    spec = MethodSpec.parse(candidate.method)
+    spec = MethodSpec.of(candidate.method)
     labels, scores = np.zeros(data.Y.shape, dtype=np.int64), np.zeros(data.Y.shape)
     for part in parts:
         others = np.delete(np.arange(len(data.Y)), part)
@@ -55,7 +55,7 @@ def answer(candidate, data, parts):
 
 def decided(candidate, data, labels, scores, parts):
     """The label sets by the candidate's thresholds, those that are tuned without the part that they decide."""
-    thresholds = MethodSpec.parse(candidate.method).thresholds
+    thresholds = MethodSpec.of(candidate.method).thresholds
     if thresholds is None:
         return labels
     if not isinstance(thresholds, ThresholdStrategy):

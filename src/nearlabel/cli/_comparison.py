@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from nearlabel.cli import _console
 from nearlabel.comparison import Order
-from nearlabel.experiments import Cell, SearchCost
+from nearlabel.experiments import Cell, Record, SearchCost
 from nearlabel.metrics import CATALOGUE
 from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
+
+_DIRECTIONS = {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -26,15 +28,20 @@ def some_names(text: str) -> tuple[str, ...]:
     return names(text)
 
 
-def show(cells: Sequence[Cell], format_: str) -> None:
-    """Print the cells as a table, JSON or CSV."""
+def directions_of(records: Iterable[Record]) -> dict[str, bool]:
+    """Return by metric whether greater is better: of the catalogue, and of others as their records say."""
+    return _DIRECTIONS | {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
+
+
+def show(cells: Sequence[Cell], format_: str, directions: Mapping[str, bool] = _DIRECTIONS) -> None:
+    """Print the cells as a table, JSON or CSV; `directions` tell by metric whether greater is better."""
     if format_ == "json":
         _console.print_json([asdict(cell) for cell in cells])
     elif format_ == "csv":
         _console.print_csv([asdict(cell) for cell in cells])
     else:
         for dataset in dict.fromkeys(cell.dataset for cell in cells):
-            _print_dataset(dataset, [cell for cell in cells if cell.dataset == dataset])
+            _print_dataset(dataset, [cell for cell in cells if cell.dataset == dataset], directions)
 
 
 def show_costs(costs: Sequence[SearchCost], format_: str) -> None:
@@ -73,13 +80,13 @@ def print_order(order: Order, heading: str) -> None:
     _console.print_table(heading, ("method", *map(title_of, by_metric), "total"), rows)
 
 
-def _print_dataset(dataset: str, cells: Sequence[Cell]) -> None:
+def _print_dataset(dataset: str, cells: Sequence[Cell], directions: Mapping[str, bool]) -> None:
     methods = list(dict.fromkeys(cell.method for cell in cells))
     numbers = sorted({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)})
     rows = []
     for metric in dict.fromkeys(cell.metric for cell in cells):
         of_metric = [cell for cell in cells if cell.metric == metric]
-        rows += _rows(metric, methods, of_metric, single=len(numbers) <= 1)
+        rows += _rows(metric, directions.get(metric), methods, of_metric, single=len(numbers) <= 1)
     if not numbers:
         over = "mean ± deviation over folds" if _deviation(cells[0]) else "one fold"
     elif len(numbers) > 1:
@@ -104,17 +111,20 @@ def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
     _console.print_table(title, (*columns, "s, exact", "s, searched"), rows, left=3)
 
 
-def _rows(metric: str, methods: Sequence[str], cells: Sequence[Cell], *, single: bool) -> list[tuple[str, ...]]:
+def _rows(
+    metric: str, greater_is_better: bool | None, methods: Sequence[str], cells: Sequence[Cell], *, single: bool
+) -> list[tuple[str, ...]]:
     mean = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
-    if metric not in CATALOGUE:  # counted of the predictions, neither good nor bad
+    if greater_is_better is None:  # a count of the predictions, neither good nor bad
         return [(title_of(metric), "" if single else "mean", *(f"{mean[m].mean:.4f} " for m in methods))]
-    best_method = _best(list(mean.values()), metric)
+    better = max if greater_is_better else min
+    best_method = better(mean.values(), key=_mean)
     marked = {method: "*" if mean[method].mean == best_method.mean else " " for method in mean}
-    name = f"{title_of(metric)} {'↑' if CATALOGUE[metric].greater_is_better else '↓'}"
+    name = f"{title_of(metric)} {'↑' if greater_is_better else '↓'}"
     if single:
         return [(name, "", *(f"{mean[m].mean:.4f}{_deviation(mean[m])}{marked[m]}" for m in methods))]
     best = [
-        _best_number([c for c in cells if c.method == m and isinstance(c.n_neighbors, int)], metric) for m in methods
+        _best_number([c for c in cells if c.method == m and isinstance(c.n_neighbors, int)], better) for m in methods
     ]
     return [(name, "mean", *(f"{mean[m].mean:.4f}{marked[m]}" for m in methods)), ("", "best", *best)]
 
@@ -125,11 +135,11 @@ def _shown(numbers: Sequence[int]) -> str:
     return f"{numbers[0]}..{numbers[-1]}" if whole_range else ", ".join(map(str, numbers))
 
 
-def _best_number(cells: list[Cell], metric: str) -> str:
+def _best_number(cells: list[Cell], better: Callable[..., Cell]) -> str:
     """Return the best value over the numbers of neighbours, and where; nothing for a method without."""
     if not cells:
         return ""
-    best = _best(cells, metric)
+    best = better(cells, key=_mean)
     return f"{best.mean:.4f} (k={best.n_neighbors}) "
 
 
@@ -137,10 +147,12 @@ def _deviation(cell: Cell) -> str:
     return "" if math.isnan(cell.std) else f" ± {cell.std:.4f}"
 
 
-def _best(cells: list[Cell], metric: str) -> Cell:
-    return (max if CATALOGUE[metric].greater_is_better else min)(cells, key=lambda cell: cell.mean)
+def _mean(cell: Cell) -> float:
+    return cell.mean
 
 
 def title_of(metric: str) -> str:
     """Return what a table prints of a metric."""
-    return CATALOGUE[metric].title if metric in CATALOGUE else metric.replace("_", " ")
+    if metric in CATALOGUE:
+        return CATALOGUE[metric].title
+    return metric if ":" in metric else metric.replace("_", " ")  # module:function stays as it was written

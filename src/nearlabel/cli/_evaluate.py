@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from nearlabel.experiments import (
     search_costs,
     summarise,
 )
-from nearlabel.metrics import CATALOGUE
 
 _MOST_NUMBERS = 10_000
 _METRICS_OF_SEARCHES = ("micro_f1",)  # unless others are asked for
@@ -40,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=NEIGHBOR_METHODS,
         help=f"comma-separated, of {', '.join(METHODS)}, or all; options behind a colon (lpknn:ties=first), thresholds"
         f" behind an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn); the"
-        f" option estimator, of methods that have one, is one of {', '.join(ESTIMATORS)};"
+        f" option estimator, of methods that have one, is one of {', '.join(ESTIMATORS)}; each name may be"
+        " package.module:Class or ./file.py:Class instead, which executes the code of that module;"
         f" default: {','.join(NEIGHBOR_METHODS)}",
     )
     parser.add_argument(
@@ -79,10 +79,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=(),
         metavar="SEARCH",
         help="comma-separated; each method is run with the exact search and with each of these, and what is lost by it"
-        f" printed: {', '.join(SEARCHES)} (options behind a colon: faiss-ivf:n_probe=4); default: exact, not compared",
+        f" printed: {', '.join(SEARCHES)} (options behind a colon: faiss-ivf:n_probe=4), or package.module:Class;"
+        " default: exact, not compared",
     )
     parser.add_argument(
-        "--metrics", type=_comparison.names, default=None, help="comma-separated; default: all, with --search micro_f1"
+        "--metrics",
+        type=_comparison.names,
+        default=None,
+        help="comma-separated, of the catalogue, or package.module:function; default: all, with --search micro_f1",
     )
     parser.add_argument(
         "--test",
@@ -117,16 +121,16 @@ def main(arguments: argparse.Namespace) -> None:
     name, problem = _problem(arguments)
     with _console.progress_bar(f"folds of {name}") as progress:
         records = run(comparison, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress)
-    if isinstance(comparison, SearchPlan):
-        shown: Sequence[Any] = search_costs(comparison, records)
-        show: Callable[..., None] = _comparison.show_costs
-    else:
-        shown, show = summarise(records), _comparison.show
-    if not shown:
+    cells = summarise(records)
+    if not any(cell.metric in plan.metrics for cell in cells):
         raise ValueError(f"metrics must be defined on some fold of {name}, got none of {', '.join(plan.metrics)}.")
-    show(shown, arguments.format)
-    if arguments.format == "table" and show is _comparison.show:
-        _show_order(records, arguments.test)
+    if isinstance(comparison, SearchPlan):
+        _comparison.show_costs(search_costs(comparison, records), arguments.format)
+        return
+    directions = _comparison.directions_of(records)
+    _comparison.show(cells, arguments.format, directions)
+    if arguments.format == "table":
+        _show_order([record for record in records if record["metric"] in directions], arguments.test)
 
 
 def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
@@ -143,7 +147,6 @@ def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
 
 def _show_order(records: Sequence[Record], test: str | None) -> None:
     """Print which methods are significantly better than others, if there are several, on several folds."""
-    records = [record for record in records if record["metric"] in CATALOGUE]
     n_folds = len({(record["seed"], record["fold"]) for record in records})
     n_methods = len({record["method"] for record in records})
     if test == "none" or n_folds < 2 or n_methods < 2:

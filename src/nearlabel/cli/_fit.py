@@ -15,9 +15,7 @@ from nearlabel.cli._training import (
     folds_or_loo,
     with_thresholds,
 )
-from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, Candidate, Tuning
-from nearlabel.experiments._methods import MethodSpec
-from nearlabel.metrics import CATALOGUE
+from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, Candidate, MethodSpec, Tuning
 
 _AUTO, _NONE = "auto", "none"
 _MOST = 30  # numbers of neighbours that auto chooses from
@@ -55,10 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--metric",
-        choices=CATALOGUE,
         default="micro_f1",
         metavar="NAME",
-        help="metric used to select k; default: micro_f1",
+        help="metric used to select k: one of the catalogue, or package.module:function; default: micro_f1",
     )
     parser.add_argument(
         "--validate",
@@ -77,7 +74,7 @@ def main(arguments: argparse.Namespace) -> None:
     if "@" in arguments.method and arguments.thresholds != _NONE:
         raise ValueError(f"--thresholds must go with a method that names none behind an @, got {arguments.method}.")
     method = with_thresholds(arguments.method, arguments.thresholds)
-    k = _number_of_neighbors(arguments, has_neighbors=MethodSpec.parse(method).has_neighbors)
+    k = _number_of_neighbors(arguments, has_neighbors=MethodSpec.of(method).has_neighbors)
     is_judged = arguments.validate != _NONE
     tuning = Tuning(
         methods=(method,),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data
@@ -18,7 +19,6 @@ from nearlabel.cli._training import (
     with_thresholds,
 )
 from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, Trial, Tuned, Tuning
-from nearlabel.metrics import CATALOGUE
 
 _METHODS = ("brknn-a", "lpknn", "mlknn", "brknn@micro-f", "mlknn@micro-f")  # brknn-a and lpknn share brknn's scores
 _SCALES = ("none", "minmax")
@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--methods",
         type=_comparison.some_names,
         default=_METHODS,
-        help=f"comma-separated, of {', '.join(METHODS)}, as in nearlabel evaluate; default: {','.join(_METHODS)}",
+        help=f"comma-separated, of {', '.join(METHODS)}, or package.module:Class, as in nearlabel evaluate; default:"
+        f" {','.join(_METHODS)}",
     )
     parser.add_argument(
         "--k", type=numbers, default=_MOST, help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 1-30"
@@ -50,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--search",
         type=_comparison.some_names,
         default=_SEARCHES,
-        help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance; default:"
+        help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
+        " default:"
         f" {','.join(_SEARCHES)}",
     )
     parser.add_argument(
@@ -62,10 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--metric",
-        choices=CATALOGUE,
         default="micro_f1",
         metavar="NAME",
-        help="metric used to select the best; default: micro_f1",
+        help="metric used to select the best: one of the catalogue, or package.module:function; default: micro_f1",
     )
     parser.add_argument(
         "--cv",
@@ -118,14 +119,16 @@ def _plain(tuned: Tuned) -> dict[str, Any]:
 
 
 def _of_trial(trial: Trial, metric: str) -> dict[str, Any]:
-    return {**trial.candidate._asdict(), metric: trial.value, "held_out": trial.held_out}
+    of = trial.candidate
+    named = {"method": of.method, "n_neighbors": of.n_neighbors, "scale": of.scale, "search": of.search}
+    return {**named, metric: trial.value, "held_out": trial.held_out}
 
 
 def _print(tuned: Tuned, name: str) -> None:
     """Print each method, scaling and search with its best number of neighbours."""
     best: dict[Any, Trial] = {}
     for trial in tuned.trials:
-        best.setdefault(trial.candidate._replace(n_neighbors=None), trial)
+        best.setdefault(replace(trial.candidate, n_neighbors=None), trial)
     rows = [_row(trial) for trial in list(best.values())[:_SHOWN]]
     title = f"{name}: {len(tuned.trials)} models, each line with its best k"
     columns = ("method", "scaling", "search", "k", title_of(tuned.metric))
@@ -138,5 +141,6 @@ def _print(tuned: Tuned, name: str) -> None:
 
 
 def _row(trial: Trial) -> tuple[str, ...]:
-    method, k, scale, search = trial.candidate
-    return method, scale, search or "", "" if k is None else str(k), f"{trial.value:.4f}"
+    of = trial.candidate
+    k = "" if of.n_neighbors is None else str(of.n_neighbors)
+    return of.method, of.scale, of.search or "", k, f"{trial.value:.4f}"

@@ -2,7 +2,8 @@
 
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import Problem
-from nearlabel.experiments._methods import ESTIMATORS, METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, make_method
+from nearlabel.experiments._methods import METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, MethodSpec, make_method
+from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._run import Progress, run
 from nearlabel.experiments._scaling import SCALES
@@ -27,6 +28,7 @@ __all__ = [
     "Candidate",
     "Cell",
     "FeatureScaler",
+    "MethodSpec",
     "Plan",
     "Problem",
     "Progress",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, NamedTuple, TypeAlias
 
 import joblib
@@ -78,6 +77,14 @@ def _content(matrix: Matrix) -> Any:
     return rows.shape, rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
 
 
-def description(plan: Any, problems: Mapping[str, Problem]) -> dict[str, Any]:
-    """Return what decides the records of a plan: itself, the library's version and a digest of each problem."""
-    return asdict(plan) | {"version": __version__, "problems": {n: problem_digest(p) for n, p in problems.items()}}
+def description(
+    settings: Mapping[str, Any], problems: Mapping[str, Problem], objects: Mapping[str, Mapping[str, str]]
+) -> dict[str, Any]:
+    """Return what decides the records of a plan: its settings, the library's version and a digest of each problem.
+
+    `objects` are descriptions of what the names in the settings stand for, by setting; if there are none, no place is
+    taken for them.
+    """
+    described = {"objects": dict(objects)} if any(objects.values()) else {}
+    digests = {name: problem_digest(problem) for name, problem in problems.items()}
+    return {**settings, **described, "version": __version__, "problems": digests}

@@ -1,24 +1,22 @@
-"""Methods by name: ``mlknn``, ``lpknn:ties=first``, ``mlknn@micro-f:beta=2``, ``igs:labels=sum+cmlknn``.
+"""Methods of plans, from text or from objects.
 
-Behind an ``@`` stands what settles the thresholds, before a ``+`` what selects the features.
+A text is ``[selection+]method[@thresholds]``, and each of the three ``name[:parameter=value]...``: ``mlknn``,
+``lpknn:ties=first``, ``mlknn@micro-f:beta=2``, ``igs:labels=sum+cmlknn``, ``package.module:MyClassifier@0.3``.
 """
 
 from __future__ import annotations
 
-import ast
-import difflib
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
-from sklearn.linear_model import LogisticRegression
+import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
 from nearlabel.ensemble import (
@@ -29,6 +27,8 @@ from nearlabel.ensemble import (
     RAkELo,
     RandomForestPCT,
 )
+from nearlabel.experiments._guests import check_classifier, describe_object
+from nearlabel.experiments._parts import Part, from_text, hint
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.thresholds import (
@@ -47,6 +47,7 @@ from nearlabel.thresholds import (
     TunedThresholdsClassifierCV,
 )
 from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
+from nearlabel.utils.guests import split_import
 from nearlabel.utils.types import NeighborSearch
 
 
@@ -94,16 +95,6 @@ SELECTIONS: Mapping[str, Any] = MappingProxyType(
     {"igs": InformationGainSelector, "ig": partial(InformationGainSelector, symmetric=False)}
 )
 
-# What the option `estimator` may be: classifiers of a single label.
-ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
-    {
-        "svm": partial(LinearSVC, dual=False),
-        "svm-hinge": partial(SVC, kernel="linear"),
-        "logistic": partial(LogisticRegression, solver="liblinear"),
-        "tree": DecisionTreeClassifier,
-    }
-)
-
 
 def _fbr(variant: int, *, fbr: float | str = "auto", beta: float = 1.0, cv: int = 5, random_state: Any = None) -> FBR:
     strategy = SCut("macro_fbeta", beta=beta)
@@ -128,33 +119,38 @@ THRESHOLDS: Mapping[str, Callable[..., ThresholdStrategy]] = MappingProxyType(
     }
 )
 
-# The plan gives the first two; the name says the third and fourth; the fifth is for sparse scores, which no method has;
-# the last two are no words.
-_NO_OPTIONS = {"n_neighbors", "search", "per_label", "symmetric", "absent", "similarity", "metric_params"}
 
-
-def make_method(spec: str, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
+def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
     """Return the unfitted classifier that a specification stands for.
 
     Parameters
     ----------
-    spec : str
-        A name of `METHODS`, then any number of ``:parameter=value``. Before it, and a ``+``, may stand a name of
-        `SELECTIONS` with options of its own: the method then sees the features that are selected. Behind it, and an
-        ``@``, may follow what settles the thresholds: a name of `THRESHOLDS`, again with any number of
-        ``:parameter=value``, for a strategy that is tuned on leave-one-out scores, or on those of a five-fold
-        cross-validation where the method has no leave-one-out scores; or a number from 0 to 1, for all labels. The
-        option `estimator` is a name of `ESTIMATORS`. What draws at random has the seed 0 unless the option
-        `random_state` says otherwise.
+    spec : str, estimator or MethodSpec
+        A text is ``[selection+]method[@thresholds]``, each part a name and any number of ``:parameter=value``. The
+        method is a key of `METHODS`; its option `estimator` is a key of `ESTIMATORS` or ``package.module.Name``. The
+        selection is a key of `SELECTIONS`: the method sees the features that it selects. Thresholds are a number from 0
+        to 1 for all labels, or a key of `THRESHOLDS`: a strategy that is tuned on leave-one-out scores, or on those of
+        a five-fold cross-validation for methods without leave-one-out scores. Each name may be a
+        ``package.module:Name`` or ``./file.py:Name`` instead, which is imported: **this executes the code of that
+        module**. Random numbers come from the seed 0 unless the option `random_state` sets another.
     n_neighbors : int, default=None
-        Number of neighbours; not used by a method without.
+        Number of neighbours, for a method that has one. None: its default.
     search : object with `fit` and `kneighbors`, default=None
-        Finds the neighbours; not used by a method without `n_neighbors`.
+        Finds the neighbours, for a method that has a parameter `search` which is None.
+
+    Returns
+    -------
+    estimator
+        A classifier, alone or in a pipeline behind the selection, inside a classifier with thresholds if some are set.
 
     Raises
     ------
     ValueError
-        If there is no such method, selection, strategy or parameter.
+        If there is no such method, selection, strategy or option.
+    TypeError
+        If it is neither text nor an estimator.
+    ImportError
+        If a module cannot be imported.
 
     Examples
     --------
@@ -165,147 +161,194 @@ def make_method(spec: str, n_neighbors: int | None = None, search: NeighborSearc
     >>> make_method("igs:factor=2+mlknn", 8)[0]
     InformationGainSelector(factor=2, random_state=0)
     """
-    return MethodSpec.parse(spec).make(n_neighbors, search)
+    return MethodSpec.of(spec).make(n_neighbors, search)
 
 
-@dataclass(frozen=True)
 class MethodSpec:
-    """A specification that was read: the selection, if any, the method, and the thresholds, if not the method's own."""
+    """A method of a plan: a classifier, the features that it sees, and how its thresholds are set.
 
-    selection: Part | None
-    method: Part
-    thresholds: ThresholdStrategy | float | None
+    Methods of one plan that differ in their thresholds only share a fit.
+
+    Parameters
+    ----------
+    method : str or estimator
+        A key of `METHODS` with options, as `make_method` reads them, or an unfitted multi-label classifier.
+    selection : str or transformer, default=None
+        A key of `SELECTIONS` with options, or an unfitted transformer that selects features. None: all features.
+    thresholds : str, float or ThresholdStrategy, default=None
+        A key of `THRESHOLDS` with options, a number from 0 to 1 for all labels, or an unfitted strategy. None: the
+        method decides.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name or option, or the number is out of range.
+    TypeError
+        If an object is of the wrong kind.
+
+    Examples
+    --------
+    >>> from nearlabel.experiments import MethodSpec
+    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.thresholds import MicroFOptimum
+    >>> MethodSpec(MLkNN(smoothing=0.5), thresholds=MicroFOptimum(beta=2)).make(8).estimator
+    MLkNN(n_neighbors=8, smoothing=0.5)
+    """
+
+    def __init__(self, method: Any, *, selection: Any = None, thresholds: Any = None) -> None:
+        self.method = Part.of("method", METHODS, method)
+        self.selection = None if selection is None else Part.of("selection", SELECTIONS, selection)
+        self.thresholds = None if thresholds is None else _read_thresholds(thresholds)
+        _check_has("method", self.method.prototype, ("fit", "predict"))
+        if self.selection is not None:
+            _check_has("selection", self.selection.prototype, ("fit", "transform"))
 
     @classmethod
-    def parse(cls, spec: str) -> Self:
-        """Read what `make_method` takes."""
-        selection, rest = split_selection(spec)
-        method, at, thresholds = rest.partition("@")
-        return cls(
-            Part.parse("selection", SELECTIONS, selection) if selection else None,
-            Part.parse("method", METHODS, method),
-            _parse_thresholds(thresholds) if at else None,
-        )
+    def of(cls, spec: Any) -> MethodSpec:
+        """Read what `make_method` takes: ``[selection+]method[@thresholds]``, an estimator, or a specification."""
+        if isinstance(spec, MethodSpec):
+            return spec
+        if not isinstance(spec, str):
+            return cls(spec)
+        rest, at, thresholds = spec.partition("@")
+        *selection, method = _PLUS.split(rest, maxsplit=1)
+        return cls(method, selection=selection[0] if selection else None, thresholds=thresholds if at else None)
+
+    @property
+    def description(self) -> str:
+        """The classes and parameters of its parts, in one line."""
+        selection = "" if self.selection is None else f"{describe_object(self.selection.prototype)} + "
+        thresholds = "" if self.thresholds is None else f" @ {describe_object(self.thresholds)}"
+        return f"{selection}{describe_object(self.method.prototype)}{thresholds}"
+
+    @property
+    def fit_key(self) -> tuple[Part | None, Part]:
+        """What methods have in common that differ in their thresholds only."""
+        return self.selection, self.method
 
     @property
     def has_left_out_scores(self) -> bool:
-        """Whether leave-one-out scores follow without a refit; a selection has seen the rows, so it takes refits."""
-        return self.selection is None and hasattr(self.method.factory, "loo_predict_proba")
+        """Whether leave-one-out answers need no refit; a selection has seen the row, so it needs refits."""
+        has_both = all(hasattr(self.method.prototype, name) for name in ("loo_predict", "loo_predict_proba"))
+        return self.selection is None and has_both
 
     @property
     def has_neighbors(self) -> bool:
-        """Whether the method has a number of neighbours, and a search that can be shared."""
-        return "n_neighbors" in inspect.signature(self.method.factory).parameters
+        """Whether the method has a number of neighbours, which the plan sets."""
+        return "n_neighbors" in self.method.parameters
+
+    @property
+    def shares_search(self) -> bool:
+        """Whether the method takes neighbours that were found once for all methods.
+
+        It needs a search that is None and a number of neighbours: a search without a number, as that of NLDD, may find
+        the neighbours of other rows than the training rows.
+        """
+        return self.has_neighbors and "search" in self.method.parameters and self.method.prototype.search is None
 
     @property
     def is_tuned(self) -> bool:
-        """Whether thresholds are tuned, on the scores of rows that were left out."""
+        """Whether thresholds are tuned, on scores of rows that were left out."""
         return isinstance(self.thresholds, ThresholdStrategy)
 
-    def check(self) -> None:
-        """Raise unless the parameters make sense, of the selection, the method and the strategy."""
-        for part in (self.selector(), self.classifier(1), self.thresholds):
-            if part is not None and not isinstance(part, float):
+    def check(self, name: str) -> None:
+        """Raise unless the parameters make sense, and a guest keeps the contract of `nearlabel.testing`."""
+        parts: list[Any] = [self.selector(), self.classifier(1), self.thresholds]
+        for part in parts:
+            if hasattr(part, "_check_parameters"):
                 part._check_parameters()
-        if isinstance(self.thresholds, float) and not hasattr(self.classifier(1), "predict_proba"):
-            name = type(self.classifier(1)).__name__
+        if isinstance(self.thresholds, float) and not hasattr(self.method.prototype, "predict_proba"):
+            whose = type(self.method.prototype).__name__
             raise ValueError(
-                f"thresholds of {name} must be tuned, got {self.thresholds}: its scores are no probabilities."
+                f"thresholds of {whose} must be tuned, got {self.thresholds}: its scores are no probabilities."
             )
+        check_classifier(name, self.method.prototype, 3 if self.has_neighbors else None)
 
-    def make(self, n_neighbors: int | None, search: NeighborSearch | None) -> Any:
-        """Return the unfitted classifier."""
+    def make(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
+        """Return the unfitted classifier.
+
+        Parameters
+        ----------
+        n_neighbors : int, default=None
+            Number of neighbours, for a method that has one. None: its own.
+        search : object with `fit` and `kneighbors`, default=None
+            Finds the neighbours, for a method that shares its search.
+
+        Returns
+        -------
+        estimator
+            As `make_method` returns it.
+        """
         classifier = self.make_untuned(n_neighbors, search)
         if self.thresholds is None:
             return classifier
         if isinstance(self.thresholds, ThresholdStrategy):
-            left_out: Any = "loo" if self.has_left_out_scores else N_FOLDS
-            return TunedThresholdsClassifierCV(classifier, self.thresholds, cv=left_out)
+            cv: Any = "loo" if self.has_left_out_scores else N_FOLDS
+            return TunedThresholdsClassifierCV(classifier, self.thresholds, cv=cv)
         return FixedThresholdsClassifier(classifier, self.thresholds)
 
-    def make_untuned(self, n_neighbors: int | None, search: NeighborSearch | None = None) -> Any:
+    def make_untuned(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
         """Return the unfitted method, behind its selection if it has one, without thresholds."""
         classifier, selector = self.classifier(n_neighbors, search), self.selector()
         return classifier if selector is None else make_pipeline(selector, classifier)
 
     def classifier(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
         """Return the unfitted method, without selection and thresholds."""
-        return self.method.make(n_neighbors=n_neighbors, search=search) if self.has_neighbors else self.method.make()
+        given: dict[str, Any] = {}
+        if self.has_neighbors and n_neighbors is not None:
+            given["n_neighbors"] = n_neighbors
+        if self.shares_search and search is not None:
+            given["search"] = search
+        return self.method.make(**given)
 
     def selector(self) -> Any:
         """Return the unfitted selection of features, or None."""
         return None if self.selection is None else self.selection.make()
 
 
-@dataclass(frozen=True)
-class Part:
-    """A class, or what makes one, and some of its parameters."""
-
-    factory: Any
-    parameters: Mapping[str, Any]
-
-    @classmethod
-    def parse(cls, what: str, known: Mapping[str, Any], text: str) -> Self:
-        """Read a name and its options."""
-        name, *options = text.split(":")
-        if name not in known:
-            raise ValueError(f"{what} must be one of {sorted(known)}, got {name!r}.{_hint(name, known)}")
-        return cls(known[name], _parse_options(f"{what} {name!r}", known[name], options))
-
-    def make(self, **given: Any) -> Any:
-        """Return the unfitted estimator; where it draws at random, by the seed 0 unless another is set."""
-        names = inspect.signature(self.factory).parameters
-        seed = {"random_state": 0} if "random_state" in names else {}
-        return self.factory(**seed | given | dict(self.parameters))
+def sharing_a_fit(specs: Mapping[str, MethodSpec]) -> list[dict[str, MethodSpec]]:
+    """Return groups of methods that differ in their thresholds only."""
+    groups: dict[Any, dict[str, MethodSpec]] = {}
+    for name, spec in specs.items():
+        groups.setdefault(spec.fit_key, {})[name] = spec
+    return list(groups.values())
 
 
-def split_selection(spec: str) -> tuple[str, str]:
-    """Return what stands before the ``+`` that a method's name follows, or nothing, and what stands behind it."""
-    for place in (place for place, character in enumerate(spec) if character == "+"):
-        if re.split("[:@]", spec[place + 1 :], maxsplit=1)[0] in METHODS:
-            return spec[:place], spec[place + 1 :]
-    first, plus, rest = spec.partition("+")
-    return (first, rest) if plus and first.partition(":")[0] in SELECTIONS else ("", spec)
+# A plus sign parts a selection and a method if a name follows it, not a digit as in 1e+2.
+_PLUS = re.compile(r"\+(?=[A-Za-z_./~])")
 
 
-def _parse_thresholds(text: str) -> ThresholdStrategy | float:
-    name, *options = text.split(":")
-    if name in THRESHOLDS:
-        return THRESHOLDS[name](**_parse_options(f"thresholds {name!r}", THRESHOLDS[name], options))
+def _read_thresholds(value: Any) -> ThresholdStrategy | float:
+    if not isinstance(value, str):
+        return _strategy(clone(value)) if hasattr(value, "fit") else _threshold(value, value)
+    name, *options = value.split(":")
+    if name in THRESHOLDS or split_import(value):
+        return _strategy(from_text("thresholds", THRESHOLDS, value))
     try:
         number = float(name)
     except ValueError:
-        number = float("nan")
-    if not 0 <= number <= 1:
-        known = f"a number from 0 to 1 or one of {sorted(THRESHOLDS)}"
-        raise ValueError(f"thresholds must be {known}, got {name!r}.{_hint(name, THRESHOLDS)}")
+        number = math.nan
+    threshold = _threshold(number, name)
     if options:
         raise ValueError(f"thresholds {name!r} must be without options, got {options[0]!r}.")
-    return number
+    return threshold
 
 
-def _parse_options(whose: str, factory: Callable[..., Any], options: Iterable[str]) -> dict[str, Any]:
-    known = sorted(set(inspect.signature(factory).parameters) - _NO_OPTIONS)
-    return dict(_parse_option(whose, known, option) for option in options)
+def _strategy(value: Any) -> ThresholdStrategy:
+    if not isinstance(value, ThresholdStrategy):
+        raise TypeError(f"thresholds must be a ThresholdStrategy, got {value!r} of type {type(value).__name__}.")
+    return value
 
 
-def _parse_option(whose: str, known: list[str], option: str) -> tuple[str, Any]:
-    parameter, equals, text = option.partition("=")
-    if not known:
-        raise ValueError(f"{whose} must be without options, got {option!r}.")
-    if parameter not in known or not equals:
-        raise ValueError(f"option of {whose} must be parameter=value, of {known}, got {option!r}.")
-    if parameter == "estimator":
-        if text not in ESTIMATORS:
-            known = sorted(ESTIMATORS)
-            raise ValueError(f"estimator of {whose} must be one of {known}, got {text!r}.{_hint(text, known)}")
-        return parameter, ESTIMATORS[text]()
-    try:
-        return parameter, ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return parameter, text
+def _threshold(number: Any, given: object) -> float:
+    """Return a number from 0 to 1; `given` goes into the message if it is none."""
+    if not isinstance(number, int | float | np.number) or not 0 <= number <= 1:
+        known = f"a number from 0 to 1 or one of {sorted(THRESHOLDS)}"
+        raise ValueError(f"thresholds must be {known}, got {given!r}.{hint(str(given), THRESHOLDS)}")
+    return float(number)
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name.lower(), known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+def _check_has(what: str, thing: Any, methods: Iterable[str]) -> None:
+    for name in methods:
+        if not hasattr(thing, name):
+            raise TypeError(f"{what} must be an estimator with {name}, got {thing!r} of type {type(thing).__name__}.")

@@ -1,11 +1,11 @@
-"""A comparison of methods over numbers of neighbours: what is run, and what is measured."""
+"""A comparison of methods over numbers of neighbours: which methods are run, and by which metrics they are judged."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +16,14 @@ from sklearn.model_selection import KFold
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
-from nearlabel.experiments._methods import N_FOLDS, SELECTIONS, MethodSpec, Part, split_selection
+from nearlabel.experiments._guests import by_name, describe_object, described
+from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
+from nearlabel.experiments._metrics import direction_of, read_metrics
+from nearlabel.experiments._parts import Part
 from nearlabel.experiments._scaling import SCALES, scale_features
 from nearlabel.experiments._searches import Finder
 from nearlabel.experiments.records import Record
-from nearlabel.metrics import CATALOGUE, get_metric
+from nearlabel.metrics import CATALOGUE, Metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
@@ -37,57 +40,83 @@ class Plan:
 
     Parameters
     ----------
-    methods : tuple of str
-        Specifications as `make_method` takes them.
+    methods : tuple of str or estimator, or mapping of str to them
+        What `make_method` takes: texts such as "mlknn@micro-f", multi-label classifiers, or `MethodSpec`. In a mapping
+        you choose the names that records have; in a tuple an object is named by its representation. A classifier with a
+        parameter `n_neighbors` is run with each of the numbers; if it also has a parameter `search` that is None, it
+        gets the neighbours that are found once for all methods; others are fitted as they are. A classifier that is not
+        nearlabel's own must pass `nearlabel.testing.check_multilabel_estimator`.
     n_neighbors : tuple of int
-        Numbers of neighbours; one search per fold, and per selection of features, serves all. A method that has no such
+        Numbers of neighbours; one search per fold, and per selection of features, serves all. A method without such a
         number is run once a fold; its records have None.
     cv : int, default=10
-        Number of shuffled folds; not used for a problem with a given split.
+        Number of shuffled folds; not used for a data set with a given split.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
         How the features are scaled, by the training part.
     seeds : tuple of int, default=(0,)
         One shuffle, hence one whole cross-validation, for each.
-    metrics : tuple of str, default: all of the catalogue
-        Names of measures, and "empty_predictions", the share of rows that get no label.
+    metrics : tuple of str, callable or Metric, or mapping of str to them, default: all of the catalogue
+        What `nearlabel.metrics.get_metric` takes, and "empty_predictions", the share of samples that get no label. A
+        text may be a ``package.module:name`` too. A metric that is not nearlabel's own must pass
+        `nearlabel.testing.check_metric`; its records say whether `greater_is_better`.
     first_folds : int, default=None
-        Run only so many folds of each shuffle, for a look; None: all.
+        Run only so many folds of each shuffle, for a first look; None: all.
     stratify : {None, 1, 2}, default=None
         Order of `IterativeStratifiedKFold`: folds with equal parts of labels (1), or of pairs of them (2); not used for
-        a problem with a given split. None: `KFold`.
+        a data set with a given split. None: `KFold`.
 
     Raises
     ------
     ValueError, TypeError
-        If a name is unknown or a number out of range.
+        If a name is unknown, a number is out of range, or an object fails a check of `nearlabel.testing`; the message
+        begins with the check's name.
+    ImportError
+        If a module in a text cannot be imported.
+
+    Notes
+    -----
+    The checks of a user's object run once a process, when the plan is made. No check starts after 1 second: run
+    `check_multilabel_estimator` in your own tests for all of them. An attribute `expected_failed_checks` of your class
+    or function, a dict of names of checks and reasons, skips checks.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.experiments import Plan, run
+    >>> from nearlabel.lazy import MLkNN
+    >>> def share_of_agreeing_cells(y_true, y_pred):
+    ...     return float((y_true == y_pred).mean())
+    >>> methods = {"smooth": MLkNN(smoothing=3), "mlknn": "mlknn"}
+    >>> plan = Plan(methods, n_neighbors=(10,), cv=2, metrics={"agreeing": share_of_agreeing_cells})
+    >>> [(r["method"], r["metric"]) for r in run(plan, [load_multidigits()])][:2]
+    [('smooth', 'agreeing'), ('mlknn', 'agreeing')]
     """
 
-    methods: tuple[str, ...]
-    n_neighbors: tuple[int, ...]
+    methods: Any  # from here on a dict: what each name stands for
+    n_neighbors: Sequence[int]
     cv: int = 10
     scale: str = "none"
-    seeds: tuple[int, ...] = (0,)
-    metrics: tuple[str, ...] = (*CATALOGUE, EMPTY_PREDICTIONS)
+    seeds: Sequence[int] = (0,)
+    metrics: Any = (*CATALOGUE, EMPTY_PREDICTIONS)
     first_folds: int | None = None
     stratify: int | None = None  # that of records made before it was a choice, too
 
     def __post_init__(self) -> None:
-        for name in ("methods", "n_neighbors", "seeds", "metrics"):
-            object.__setattr__(self, name, each_once(name, getattr(self, name)))
-        # Python's own integers: numpy's cannot be written as JSON.
+        object.__setattr__(self, "methods", by_name("methods", self.methods))
+        object.__setattr__(self, "metrics", by_name("metrics", self.metrics))
         for name, low in (("n_neighbors", 1), ("seeds", 0)):
-            object.__setattr__(self, name, tuple(check_integer(name, v, low=low) for v in getattr(self, name)))
+            # Python's own integers: numpy's cannot be written as JSON.
+            numbers = (check_integer(name, number, low=low) for number in each_once(name, getattr(self, name)))
+            object.__setattr__(self, name, tuple(numbers))
         object.__setattr__(self, "cv", check_integer("cv", self.cv, low=2))
         if self.first_folds is not None:
             object.__setattr__(self, "first_folds", check_integer("first_folds", self.first_folds, low=1))
         if self.stratify is not None:
             object.__setattr__(self, "stratify", check_order("stratify", self.stratify))
-        for spec in self._specs.values():
-            spec.check()
-        for metric in self.metrics:
-            if metric != EMPTY_PREDICTIONS:
-                get_metric(metric)
+        for name, spec in self._specs.items():
+            spec.check(name)
         check_choice("scale", self.scale, SCALES)
+        self._metrics  # noqa: B018 - refuses what is no metric
 
     def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
         """Yield every fold of every problem, in a fixed order.
@@ -103,11 +132,19 @@ class Plan:
             self._check_n_neighbors(name, min(len(fold.training) for fold in folds))
             yield from folds
 
-    @property
+    @cached_property
     def _specs(self) -> dict[str, MethodSpec]:
-        return {method: MethodSpec.parse(method) for method in self.methods}
+        return {name: MethodSpec.of(method) for name, method in self.methods.items()}
 
-    def _numbers(self, spec: MethodSpec) -> tuple[int | None, ...]:
+    def spec_of(self, method: str) -> MethodSpec:
+        """Return what a name of the methods stands for."""
+        return self._specs[method]
+
+    @cached_property
+    def _metrics(self) -> dict[str, Metric | str]:
+        return read_metrics(self.metrics)
+
+    def _numbers(self, spec: MethodSpec) -> Sequence[int | None]:
         """Return the numbers of neighbours that a method is run with."""
         return self.n_neighbors if spec.has_neighbors else (None,)
 
@@ -140,14 +177,24 @@ class Plan:
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
         """Return what decides the records: the plan, the library's version and a digest of each problem."""
-        return description(self, problems)
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}
+        names = {"methods": list(self.methods), "metrics": list(self.metrics)}
+        return description(settings | names, problems, self.objects)
+
+    @property
+    def objects(self) -> dict[str, dict[str, str]]:
+        """What names stand for that are not nearlabel's own, for the plan on disk: another object is another plan."""
+        methods = {name: spec.description for name, spec in self._specs.items()}
+        metrics = {name: describe_object(metric) for name, metric in self._metrics.items()}
+        found = {"methods": described(self.methods, methods), "metrics": described(self.metrics, metrics)}
+        return {kind: of_kind for kind, of_kind in found.items() if of_kind}
 
     def settings(self, fold: Fold) -> Iterator[Record]:
         """Yield the records of a fold in their order, still without values."""
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
-                for metric in self.metrics:
-                    yield fold.label() | {"method": method, "n_neighbors": k, "metric": metric}
+                for name, metric in self._metrics.items():
+                    yield fold.label() | {"method": method, "n_neighbors": k, "metric": name} | direction_of(metric)
 
     def values(self, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records.
@@ -158,26 +205,26 @@ class Plan:
         yield from self.values_by(Finder(ExactNeighbors()), fold)
 
     def values_by(self, finder: Finder, fold: Fold) -> Iterator[float | None]:
-        """Yield the values of a fold's records, with neighbours that are found by a search of choice."""
+        """Yield the values of a fold's records, with the neighbours that a given search finds."""
         X, X_test = scale_features(self.scale, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
         found: dict[tuple[str, int | None], list[float | None]] = {}
-        for selection, methods in self._by_selection().items():
+        for selection, specs in self._by_selection().items():
             selected = _selected(selection, X, Y, X_test)
             neighbors = None
-            if any(self._specs[method].has_neighbors for method in methods):
+            if any(spec.shares_search for spec in specs.values()):
                 neighbors = finder.find(selection, *selected, self._n_neighbors_to_find(X.shape[0]))
-            for method, k, labels, fitted in self._label_sets(*selected, X, Y, methods, finder.search, neighbors):
-                found[method, k] = list(self._measure(labels, fitted, Y_test))
+            for method, k, labels, fitted in self._label_sets(*selected, X, Y, specs, finder.search, neighbors):
+                found[method, k] = list(self._scores(labels, fitted, Y_test))
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
                 yield from found[method, k]
 
-    def _by_selection(self) -> dict[str, list[str]]:
-        """Return the methods that see the same features."""
-        groups: dict[str, list[str]] = {}
-        for method in self.methods:
-            groups.setdefault(split_selection(method)[0], []).append(method)
+    def _by_selection(self) -> dict[Part | None, dict[str, MethodSpec]]:
+        """Return the methods by the features that they see."""
+        groups: dict[Part | None, dict[str, MethodSpec]] = {}
+        for method, spec in self._specs.items():
+            groups.setdefault(spec.selection, {})[method] = spec
         return groups
 
     def _n_neighbors_to_find(self, n_rows: int) -> int:
@@ -190,7 +237,7 @@ class Plan:
         X_test: Matrix,
         unselected: Matrix,
         Y: Matrix,
-        methods: Sequence[str],
+        specs: Mapping[str, MethodSpec],
         search: NeighborSearch,
         neighbors: PrecomputedNeighbors | None,
     ) -> Iterator[tuple[str, int | None, Matrix, _Fitted]]:
@@ -198,30 +245,28 @@ class Plan:
 
         `neighbors` are those of X and X_test by the search.
         """
-        rows_of: dict[str, dict[str, MethodSpec]] = {}  # a method with other thresholds shares its fit with the method
-        for method in methods:
-            rows_of.setdefault(method.partition("@")[0], {})[method] = self._specs[method]
-        for rows in rows_of.values():
-            spec = next(iter(rows.values()))
+        for sharing in sharing_a_fit(specs):
+            spec = next(iter(sharing.values()))
             for k in self._numbers(spec):
                 left_out = None if spec.has_left_out_scores else (spec.make_untuned(k, search), unselected)
                 fitted = _Fitted(spec.classifier(k, neighbors), X, Y, X_test, left_out)
-                for method, other in rows.items():
+                for method, other in sharing.items():
                     yield method, k, fitted.labels(other.thresholds), fitted
 
-    def _measure(self, labels: Matrix, fitted: _Fitted, Y: Matrix) -> Iterator[float | None]:
-        """Yield each metric, in order, on the test part of a fold; None where it is undefined."""
-        needs = {get_metric(name).needs for name in self.metrics if name != EMPTY_PREDICTIONS}
-        values = score_and_count(Y, labels, fitted.test_scores if "score" in needs else None, self.metrics)
+    def _scores(self, labels: Matrix, fitted: _Fitted, Y: Matrix) -> Iterator[float | None]:
+        """Yield the value of each metric, in order, on the test part of a fold; None where it is undefined."""
+        metrics = list(self._metrics.values())
+        needs_scores = any(isinstance(metric, Metric) and metric.needs == "score" for metric in metrics)
+        values = score_and_count(Y, labels, fitted.test_scores if needs_scores else None, metrics)
         for value in values.values():
             yield value if np.isfinite(value) else None
 
 
-def _selected(selection: str, X: Matrix, Y: Matrix, X_test: Matrix) -> tuple[Matrix, Matrix]:
+def _selected(selection: Part | None, X: Matrix, Y: Matrix, X_test: Matrix) -> tuple[Matrix, Matrix]:
     """Return the training and test rows with the features that are selected by the training rows."""
-    if not selection:
+    if selection is None:
         return X, X_test
-    selector = Part.parse("selection", SELECTIONS, selection).make().fit(X, Y)
+    selector = selection.make().fit(X, Y)
     return selector.transform(X), selector.transform(X_test)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Protocol
 
 from joblib import Parallel, delayed
 
 from nearlabel.experiments._folds import Fold, Problem
+from nearlabel.experiments._problems import as_problems
 from nearlabel.experiments.records import Record, RecordFolder
 
 Progress = Callable[[int, int], None]
@@ -38,7 +39,7 @@ class AnyPlan(Protocol):
 
 def run(
     plan: AnyPlan,
-    problems: Mapping[str, Problem],
+    problems: Mapping[str, Any] | Iterable[Any],
     *,
     out: str | os.PathLike[str] | None = None,
     n_workers: int = 1,
@@ -50,8 +51,10 @@ def run(
     ----------
     plan : Plan, SearchPlan or ThresholdPlan
         What to run.
-    problems : mapping of str to Dataset, or to a pair (training, test) of them
-        A pair is run on its given split.
+    problems : mapping of str to data, or iterable of data
+        Data are a `Dataset`, a name of `nearlabel.datasets.catalogue`, a path that `load_dataset` reads, or a pair
+        (X, y) of arrays, data frames or sparse matrices. A pair (training, test) of data is run on this given split. In
+        a list, which can have no bare arrays, data sets are called by their own names.
     out : str or path, default=None
         Folder for ``plan.json`` and ``records.jsonl``. If it holds records of the same plan, they are kept and the rest
         is run; an interruption loses at most the folds in work. None: nothing is written.
@@ -64,12 +67,16 @@ def run(
     -------
     list of dict
         Flat records: dataset, seed (None for a given split), fold, method, n_neighbors, metric, value (None where the
-        measure is undefined on that fold).
+        metric is undefined on that fold). Those of a metric that is not in `nearlabel.metrics.CATALOGUE` have
+        greater_is_better, too.
 
     Raises
     ------
     ValueError
-        If `out` holds records of another plan, a problem has too few rows or missing values, or `n_workers` is 0.
+        If `out` holds records of another plan, or of one where a name stood for another object, a data set has too few
+        samples or missing values, or `n_workers` is 0.
+    TypeError
+        If something is no data set.
 
     Examples
     --------
@@ -82,8 +89,9 @@ def run(
     """
     if n_workers == 0:
         raise ValueError("n_workers must be a number of processes, or negative to leave some cores free, got 0.")
-    folds = list(plan.folds(problems))
-    with nullcontext() if out is None else RecordFolder(out, plan.describe(problems)) as folder:
+    data = as_problems(problems)
+    folds = list(plan.folds(data))
+    with nullcontext() if out is None else RecordFolder(out, plan.describe(data)) as folder:
         return _run_folds(plan, folds, folder, n_workers, progress)
 
 

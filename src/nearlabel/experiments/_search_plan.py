@@ -1,4 +1,4 @@
-"""What another search than the exact one costs: neighbours that it misses, and what the methods lose by that."""
+"""What another search than the exact one costs: neighbours that it misses, and what methods lose by that."""
 
 from __future__ import annotations
 
@@ -7,67 +7,84 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from nearlabel.experiments._folds import Fold, Problem
-from nearlabel.experiments._methods import MethodSpec, split_selection
+from nearlabel.experiments._guests import by_name, describe_object, described
 from nearlabel.experiments._plan import Plan
-from nearlabel.experiments._searches import Finder, make_search, reference_of
+from nearlabel.experiments._searches import Finder, check_searches, exact_search_for, make_search
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments.records import Record
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors._recall import found_shares
-from nearlabel.utils.validation import each_once
+from nearlabel.utils.types import FloatArray, IntArray
 
-# What is measured of a search, beside the measures of a plan.
+# Metrics of a search, beside the metrics of a plan.
 RECALL, SECONDS = "neighbor_recall", "search_seconds"
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A comparison that is run with other searches, and with the exact search by the same metric beside.
+    """A comparison that is run with other searches, and with the exact search by the same metric.
 
-    Its records have a key "search" beside those of a `Plan`, and two measures more: "neighbor_recall", the mean share
-    of the test rows' true neighbours that the search finds, and "search_seconds", the time that it takes to fit the
-    training rows and to find the neighbours of training and test rows. Seconds are the one value that differs from run
-    to run.
+    Its records have a key "search" beside those of a `Plan`, and two metrics more: "neighbor_recall", the mean share of
+    the test samples' true neighbours that the search finds, and "search_seconds", the time that it takes to fit the
+    training samples and to find the neighbours of training and test samples. Seconds are the one value that differs
+    from run to run.
 
     Parameters
     ----------
     plan : Plan
-        The comparison; its methods are methods by neighbours.
-    searches : tuple of str
-        Specifications as `make_search` takes them.
+        The comparison; each of its methods has a number of neighbours and no search of its own.
+    searches : tuple of str or search, or mapping of str to them
+        What `make_search` takes. In a mapping you choose the names that records have. A search that is not nearlabel's
+        own must pass `nearlabel.testing.check_search`.
 
     Raises
     ------
     ValueError, TypeError
-        If a name is unknown, a number out of range or a method has no neighbours.
+        If a name is unknown, a number is out of range, a method has no neighbours to share, or a search fails a check;
+        the message begins with the check's name.
     ImportError
-        If a search needs a library that is not installed.
+        If a search needs a library that is not installed, or a module cannot be imported.
     """
 
     plan: Plan
-    searches: tuple[str, ...]
+    searches: Any  # from here on a dict: what each name stands for
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "searches", each_once("searches", self.searches))
-        for search in self.searches:
-            make_search(search)
+        object.__setattr__(self, "searches", by_name("searches", self.searches))
+        check_searches(self.searches)
+        for name, search in self.searches.items():
+            if name != search and name in map(exact_search_for, self.searches.values()):
+                raise ValueError(f"searches must not give the name of the exact search to another one, got {name!r}.")
         for method in self.plan.methods:
-            if not MethodSpec.parse(method).has_neighbors:
-                raise ValueError(f"methods must have n_neighbors to be compared by searches, got {method!r}.")
+            if not self.plan.spec_of(method).shares_search:
+                raise ValueError(
+                    f"methods must have n_neighbors and no search of their own to be compared by searches,"
+                    f" got {method!r}."
+                )
 
     @property
-    def _run(self) -> tuple[str, ...]:
-        """The searches, each exact one that another is measured by before it."""
-        return tuple(dict.fromkeys(each for search in self.searches for each in (reference_of(search), search)))
+    def _run(self) -> dict[str, Any]:
+        """The searches by name, the exact one that each is compared to before it."""
+        run: dict[str, Any] = {}
+        for name, search in self.searches.items():
+            exact = exact_search_for(search)
+            run.setdefault(exact, exact)
+            run.setdefault(name, search)
+        return run
 
     def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
-        """Yield every fold of every problem, in a fixed order; raise as `Plan.folds` does."""
+        """Yield every fold of every data set, in a fixed order; raise as `Plan.folds` does."""
         return self.plan.folds(problems)
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
         """Return what decides the records, but for the seconds."""
-        return self.plan.describe(problems) | {"searches": self.searches}
+        descriptions = {name: describe_object(make_search(search)) for name, search in self.searches.items()}
+        searches = described(self.searches, descriptions)
+        plan = self.plan.describe(problems)
+        objects = {**plan.get("objects", {}), "searches": searches}
+        return plan | {"searches": list(self.searches)} | ({"objects": objects} if searches else {})
 
     def settings(self, fold: Fold) -> Iterator[Record]:
         """Yield the records of a fold in their order, still without values."""
@@ -82,17 +99,30 @@ class SearchPlan:
     def values(self, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records."""
         some = fold.X[fold.training[:64]]
-        Finder(ExactNeighbors()).find("", some, some, 1)  # the first search of a process loads what others find there
+        # The first search of a process loads libraries: that time is not to count against the first one measured.
+        Finder(ExactNeighbors()).find(None, some, some, 1)
         finders: dict[str, Finder] = {}
-        for search in self._run:
-            finders[search] = Finder(make_search(search))
-            yield from self.plan.values_by(finders[search], fold)
+        for name, search in self._run.items():
+            finders[name] = Finder(make_search(search))
+            exact = exact_search_for(search)
+            yield from self.plan.values_by(finders[name], fold)
             for method in self.plan.methods:
-                selection = split_selection(method)[0]
-                true, found = (finders[each].found[selection].queries[0] for each in (reference_of(search), search))
+                selection = self.plan.spec_of(method).selection
+                true, found = (finders[each].found[selection].queries[0] for each in (exact, name))
                 for k in self.plan.n_neighbors:
-                    yield float(found_shares(true.nearest(k), found.nearest(k)).mean())
-                yield finders[search].seconds[selection]
+                    yield _recall(true.nearest(k), found.nearest(k))
+                yield finders[name].seconds[selection]
+
+
+def _recall(true: tuple[FloatArray, IntArray], found: tuple[FloatArray, IntArray]) -> float:
+    """Return the mean share of the true neighbours that are found; one as near as the last of them counts as found.
+
+    Takes distances and indices (n_queries, n_neighbors) of both. The distances of a user's search may be rounded
+    otherwise than ours, so a true neighbour is known by its index, too.
+    """
+    as_near = found[0] <= true[0][:, -1:]
+    among_true = (found[1][:, :, np.newaxis] == true[1][:, np.newaxis]).any(axis=2)
+    return float(((as_near | among_true).sum(axis=1) / true[1].shape[1]).mean())
 
 
 @dataclass(frozen=True)
@@ -106,9 +136,9 @@ class SearchCost:
     n_neighbors : int or "mean"
         Number of neighbours; "mean" for the mean over all of them.
     metric : str
-        Name of the measure.
+        Name of the metric.
     exact, value, difference : float
-        The measure with the exact search by the same metric, with the search, and what is added to the former.
+        The metric with the exact search by the same distance, with the search, and the latter less the former.
     recall : float
         Share of the test rows' true neighbours that the search finds.
     exact_seconds, seconds : float
@@ -148,11 +178,12 @@ def search_costs(plan: SearchPlan, records: Iterable[Record]) -> list[SearchCost
         by_search[record["search"]].append(record)
     cells = {search: {_key(cell): cell.mean for cell in summarise(of_it)} for search, of_it in by_search.items()}
     keys = dict.fromkeys(key for of_search in cells.values() for key in of_search if key[3] not in (RECALL, SECONDS))
+    exact = {name: exact_search_for(search) for name, search in plan.searches.items()}
     lines = [
-        _cost(key, search, cells)
+        _cost(key, search, exact[search], cells)
         for search in plan.searches
         for key in keys
-        if key in cells[search] and key in cells[reference_of(search)]  # measures may be undefined
+        if key in cells[search] and key in cells[exact[search]]  # metrics may be undefined
     ]
     place = {method: number for number, method in enumerate(plan.plan.methods)}
     return sorted(lines, key=lambda line: (line.dataset, place[line.method]))
@@ -162,9 +193,11 @@ def _key(cell: Cell) -> tuple[str, str, Any, str]:
     return cell.dataset, cell.method, cell.n_neighbors, cell.metric
 
 
-def _cost(key: tuple[str, str, Any, str], search: str, cells: Mapping[str, Mapping[Any, float]]) -> SearchCost:
+def _cost(
+    key: tuple[str, str, Any, str], search: str, exact: str, cells: Mapping[str, Mapping[Any, float]]
+) -> SearchCost:
     dataset, method, n_neighbors, metric = key
-    true, found = cells[reference_of(search)], cells[search]
+    true, found = cells[exact], cells[search]
     seconds = dataset, method, None, SECONDS
     return SearchCost(
         dataset,

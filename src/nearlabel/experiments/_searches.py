@@ -9,7 +9,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from nearlabel.experiments._methods import Part
+from nearlabel.experiments._guests import check_search
+from nearlabel.experiments._parts import Part
 from nearlabel.neighbors import (
     ExactNeighbors,
     FaissHNSWNeighbors,
@@ -28,43 +29,64 @@ SEARCHES: Mapping[str, Any] = MappingProxyType(
     }
 )
 
-_OF_THE_TRUTH = ("metric", "n_jobs")  # what the exact search that another is measured by has in common with it
+_OF_THE_EXACT = ("metric", "n_jobs")  # options that the exact search has in common with the search it is compared to
 
 
-def make_search(spec: str) -> Any:
+def make_search(spec: Any) -> Any:
     """Return the unfitted search that a specification stands for.
 
     Parameters
     ----------
-    spec : str
-        A name of `SEARCHES`, then any number of ``:parameter=value``.
+    spec : str or object with `fit` and `kneighbors`
+        A key of `SEARCHES`, followed by any number of ``:parameter=value``; or ``package.module:Name`` with options,
+        which is imported: **this executes the code of that module**; or a search, of which a clone is returned.
+
+    Returns
+    -------
+    object with `fit` and `kneighbors`
+        A new search.
 
     Raises
     ------
     ValueError
-        If there is no such search or parameter, or a value makes no sense.
+        If there is no such search or option, or a value makes no sense.
+    TypeError
+        If an object is not a search.
     ImportError
-        If the search needs a library that is not installed.
+        If the search needs a library that is not installed, or a module cannot be imported.
 
     Examples
     --------
     >>> make_search("exact:metric=cosine")
     ExactNeighbors(metric='cosine')
     """
-    search = Part.parse("search", SEARCHES, spec).make()
+    search = Part.of("search", SEARCHES, spec).make()
+    for method in ("fit", "kneighbors"):
+        if not hasattr(search, method):
+            raise TypeError(f"search must have {method}, got {search!r} of type {type(search).__name__}.")
     if hasattr(search, "_check_parameters"):
         search._check_parameters()
     return search
 
 
-def reference_of(spec: str) -> str:
+def check_searches(searches: Mapping[str, Any]) -> None:
+    """Raise unless each can be made, and guests keep the contract of `nearlabel.testing.check_search`."""
+    for name, search in searches.items():
+        check_search(name, make_search(search))
+
+
+def exact_search_for(spec: Any) -> str:
     """Return the specification of the exact search by the same metric, on as many threads."""
-    options = Part.parse("search", SEARCHES, spec).parameters
-    return ":".join(["exact", *(f"{name}={options[name]}" for name in _OF_THE_TRUTH if name in options)])
+    if isinstance(spec, str):
+        given = dict(option.partition("=")[::2] for option in spec.split(":"))
+    else:
+        defaults, own = ExactNeighbors().get_params(), spec.get_params() if hasattr(spec, "get_params") else {}
+        given = {name: own[name] for name in _OF_THE_EXACT if name in own and own[name] != defaults[name]}
+    return ":".join(["exact", *(f"{name}={given[name]}" for name in _OF_THE_EXACT if name in given)])
 
 
 class Finder:
-    """Finds, once, the neighbours that methods on the same features share, and keeps them and the seconds it took.
+    """Find, once, the neighbours that methods on the same features share; keep them, and the seconds it took.
 
     Parameters
     ----------
@@ -74,15 +96,15 @@ class Finder:
 
     def __init__(self, search: NeighborSearch) -> None:
         self.search = search
-        self.found: dict[str, PrecomputedNeighbors] = {}
-        self.seconds: dict[str, float] = {}
+        self.found: dict[Part | None, PrecomputedNeighbors] = {}
+        self.seconds: dict[Part | None, float] = {}
 
-    def find(self, selection: str, X: Matrix, X_test: Matrix, n_neighbors: int) -> PrecomputedNeighbors:
+    def find(self, selection: Part | None, X: Matrix, X_test: Matrix, n_neighbors: int) -> PrecomputedNeighbors:
         """Return the neighbours, among the training rows, of the training rows and of the test rows.
 
-        `selection` names the features that are selected.
+        `selection` is what selected the features of the rows; None: all features.
         """
-        search = clone(self.search)
+        search = clone(self.search, safe=False)
         start = time.perf_counter()
         found = PrecomputedNeighbors.from_search(search, X, X_test, n_neighbors=n_neighbors, check_rows=False)
         self.seconds[selection] = time.perf_counter() - start

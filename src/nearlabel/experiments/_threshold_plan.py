@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -137,7 +137,7 @@ class ThresholdPlan:
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
         """Return what decides the records: the plan, the library's version and a digest of each problem."""
-        return description(self, problems)
+        return description(asdict(self), problems, {})
 
     def settings(self, fold: Fold) -> Iterator[Record]:
         """Yield the records of a run in their order, still without values."""

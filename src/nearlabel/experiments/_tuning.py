@@ -1,9 +1,9 @@
-"""A model chosen among many by rows held out, and what the choice is worth on rows that took no part in it."""
+"""A model chosen among many by samples held out, and what the choice is worth on samples that took no part in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,15 +11,17 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
-from nearlabel.datasets import Dataset
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import check_matrices
+from nearlabel.experiments._guests import by_name
 from nearlabel.experiments._held_out import Folds, HoldingOut, LeaveOneOut
-from nearlabel.experiments._methods import N_FOLDS, MethodSpec
+from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
+from nearlabel.experiments._metrics import read_metric
+from nearlabel.experiments._problems import as_dataset
 from nearlabel.experiments._run import Progress
 from nearlabel.experiments._scaling import SCALES
-from nearlabel.experiments._searches import make_search
-from nearlabel.metrics import CATALOGUE, get_metric, score_all
+from nearlabel.experiments._searches import check_searches, make_search
+from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_integer, each_once
@@ -28,46 +30,57 @@ LOO = "loo"
 EXACT = "exact"
 
 
-class Candidate(NamedTuple):
+@dataclass(frozen=True)
+class Candidate:
     """A model that may be chosen.
 
     Parameters
     ----------
     method : str
-        Specification as `make_method` takes it, thresholds included.
+        Name of the method; what `make_method` takes, unless `method_object` is given.
     n_neighbors : int or None
         Number of neighbours; None for a method without.
     scale : {"none", "minmax", "standard", "tfidf"}
         How the features are scaled.
     search : str or None
-        Specification as `make_search` takes it; None for a method without neighbours.
+        Name of the search; what `make_search` takes, unless `search_object` is given. None for a method that shares no
+        search.
+    method_object : estimator or MethodSpec, default=None
+        What the name of the method stands for.
+    search_object : search, default=None
+        What the name of the search stands for.
     """
 
     method: str
     n_neighbors: int | None
     scale: str
     search: str | None
+    method_object: Any = field(default=None, compare=False, repr=False)
+    search_object: Any = field(default=None, compare=False, repr=False)
 
     def make(self) -> Any:
         """Return the unfitted model: the method, behind a `FeatureScaler` if features are scaled."""
-        search = None if self.search in (None, EXACT) else make_search(self.search)
-        model = MethodSpec.parse(self.method).make(self.n_neighbors, search)
-        if isinstance(model, TunedThresholdsClassifierCV):
-            model.set_params(random_state=0)  # rows of a file are often sorted
+        search = None
+        if self.search not in (None, EXACT) or self.search_object is not None:
+            search = make_search(self.search if self.search_object is None else self.search_object)
+        spec = MethodSpec.of(self.method if self.method_object is None else self.method_object)
+        model = spec.make(self.n_neighbors, search)
+        if isinstance(model, TunedThresholdsClassifierCV) and spec.is_tuned:
+            model.set_params(random_state=0)  # the samples in a file are often sorted
         return model if self.scale == "none" else make_pipeline(FeatureScaler(self.scale), model)
 
 
 class Trial(NamedTuple):
-    """What a candidate reached on rows held out.
+    """What a candidate reached on samples held out.
 
     Parameters
     ----------
     candidate : Candidate
         The model.
     value : float
-        The measure, of all rows together.
+        The metric, of all samples together.
     held_out : str
-        How the rows were held out, in words.
+        How the samples were held out, in words.
     """
 
     candidate: Candidate
@@ -84,9 +97,9 @@ class Tuned:
     trials : tuple of Trial
         Best first, of equal ones in the order of trying. The first value is optimistic: it was chosen by it.
     metric : str
-        The measure that decided.
+        Name of the metric that decided.
     scores : dict of str to float
-        All measures, of the choice made anew for each part of the rows without it.
+        All metrics, of the choice made anew for each part of the samples without it.
     measured : str
         How the scores were measured, in words.
     """
@@ -106,36 +119,43 @@ class Tuned:
 class Tuning:
     """Which models are tried, and how they are judged.
 
-    One search serves every method and every number of neighbours of one scaling (one a fold, where rows are held out by
-    folds). Thresholds are tuned on scores of rows held out, and judged on others than they were tuned on.
+    One search serves every method and every number of neighbours of one scaling (one a fold, where samples are held out
+    by folds). Thresholds are tuned on scores of samples held out, and judged on others than they were tuned on.
 
     Parameters
     ----------
-    methods : tuple of str
-        Specifications as `make_method` takes them.
+    methods : tuple of str or estimator, or mapping of str to them
+        As in `Plan`.
     n_neighbors : int or tuple of int, default=30
         An int: every number from 1 up to it, or as far as the rows allow. A tuple: these.
     scales : tuple of str, default=("none",)
         Of the features: "none", "minmax", "standard", "tfidf".
-    searches : tuple of str, default=("exact",)
-        Specifications as `make_search` takes them, of methods by neighbours.
-    metric : str, default="micro_f1"
-        Key of `nearlabel.metrics.CATALOGUE`: what the best is best in.
+    searches : tuple of str or search, or mapping of str to them, default=("exact",)
+        What `make_search` takes, for methods that share a search. A search that is not nearlabel's own must pass
+        `nearlabel.testing.check_search`.
+    metric : str, callable or Metric, default="micro_f1"
+        What the best is best in: what `nearlabel.metrics.get_metric` takes, or a ``package.module:name``. A metric that
+        is not nearlabel's own must pass `nearlabel.testing.check_metric`.
     cv : "loo" or int, default="loo"
-        "loo": each row by all others, and, for methods without leave-one-out answers, five folds of shuffled rows. An
-        int: so many folds of shuffled rows for every method.
+        "loo": each sample by all others, and five folds of shuffled samples for methods without leave-one-out answers.
+        An int: so many folds of shuffled samples for every method.
 
     Raises
     ------
     ValueError, TypeError
-        If a name is unknown or a number out of range.
+        If a name is unknown, a number is out of range, or an object fails a check of `nearlabel.testing`.
+    ImportError
+        If a search needs a library that is not installed, or a module cannot be imported.
 
     Notes
     -----
-    `Tuned.scores` are measured as follows. Of five parts of the rows (or of the folds) each is decided by the candidate
-    that does best on the other parts, with thresholds tuned on the other parts. Only at second hand a part has a say in
-    its own judgement: while the candidates are compared on another part, its rows are among those that thresholds are
-    tuned on and, leaving one out, among the neighbours. Where scalings leave one out, they have seen the row.
+    `Tuned.scores` are computed as follows. Of five parts of the samples (or of the folds) each is predicted by the
+    candidate that is best on the other parts, with thresholds tuned on the other parts. A part still has some influence
+    on the choice that is judged on it:
+
+    1. While candidates are compared on another part, its samples are among those that thresholds are tuned on.
+    2. With leave-one-out, its samples are among the neighbours of the other parts' samples.
+    3. With leave-one-out, features are scaled by all samples.
 
     Examples
     --------
@@ -146,36 +166,36 @@ class Tuning:
     ('mlknn@micro-f', 9, 0.704, 0.704)
     """
 
-    methods: tuple[str, ...]
+    methods: Any  # from here on a dict: what each name stands for
     n_neighbors: int | tuple[int, ...] = 30
     scales: tuple[str, ...] = ("none",)
-    searches: tuple[str, ...] = (EXACT,)
-    metric: str = "micro_f1"
+    searches: Any = (EXACT,)  # as methods
+    metric: Any = "micro_f1"  # from here on a Metric
     cv: str | int = LOO
 
     def __post_init__(self) -> None:
-        for name in ("methods", "scales", "searches"):
-            object.__setattr__(self, name, each_once(name, getattr(self, name)))
-        for spec in self._specs.values():
-            spec.check()
+        object.__setattr__(self, "methods", by_name("methods", self.methods))
+        object.__setattr__(self, "scales", each_once("scales", self.scales))
+        object.__setattr__(self, "searches", by_name("searches", self.searches))
+        object.__setattr__(self, "metric", read_metric(None, self.metric))
+        for name, spec in self._specs.items():
+            spec.check(name)
         for scale in self.scales:
             check_choice("scale", scale, SCALES)
-        for search in self.searches:
-            make_search(search)
+        check_searches(self.searches)
         numbers = self.n_neighbors if isinstance(self.n_neighbors, tuple) else (self.n_neighbors,)
         for number in each_once("n_neighbors", numbers):
             check_integer("n_neighbors", number, low=1)
         if self.cv != LOO:
             check_integer("cv", self.cv, low=2)
-        get_metric(self.metric)
 
-    def run(self, data: Dataset, *, progress: Progress | None = None) -> Tuned:
+    def run(self, data: Any, *, progress: Progress | None = None) -> Tuned:
         """Try every candidate.
 
         Parameters
         ----------
-        data : Dataset
-            Rows and label sets.
+        data : Dataset, pair (X, y), or str
+            Samples and label sets, a name of `nearlabel.datasets.catalogue`, or a path that `load_dataset` reads.
         progress : callable, default=None
             Called with the number of fits done and of all fits; with folds, those of all folds count once.
 
@@ -187,18 +207,20 @@ class Tuning:
         Raises
         ------
         ValueError
-            If there are too few rows, missing values, no indicator matrix, or the measure is undefined on the rows.
+            If there are too few samples, missing values, no indicator matrix, or the metric is undefined on them.
         """
+        data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y)
         Y = as_label_matrix(data.Y)
         choice = _Choice(Y, self._parts(data.name, Y.shape[0]), self.metric)
         fits = list(self._fits(data.X, Y, choice.parts))
         trials: list[Trial] = []
         for done, fit in enumerate(fits, start=1):
-            answer = fit.by.answer(next(iter(fit.specs.values())), fit.n_neighbors, fit.search or EXACT)
+            spec = next(iter(fit.specs.values()))
+            answer = fit.by.answer(spec, fit.n_neighbors, EXACT if fit.search is None else self.searches[fit.search])
             for method, spec in fit.specs.items():
                 labels = answer.decided(spec.thresholds, Y, choice.parts)
-                candidate = Candidate(method, fit.n_neighbors, fit.scale, fit.search)
+                candidate = self._candidate(method, fit.n_neighbors, fit.scale, fit.search)
                 trials.append(Trial(candidate, choice.offer(labels, answer.scores), fit.by.name))
             if progress is not None:
                 progress(done, len(fits))
@@ -206,7 +228,20 @@ class Tuning:
 
     @cached_property
     def _specs(self) -> dict[str, MethodSpec]:
-        return {method: MethodSpec.parse(method) for method in self.methods}
+        return {name: MethodSpec.of(method) for name, method in self.methods.items()}
+
+    def _candidate(self, method: str, n_neighbors: int | None, scale: str, search: str | None) -> Candidate:
+        """Return a candidate, with the objects that its names stand for where the names do not say it."""
+        of_method = self.methods[method]
+        of_search = None if search is None else self.searches[search]
+        return Candidate(
+            method,
+            n_neighbors,
+            scale,
+            search,
+            method_object=None if of_method == method else of_method,
+            search_object=None if of_search == search else of_search,
+        )
 
     def _parts(self, name: str, n_rows: int) -> list[IntArray]:
         """Return the rows of each fold; what is chosen or tuned is judged by the same parts."""
@@ -220,19 +255,14 @@ class Tuning:
     def _fits(self, X: Matrix, Y: Matrix, parts: Sequence[IntArray]) -> Iterator[_Fit]:
         """Yield what has to be fitted; methods that differ in their thresholds share a fit."""
         largest = max(self.n_neighbors) if isinstance(self.n_neighbors, tuple) else self.n_neighbors
-        sharing: dict[str, dict[str, MethodSpec]] = {}
-        for method, spec in self._specs.items():
-            sharing.setdefault(method.partition("@")[0], {})[method] = spec
         for scale in self.scales:
             left_out, folds = LeaveOneOut(X, Y, scale, largest), Folds(X, Y, scale, parts, largest)
-            for specs in sharing.values():
+            for specs in sharing_a_fit(self._specs):
                 spec = next(iter(specs.values()))
                 by: HoldingOut = left_out if self.cv == LOO and spec.has_left_out_scores else folds
-                if not spec.has_neighbors:
-                    yield _Fit(specs, None, scale, None, by)
-                    continue
-                for search in self.searches:
-                    for number in self._numbers(by.most_neighbors, Y.shape[0]):
+                numbers = self._numbers(by.most_neighbors, Y.shape[0]) if spec.has_neighbors else (None,)
+                for search in self.searches if spec.shares_search else (None,):
+                    for number in numbers:
                         yield _Fit(specs, number, scale, search, by)
 
     def _numbers(self, most: int, n_rows: int) -> Sequence[int]:
@@ -251,12 +281,12 @@ class Tuning:
     def _tuned(self, trials: Sequence[Trial], choice: _Choice) -> Tuned:
         defined = [trial for trial in trials if np.isfinite(trial.value)]
         if not defined:
-            raise ValueError(f"metric must be defined on the rows, got {self.metric}. Hint: micro_f1 always is.")
+            raise ValueError(f"metric must be defined on the rows, got {self.metric.name}. Hint: micro_f1 always is.")
         best_first = sorted(defined, key=lambda trial: choice.loss(trial.value))
         measured = " and ".join(dict.fromkeys(trial.held_out for trial in trials))
         if len(trials) > 1 or any(spec.is_tuned for spec in self._specs.values()):
             measured += f"; selection nested in {len(choice.parts)}-fold cross-validation"
-        return Tuned(tuple(best_first), self.metric, choice.scores(), measured)
+        return Tuned(tuple(best_first), self.metric.name, choice.scores(), measured)
 
 
 class _Fit(NamedTuple):
@@ -275,14 +305,14 @@ class _Choice:
     Of each part only the answer of the best so far is kept, so any number of candidates may be offered.
     """
 
-    def __init__(self, Y: Matrix, parts: Sequence[IntArray], metric: str) -> None:
+    def __init__(self, Y: Matrix, parts: Sequence[IntArray], metric: Metric) -> None:
         self.Y, self.parts, self._metric = Y, parts, metric
         self._others = [np.delete(np.arange(Y.shape[0]), part) for part in parts]
         self._losses = [np.inf] * len(parts)
         self._answers: list[tuple[Any, Any] | None] = [None] * len(parts)
 
     def offer(self, labels: Any, scores: Any) -> float:
-        """Take answers of a candidate for all rows; return the measure."""
+        """Take answers of a candidate for all samples; return the value of the metric."""
         for number, (part, others) in enumerate(zip(self.parts, self._others, strict=True)):
             loss = self.loss(self._measure(labels, scores, others))
             if self._answers[number] is None or loss < self._losses[number]:
@@ -292,13 +322,14 @@ class _Choice:
 
     def loss(self, value: float) -> float:
         """Return what is smaller the better the value is."""
-        return -value if CATALOGUE[self._metric].greater_is_better else value
+        return -value if self._metric.greater_is_better else value
 
     def scores(self) -> dict[str, float]:
-        """Return all measures of the choices made without each part, on that part; those that are defined."""
+        """Return all metrics of the choices made without each part, on that part; those that are defined."""
         answers = [answer for answer in self._answers if answer is not None]
         labels, scores = (np.vstack(arrays) for arrays in zip(*answers, strict=True))
-        values = score_all(as_dense(self.Y)[np.concatenate(self.parts)], labels, scores)
+        metrics = {**CATALOGUE, self._metric.name: self._metric}.values()
+        values = score_all(as_dense(self.Y)[np.concatenate(self.parts)], labels, scores, metrics)
         return {name: float(value) for name, value in values.items() if np.isfinite(value)}
 
     def _measure(self, labels: Any, scores: Any, rows: Any = slice(None)) -> float:
@@ -306,5 +337,5 @@ class _Choice:
             "prediction": lambda: {"y_pred": labels[rows]},
             "score": lambda: {"y_score": scores[rows]},
         }
-        given = needs[CATALOGUE[self._metric].needs]()
-        return score_all(self.Y[rows], **given, metrics=[self._metric])[self._metric]
+        given = needs[self._metric.needs]()
+        return score_all(self.Y[rows], **given, metrics=[self._metric])[self._metric.name]

@@ -14,6 +14,15 @@ from typing import Any
 _NAMED = re.compile(r"(?P<module>[^:=]+):(?P<name>[A-Za-z_]\w*)(?=:|\Z)")
 
 
+# Behind a colon, a name that begins no option.
+_ANYWHERE = re.compile(r":[A-Za-z_]\w*(?![\w=])")
+
+
+def names_an_import(text: str) -> bool:
+    """Tell whether a specification names a ``module:Name`` in any place."""
+    return _ANYWHERE.search(text) is not None
+
+
 def split_import(text: str) -> tuple[str, str] | None:
     """Return the ``module:Name`` at the beginning of a specification and the rest behind it, or None.
 

@@ -1,0 +1,171 @@
+"""Objects of users in the place of names: what records call them, what a plan stores of them, and their contract.
+
+A *guest* is an estimator, a search or a metric that is not nearlabel's own. A plan takes it if it passes the checks of
+`nearlabel.testing`. A check that it cannot pass is named, with the reason, in an attribute `expected_failed_checks` (a
+dict) of the guest's class or function: the command line, which only knows the name of the class, sees it there too.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from nearlabel.metrics import Metric
+from nearlabel.testing import METRIC_CHECKS, MULTILABEL_CHECKS, SEARCH_CHECKS, run_checks
+from nearlabel.utils.guests import names_an_import
+from nearlabel.utils.validation import each_once
+
+_logger = logging.getLogger(__name__)
+
+# No check starts later. The longest ones take as long again, so a guest costs about 2 seconds at most.
+_SECONDS = 1.0
+_LONG_CHECKS = (
+    "check_sparse_equals_dense",
+    "check_container_of_labels_is_kept",
+    "check_each_query_is_answered_by_itself",
+    "check_scikit_learn_tools",
+)
+_NEEDS_PANDAS = ("check_data_frames",)
+_passed: set[tuple[str, str]] = set()  # kind and description of the guests that this process has checked
+
+
+def by_name(what: str, values: Any) -> dict[str, Any]:
+    """Return what a user listed, by the name that records have of it.
+
+    Parameters
+    ----------
+    what : str
+        Name of the parameter, for messages.
+    values : mapping of str to str or object, or iterable of str or object
+        In a mapping the user chooses the names. Of a list a text is its own name, a function has its ``__name__``, an
+        object its representation: ``MyClassifier(alpha=2)``.
+
+    Raises
+    ------
+    TypeError
+        If it is neither, or a name is not a text.
+    ValueError
+        If there is no value, a name comes twice, or a function has no name.
+    """
+    if not isinstance(values, Mapping):
+        values = each_once(what, values)
+        return dict(zip(each_once(what, [_name_of(what, value) for value in values]), values, strict=True))
+    for name in values:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} must have texts as names, got {name!r}.")
+    each_once(what, values)
+    return dict(values)
+
+
+def _name_of(what: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Metric):
+        return value.name
+    if inspect.isroutine(value) and value.__name__.isidentifier():
+        return value.__name__
+    if callable(value) and not isinstance(value, type):  # a lambda, a partial function
+        raise ValueError(f"{what} must have names, got {value!r}. Hint: {{'mine': ...}} instead of a list.")
+    return " ".join(repr(value).split())  # a long representation has several lines
+
+
+def describe_object(value: Any) -> str:
+    """Return in one line which object it is: its class and its parameters, in the same words in every process."""
+    if isinstance(value, Metric):
+        return f"{describe_object(value.function)}, needs={value.needs}, greater_is_better={value.greater_is_better}"
+    if isinstance(value, partial):
+        given = [*map(describe_object, value.args), *_settings(value.keywords)]
+        return f"{describe_object(value.func)}({', '.join(given)})"
+    if inspect.isroutine(value) or isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if value is None or isinstance(value, (str, int, float, np.number, np.bool_)):
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(describe_object, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(_settings(value))}}}"
+    path = f"{type(value).__module__}.{type(value).__qualname__}"
+    if hasattr(value, "get_params"):
+        return f"{path}({', '.join(_settings(value.get_params(deep=False)))})"
+    return f"{path} {joblib.hash(value)}"  # arrays, and whatever has no parameters
+
+
+def _settings(values: Mapping[Any, Any]) -> list[str]:
+    return [f"{name}={describe_object(value)}" for name, value in values.items()]
+
+
+def described(given: Mapping[str, Any], descriptions: Mapping[str, str]) -> dict[str, str]:
+    """Return what a plan on disk says of the names that do not say by themselves what they stand for."""
+    return {
+        name: value if isinstance(value, str) and not names_an_import(value) else descriptions[name]
+        for name, value in given.items()
+        if not isinstance(value, str) or value != name or names_an_import(value)
+    }
+
+
+def check_classifier(name: str, classifier: Any, n_neighbors: int | None) -> None:
+    """Refuse a guest that does not keep the contract of `check_multilabel_estimator`.
+
+    `n_neighbors` replaces the number of neighbours of a guest that has one: the checks have 30 training rows.
+    """
+    if isinstance(classifier, Pipeline):
+        classifier = classifier[-1]  # the steps before it see features only
+    if _is_ours(classifier):
+        return
+    given = {} if n_neighbors is None else {"n_neighbors": n_neighbors}
+    checks = sorted(MULTILABEL_CHECKS, key=lambda check: check.__name__ in _LONG_CHECKS)
+    if importlib.util.find_spec("pandas") is None:
+        checks = [check for check in checks if check.__name__ not in _NEEDS_PANDAS]
+    _check("method", name, classifier, checks, lambda: clone(classifier).set_params(**given))
+
+
+def check_search(name: str, search: Any) -> None:
+    """Refuse a guest that does not keep the contract of `nearlabel.testing.check_search`."""
+    if not _is_ours(search):
+        _check("search", name, search, SEARCH_CHECKS, lambda: clone(search, safe=False))
+
+
+def check_metric(metric: Metric) -> None:
+    """Refuse a guest that does not keep the contract of `nearlabel.testing.check_metric`."""
+    if not _is_ours(metric.function):
+        _check("metric", metric.name, metric, METRIC_CHECKS, lambda: metric)
+
+
+def _check(kind: str, name: str, guest: Any, checks: Iterable[Any], make: Callable[[], Any]) -> None:
+    key = kind, describe_object(guest)
+    if key in _passed:
+        return
+    expected = getattr(guest.function if isinstance(guest, Metric) else guest, "expected_failed_checks", None)
+    try:
+        late = run_checks(checks, make, expected, seconds=_SECONDS)
+    except AssertionError as failure:
+        got = " ".join(str(failure).split())  # numpy's messages have several lines
+        raise ValueError(
+            f"{kind} {name!r} must pass the checks of nearlabel.testing, got a failure of {got}"
+            " Hint: where it cannot be otherwise, its attribute expected_failed_checks = {check: reason} says so."
+        ) from failure
+    if late:
+        _logger.info("%s %r: after %g s these checks were not run: %s.", kind, name, _SECONDS, ", ".join(late))
+    _passed.add(key)
+
+
+def _is_ours(guest: Any) -> bool:
+    """Tell whether an object, and each estimator inside it, is tested by nearlabel or scikit-learn."""
+    if not hasattr(guest, "get_params"):
+        return _root(guest) == "nearlabel"
+    inside = [value for value in guest.get_params().values() if hasattr(value, "get_params")]
+    return _root(guest) == "nearlabel" and all(_root(each) in ("nearlabel", "sklearn") for each in inside)
+
+
+def _root(thing: Any) -> str:
+    module = thing.__module__ if inspect.isroutine(thing) else type(thing).__module__
+    return str(module).partition(".")[0]

@@ -1,0 +1,67 @@
+"""Metrics of plans: names of the catalogue, functions and `Metric` objects of users, and ``package.module:name``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from nearlabel.experiments._guests import check_metric
+from nearlabel.experiments._parts import read_options
+from nearlabel.metrics import CATALOGUE, Metric, get_metric
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
+from nearlabel.utils.guests import import_object, split_import
+
+
+def read_metrics(values: Mapping[str, Any]) -> dict[str, Metric | str]:
+    """Return the metrics by the names that records have of them; "empty_predictions", which is none, as it is."""
+    return {
+        name: EMPTY_PREDICTIONS if value == EMPTY_PREDICTIONS else read_metric(name, value)
+        for name, value in values.items()
+    }
+
+
+def read_metric(name: str | None, value: Any) -> Metric:
+    """Return the metric of a name of the catalogue, a function, a `Metric` or a ``module:function:parameter=value``.
+
+    `name` is what the user calls it; None: by its own name.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is none of these, or fails a check of `nearlabel.testing.check_metric`.
+    ImportError
+        If the module cannot be imported.
+    """
+    metric = _imported(value) if isinstance(value, str) and split_import(value) else _given(name, value)
+    if name not in (None, metric.name):
+        metric = get_metric(replace(metric, name=name, title=""))  # it refuses another metric's name
+    check_metric(metric)
+    return metric
+
+
+def direction_of(metric: Metric | str) -> dict[str, bool]:
+    """Return what a record must say of a metric that no reader of records can know: whether greater is better."""
+    if isinstance(metric, str) or metric.name in CATALOGUE:
+        return {}
+    return {"greater_is_better": metric.greater_is_better}
+
+
+def _given(name: str | None, value: Any) -> Metric:
+    if name is None or isinstance(value, str | Metric) or getattr(value, "__name__", "").isidentifier():
+        return get_metric(value)
+    return get_metric(Metric(name, value))  # a partial function, a lambda or an object that can be called
+
+
+def _imported(text: str) -> Metric:
+    imported, options = split_import(text) or (text, "")
+    thing = import_object(imported)
+    settings = {}
+    if options:
+        known = sorted(set(inspect.signature(thing).parameters) - {"sample_weight"})
+        settings = read_options(f"metric {imported!r}", known, options.split(":")[1:])
+    metric = get_metric(thing)
+    function = partial(metric.function, **settings) if settings else metric.function
+    return replace(metric, name=text, function=function, title=text)

@@ -1,0 +1,157 @@
+"""Estimators from text: ``name:parameter=value``, or ``package.module:Name:parameter=value`` for those of users."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Self
+
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from nearlabel.utils.guests import import_object, split_import
+
+# What the option `estimator` may be: classifiers of a single label.
+ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
+    {
+        "svm": partial(LinearSVC, dual=False),
+        "svm-hinge": partial(SVC, kernel="linear"),
+        "logistic": partial(LogisticRegression, solver="liblinear"),
+        "tree": DecisionTreeClassifier,
+    }
+)
+
+_FROM_THE_PLAN = {"n_neighbors", "search"}
+# The name of a strategy says the first, that of a selection the second; the others cannot be written as text.
+_NO_OPTIONS = _FROM_THE_PLAN | {"absent", "per_label", "symmetric", "similarity", "metric_params"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """An unfitted estimator, cloned for each use.
+
+    Parameters
+    ----------
+    key : str
+        The text that it comes from, or what identifies the object; parts of one key are equal, and share what is
+        computed from them.
+    prototype : object
+        The estimator; it draws random numbers from the seed 0 unless another is set.
+    """
+
+    key: str
+    prototype: Any = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, what: str, known: Mapping[str, Any], value: Any) -> Self:
+        """Read a name with its options, or take an object; `what` it is goes into messages."""
+        if isinstance(value, str):
+            return cls(value, from_text(what, known, value, seed=0))
+        if isinstance(value, type):
+            raise TypeError(f"{what} must be an object, got the class {value.__name__}. Hint: {value.__name__}().")
+        prototype = clone(value, safe=False)
+        if "random_state" in parameters_of(prototype) and prototype.random_state is None:
+            prototype.set_params(random_state=0)
+        return cls(f"{type(value).__name__} {id(value)}", prototype)
+
+    @property
+    def parameters(self) -> set[str]:
+        """Names of the parameters of the estimator."""
+        return parameters_of(self.prototype)
+
+    def make(self, **parameters: Any) -> Any:
+        """Return a clone with some of its parameters set."""
+        made = clone(self.prototype, safe=False)
+        return made.set_params(**parameters) if parameters else made
+
+
+def parameters_of(thing: Any) -> set[str]:
+    """Return the names of the parameters of an estimator; of what is none, no names."""
+    return set(thing.get_params(deep=False)) if hasattr(thing, "get_params") else set()
+
+
+def from_text(what: str, known: Mapping[str, Callable[..., Any]], text: str, *, seed: int | None = None) -> Any:
+    """Return the unfitted object of a name or of a ``package.module:Name``, with its options.
+
+    Parameters
+    ----------
+    what : str
+        What it is, for messages.
+    known : mapping of str to callable
+        The names, and what makes the objects.
+    text : str
+        Name and options.
+    seed : int, default=None
+        Parameter `random_state` of what has one, unless an option sets it; None: its default.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name, attribute or option.
+    ImportError
+        If the module cannot be imported.
+    """
+    name, *options = text.split(":")
+    if name in known:
+        return _made(f"{what} {name!r}", known[name], options, _NO_OPTIONS, seed)
+    found = split_import(text)
+    if found is None:
+        raise ValueError(f"{what} must be one of {sorted(known)}, got {name!r}.{hint(name, known)}")
+    imported, rest = found
+    return _made(f"{what} {imported!r}", import_object(imported), rest.split(":")[1:], _FROM_THE_PLAN, seed)
+
+
+def _made(whose: str, thing: Any, options: Iterable[str], no_options: set[str], seed: int | None) -> Any:
+    """Call a class or a function with options; or set those of an object."""
+    parameters = set(inspect.signature(thing).parameters) if callable(thing) else parameters_of(thing)
+    known = sorted(parameters - no_options)
+    settings = read_options(whose, known, options)
+    if seed is not None and "random_state" in parameters:
+        settings = {"random_state": seed} | settings
+    if callable(thing):
+        return thing(**settings)
+    copy = clone(thing, safe=False)
+    return copy.set_params(**settings) if settings else copy
+
+
+def read_options(whose: str, known: list[str], options: Iterable[str]) -> dict[str, Any]:
+    """Return the values of ``parameter=value`` by the parameters, which must be known."""
+    return dict(_read_option(whose, known, option) for option in options)
+
+
+def _read_option(whose: str, known: list[str], option: str) -> tuple[str, Any]:
+    parameter, equals, text = option.partition("=")
+    if not known:
+        raise ValueError(f"{whose} must be without options, got {option!r}.")
+    if parameter not in known or not equals:
+        raise ValueError(f"option of {whose} must be parameter=value, of {known}, got {option!r}.")
+    if parameter == "estimator":
+        return parameter, _read_estimator(whose, text)
+    try:
+        return parameter, ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return parameter, text
+
+
+def _read_estimator(whose: str, text: str) -> Any:
+    """Return the classifier of a name of `ESTIMATORS`, or of ``package.module.Name``: a colon begins an option."""
+    if text in ESTIMATORS:
+        return ESTIMATORS[text]()
+    module, _, name = text.rpartition(".")
+    if not module:
+        known = sorted(ESTIMATORS)
+        raise ValueError(f"estimator of {whose} must be one of {known}, got {text!r}.{hint(text, known)}")
+    return import_object(f"{module}:{name}")()
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return the known name that is nearest to a wrong one, as the end of a message."""
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,79 @@
+"""Data of experiments: data sets by name, by path, as pairs of arrays, or as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_dataset, load_multidigits
+from nearlabel.experiments._folds import Problem
+from nearlabel.utils.validation import as_label_matrix, label_names_of
+
+_EMBEDDED = "multidigits"
+
+
+def as_problems(problems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Problem]:
+    """Return data sets, each with its name, as `run` takes them.
+
+    Raises
+    ------
+    TypeError
+        If they are neither a mapping nor a list, or something is no data set.
+    ValueError
+        If a name comes twice, or data are malformed.
+    """
+    if isinstance(problems, Mapping):
+        return {name: as_problem(name, problem) for name, problem in problems.items()}
+    if isinstance(problems, str | Dataset) or not isinstance(problems, Iterable):
+        raise TypeError(f"problems must be a mapping or a list of data sets, got {problems!r}.")
+    named: dict[str, Problem] = {}
+    for problem in problems:
+        if not isinstance(problem, str | os.PathLike | Dataset):
+            raise TypeError(f"problems must be a mapping where data have no name, got {type(problem).__name__}.")
+        dataset = as_dataset("", problem)
+        if dataset.name in named:
+            raise ValueError(f"problems must have distinct names, got {dataset.name!r} twice. Hint: a mapping.")
+        named[dataset.name] = dataset
+    return named
+
+
+def as_problem(name: str, problem: Any) -> Problem:
+    """Return a data set, or a given training and test part: a pair of data sets, each of any kind but a bare array."""
+    if isinstance(problem, tuple) and len(problem) == 2 and all(map(_is_whole, problem)):
+        training, test = (as_dataset(name, part) for part in problem)
+        return training, test
+    return as_dataset(name, problem)
+
+
+def _is_whole(part: Any) -> bool:
+    """Tell whether a part of a pair is a data set itself, not the X or the y of one."""
+    return isinstance(part, Dataset | str | os.PathLike | tuple)
+
+
+def as_dataset(name: str, data: Any) -> Dataset:
+    """Return a data set from one, a name, a path, or a pair (X, y) of arrays, data frames or sparse matrices."""
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, str) and data == _EMBEDDED:
+        return load_multidigits()
+    if isinstance(data, str) and data in catalogue():
+        return fetch_dataset(data)
+    if isinstance(data, str | os.PathLike):
+        return load_dataset(Path(data))
+    if not isinstance(data, tuple) or len(data) != 2:
+        raise TypeError(f"{name} must be a Dataset, a name, a path or a pair (X, y), got {type(data).__name__}.")
+    return _from_arrays(name, *data)
+
+
+def _from_arrays(name: str, X: Any, y: Any) -> Dataset:
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=f"X of {name}")
+    labels = as_label_matrix(y, name=f"y of {name}")
+    columns = getattr(X, "columns", None)
+    feature_names = [f"x{column}" for column in range(rows.shape[1])] if columns is None else map(str, columns)
+    label_names = map(str, label_names_of(y, labels.shape[1]))
+    return Dataset(rows, labels, tuple(feature_names), tuple(label_names), name)

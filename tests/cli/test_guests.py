@@ -1,0 +1,124 @@
+"""A user's own code on the command line."""
+
+import json
+import sys
+
+import pytest
+
+CODE = '''
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.neighbors import NearestNeighbors
+from nearlabel.lazy import BRkNN
+
+class Shares(BRkNN):
+    """BRkNN under another name."""
+
+class Listed(BaseEstimator):
+    """scikit-learn's search."""
+
+    def fit(self, X, y=None):
+        self.search_ = NearestNeighbors().fit(X)
+        return self
+
+    def kneighbors(self, X=None, n_neighbors=None):
+        return self.search_.kneighbors(X, n_neighbors)
+
+def agreement(y_true, y_pred, power=1):
+    """The share of equal cells."""
+    return float(np.mean(y_true == y_pred) ** power)
+
+def failing(y_true, y_pred):
+    return 0.0
+'''
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Stand in a folder with a file of the user's; what is imported from it is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "users_code.py").write_text(CODE)
+    yield tmp_path
+    sys.modules.pop("users_code", None)
+
+
+def cells(answer):
+    """What a command printed as JSON."""
+    assert answer.err == ""
+    assert answer.code == 0
+    return json.loads(answer.out)
+
+
+@pytest.mark.parametrize("where", ["users_code", "./users_code.py"])
+def test_evaluate(nearlabel, here, where):
+    """A classifier and metrics of a user, by module or by file, with options, beside those of nearlabel."""
+    mine, metric = f"{where}:Shares:weights=distance", f"{where}:agreement:power=2"
+    methods = ("--methods", f"brknn:weights=distance,{mine},{mine}@0.3", "--k", 4, "--cv", 2)
+    metrics = ("--metrics", f"hamming_loss,{metric}", "--format", "json")
+    found = cells(nearlabel("evaluate", "multidigits", *methods, *metrics))
+    values = {(cell["method"], cell["metric"]): cell["mean"] for cell in found if cell["n_neighbors"] == 4}
+    assert len(values) == 6
+    assert values[mine, "hamming_loss"] == values["brknn:weights=distance", "hamming_loss"]
+    assert values[mine, metric] == pytest.approx((1 - values[mine, "hamming_loss"]) ** 2, abs=1e-4)
+
+
+def test_a_run_is_compared_and_resumed(nearlabel, here):
+    """The table marks the best by the user's metric, the records carry its direction, the plan what the names mean."""
+    arguments = ("evaluate", "multidigits", "--methods", "users_code:Shares,brknn-b", "--k", 4, "--cv", 4, "--metrics",
+                 "users_code:agreement", "--out", "run")  # fmt: skip
+    first = nearlabel(*arguments)
+    assert first.code == 0
+    assert "users_code:agreement ↑" in first.out.replace("\n", "")
+    assert "corrected-t over the 4 folds" in first.out
+    assert nearlabel(*arguments).out == first.out
+    assert nearlabel("compare", "run").code == 0
+    objects = json.loads((here / "run" / "plan.json").read_text())["objects"]
+    assert objects["methods"]["users_code:Shares"].startswith("users_code.Shares(")
+    assert objects["metrics"]["users_code:agreement"].startswith("users_code.agreement, ")
+
+
+def test_a_search(nearlabel, here):
+    """It is compared to the exact one by the same metric."""
+    arguments = ("evaluate", "multidigits", "--methods", "brknn", "--k", 4, "--cv", 2, "--search", "users_code:Listed")
+    found = [cost for cost in cells(nearlabel(*arguments, "--format", "json")) if cost["n_neighbors"] == 4]
+    assert [(cost["search"], cost["recall"]) for cost in found] == [("users_code:Listed", 1)]
+
+
+def test_tune_and_fit(nearlabel, here):
+    """The best model among a user's, by his metric, is kept and predicts; whoever loads it trusts his class."""
+    searches, metric = ("--search", "users_code:Listed,exact"), ("--metric", "users_code:agreement")
+    models = ("--methods", "users_code:Shares", "--k", "2,4", "--scales", "none", *searches)
+    tuned = nearlabel("tune", "multidigits", *models, *metric, "--out", "best.skops")
+    assert (tuned.code, tuned.err) == (0, "")
+    assert "users_code:Shares" in tuned.out
+    fit = "fit", "multidigits", "--method", "users_code:Shares", "--k", 4, "--validate", 5
+    fitted = nearlabel(*fit, *metric, "--out", "model.skops")
+    assert (fitted.code, fitted.err) == (0, "")
+    refused = nearlabel("predict", "model.skops", "multidigits", "--out", "p.csv")
+    assert "--trusted users_code.Shares" in refused.err
+    del sys.modules["users_code"]
+    predict = "predict", "model.skops", "multidigits", "--out", "p.csv", "--trusted", "users_code.Shares"
+    assert nearlabel(*predict).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("evaluate", "multidigits", "--methods", "no_code:Shares"),
+            "No module named 'no_code' is installed or",
+        ),
+        (("evaluate", "multidigits", "--methods", "./no_code.py:Shares"), "There is no file no_code.py."),
+        (("evaluate", "multidigits", "--methods", "users_code:Share"), "got no 'Share' there. Did you mean 'Shares'?"),
+        (("evaluate", "multidigits", "--metrics", "users_code:failing"), "check_metric_is_best_for_the_truth"),
+        (("tune", "multidigits", "--metric", "micro"), "must be a name of the catalogue, a Metric or a function"),
+        (("fit", "multidigits", "--metric", "f", "--out", "m.skops"), "must be a name of the catalogue, a Metric or"),
+    ],
+)
+def test_mistakes(nearlabel, here, arguments, message):
+    """Each is told in a line, before data are read."""
+    answer = nearlabel(*arguments)
+    assert answer.code == 2
+    assert message in answer.err
+    assert answer.err.count("\n") == 1

@@ -1,0 +1,334 @@
+import json
+import logging
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+import _guests as guests
+from nearlabel.comparison import compare
+from nearlabel.experiments import MethodSpec, Plan, SearchPlan, Tuning, make_method, make_search, run, search_costs
+from nearlabel.lazy import BRkNN, LPkNN, MLkNN
+from nearlabel.metrics import Metric, hamming_loss
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.thresholds import MicroFOptimum, SCut
+
+
+def values(records, method, metric):
+    """The values of a method by one metric."""
+    return [r["value"] for r in records if (r["method"], r["metric"]) == (method, metric)]
+
+
+def test_objects_in_the_place_of_names(toy):
+    """A user's classifier and metric are run beside named ones, and called what the user calls them."""
+    metrics = {"agreeing": guests.agreement, "hamming": "hamming_loss", "hamming_loss": hamming_loss}
+    plan = Plan({"mine": guests.Shares(), "brknn": "brknn"}, (2, 5), cv=3, metrics=metrics)
+    records = run(plan, {"toy": toy})
+    assert [(r["method"], r["n_neighbors"]) for r in records[:12:3]] == [
+        ("mine", 2), ("mine", 5), ("brknn", 2), ("brknn", 5),
+    ]  # fmt: skip
+    for metric in metrics:
+        assert values(records, "mine", metric) == values(records, "brknn", metric)
+    assert values(records, "mine", "hamming") == values(records, "mine", "hamming_loss")
+    assert values(records, "mine", "agreeing") == pytest.approx([1 - v for v in values(records, "mine", "hamming")])
+
+
+def test_names_of_a_list(toy):
+    """An object is called by its representation, a function by its name."""
+    plan = Plan((MLkNN(smoothing=0.3), "mlknn"), (3,), cv=2, metrics=(guests.agreement, "micro_f1"))
+    assert list(plan.methods) == ["MLkNN(smoothing=0.3)", "mlknn"]
+    assert {r["metric"] for r in run(plan, {"toy": toy})} == {"agreement", "micro_f1"}
+
+
+def test_what_a_classifier_gets_from_the_plan(toy):
+    """The shared neighbours, unless it has a search or a number of its own, or is a pipeline."""
+    cosine = ExactNeighbors(metric="cosine")
+    methods = {
+        "own search": BRkNN(search=cosine),
+        "pipeline": make_pipeline(MinMaxScaler(), BRkNN(3)),
+        "own number": guests.OwnNeighbors(4),
+    }
+    plan = Plan(methods, (3, 4), cv=2, metrics=("hamming_loss",))
+    records = run(plan, {"toy": toy})
+    assert [r["n_neighbors"] for r in records if r["method"] != "own search"] == [None] * 4
+    for fold in plan.folds({"toy": toy}):
+        X, y, X_test, y_test = toy.X[fold.training], toy.Y[fold.training], toy.X[fold.test], toy.Y[fold.test]
+        by_hand = {
+            ("own search", 3): BRkNN(3, search=cosine),
+            ("pipeline", None): methods["pipeline"],
+            ("own number", None): BRkNN(4),
+        }
+        for (method, k), model in by_hand.items():
+            expected = hamming_loss(y_test, model.fit(X, y).predict(X_test))
+            (value,) = [
+                r["value"] for r in records if (r["method"], r["n_neighbors"], r["fold"]) == (method, k, fold.number)
+            ]
+            assert value == expected
+
+
+def test_one_search_serves_guests_too(toy, monkeypatch):
+    """Guests with a number of neighbours and no search of their own share the neighbours of all methods."""
+    asked, search = [], ExactNeighbors.kneighbors
+
+    def counted(self, X=None, *args, **kwargs):
+        asked.append("training" if X is None else len(X))
+        return search(self, X, *args, **kwargs)
+
+    plan = Plan({"mine": guests.Shares(), "brknn": "brknn"}, (2, 5), cv=2, metrics=("micro_f1",))
+    monkeypatch.setattr(ExactNeighbors, "kneighbors", counted)
+    run(plan, {"toy": toy})
+    assert asked == ["training", 18] * 2
+
+
+def test_selection_and_thresholds_as_objects(toy):
+    """A specification of objects is that of names."""
+    by_objects = {
+        "tuned": MethodSpec(MLkNN(), thresholds=MicroFOptimum(beta=2)),
+        "selected": MethodSpec("brknn", selection=guests.Varying(0.5)),
+        "fixed": MethodSpec(BRkNN(), thresholds=0.3),
+        "cut": MethodSpec("brknn", thresholds=guests.MyCut()),
+    }
+    by_names = {
+        "tuned": "mlknn@micro-f:beta=2",
+        "selected": "_guests:Varying:threshold=0.5+brknn",
+        "fixed": "brknn@0.3",
+        "cut": "brknn@_guests:MyCut",
+    }
+    plans = [Plan(methods, (3,), cv=2, metrics=("micro_f1", "one_error")) for methods in (by_objects, by_names)]
+    assert run(plans[0], {"toy": toy}) == run(plans[1], {"toy": toy})
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("_guests:Shares:weights=distance", guests.Shares(7, weights="distance")),
+        ("_guests:shares", guests.Shares(7, weights="distance")),
+        ("_guests:shares:weights=uniform", guests.Shares(7)),
+    ],
+)
+def test_methods_of_modules(spec, expected):
+    """A class with options, and an object with other options than its own."""
+    made = make_method(spec, 7)
+    assert type(made) is guests.Shares
+    assert made.get_params() == expected.get_params()
+
+
+def test_estimators_of_modules():
+    """The option `estimator` takes a class of a module; dots, as a colon begins an option."""
+    assert repr(make_method("br:estimator=sklearn.naive_bayes.GaussianNB").estimator) == "GaussianNB()"
+
+
+def test_guests_draw_from_the_same_seed():
+    """Random numbers come from the seed 0 unless the user sets another."""
+    assert make_method(LPkNN(ties="random")).random_state == 0
+    assert make_method(LPkNN(ties="random", random_state=5)).random_state == 5
+
+
+def test_a_search_of_a_user(toy):
+    """Its neighbours are the exact ones, and so are the results."""
+    plan = Plan({"mine": guests.Shares()}, (3,), cv=2, metrics=("micro_f1",))
+    rows = np.random.default_rng(0).normal(size=toy.X.shape)  # no ties
+    searches = SearchPlan(plan, {"listed": guests.Listed(), "cosine": "_guests:Listed:metric=cosine"})
+    costs = search_costs(searches, run(searches, {"toy": (rows, toy.Y)}))
+    assert [(cost.search, cost.difference, cost.recall) for cost in costs if cost.n_neighbors == 3] == [
+        ("listed", 0, 1),
+        ("cosine", 0, 1),
+    ]
+
+
+def test_a_name_of_the_exact_search_is_its_own(toy):
+    """It could not be told from the search that others are compared to."""
+    plan = Plan(("brknn",), (3,), cv=2)
+    with pytest.raises(ValueError, match="searches must not give the name of the exact search to another one"):
+        SearchPlan(plan, {"exact": guests.Listed()})
+
+
+def test_tuning_among_guests(toy):
+    """Methods, searches and the metric are objects; the best can be made and says what it is called."""
+    tuning = Tuning(
+        {"mine": guests.Shares(), "mlknn": "mlknn"},
+        n_neighbors=(2, 4),
+        searches={"listed": guests.Listed(), "exact": "exact"},
+        metric=guests.agreement,
+    )
+    tuned = tuning.run((toy.X, toy.Y))
+    named = Tuning(("brknn", "mlknn"), n_neighbors=(2, 4), searches=("exact",), metric="hamming_loss").run(toy)
+    by_agreement = {(t.candidate.method, t.candidate.n_neighbors): t.value for t in tuned.trials
+                    if t.candidate.search == "exact"}  # fmt: skip
+    by_loss = {
+        (t.candidate.method.replace("brknn", "mine"), t.candidate.n_neighbors): 1 - t.value for t in named.trials
+    }
+    assert by_agreement == pytest.approx(by_loss)
+    assert tuned.metric == "agreement"
+    assert tuned.scores["agreement"] == pytest.approx(1 - tuned.scores["hamming_loss"])
+    (mine,) = [t.candidate for t in tuned.trials if t.candidate.method == "mine"
+               and (t.candidate.n_neighbors, t.candidate.search) == (2, "listed")]  # fmt: skip
+    assert repr(mine.make()) == repr(guests.Shares(2, search=guests.Listed()))
+
+
+def test_records_tell_the_direction_of_a_metric(toy):
+    """A comparison of methods knows which is better by a user's metric."""
+    loss = Metric("distance", guests.disagreement, greater_is_better=False)
+    plan = Plan(("brknn", "mlknn@0"), (3,), cv=6, metrics={"agreeing": guests.agreement, "distance": loss})
+    records = run(plan, {"toy": toy})
+    assert {(r["metric"], r["greater_is_better"]) for r in records} == {("agreeing", True), ("distance", False)}
+    relations = compare(records, over="folds", test="t").order.relations
+    assert {(r.metric, r.better) for r in relations} == {("agreeing", "brknn"), ("distance", "brknn")}
+    assert all("greater_is_better" not in r for r in run(Plan(("brknn",), (3,), cv=2), {"toy": toy}))
+
+
+def test_a_plan_on_disk_says_what_its_names_stand_for(toy, tmp_path):
+    """Class, parameters and function; a plan of names only has no such entry."""
+    plan = Plan({"mine": guests.Shares(), "alias": "brknn", "mlknn": "mlknn"}, (3,), cv=2,
+                metrics={"agreeing": partial(guests.agreement, power=2)})  # fmt: skip
+    run(plan, {"toy": toy}, out=tmp_path)
+    stored = json.loads((tmp_path / "plan.json").read_text())
+    assert stored["methods"] == ["mine", "alias", "mlknn"]
+    assert stored["objects"]["methods"]["mine"].startswith("_guests.Shares(majority='strict', n_neighbors=10")
+    assert stored["objects"]["methods"]["alias"] == "brknn"
+    assert stored["objects"]["metrics"] == {
+        "agreeing": "_guests.agreement(power=2), needs=prediction, greater_is_better=True"
+    }
+    assert "objects" not in Plan(("mlknn",), (3,)).describe({})
+
+
+@pytest.mark.parametrize(
+    ("methods", "metrics"),
+    [
+        ({"mine": guests.Shares(weights="distance")}, {"m": guests.agreement}),
+        ({"mine": guests.Slow()}, {"m": guests.agreement}),
+        ({"mine": "brknn"}, {"m": guests.agreement}),
+        ({"mine": guests.Shares()}, {"m": "hamming_loss"}),
+    ],
+)
+def test_another_object_under_the_same_name_is_another_plan(toy, tmp_path, methods, metrics):
+    """Its records are not mixed with those on file; the same object in another process resumes."""
+    first = {"methods": {"mine": guests.Shares()}, "metrics": {"m": guests.agreement}}
+    records = run(Plan(**first, n_neighbors=(3,), cv=2), {"toy": toy}, out=tmp_path)
+    again = {"methods": {"mine": guests.Shares()}, "metrics": {"m": guests.agreement}}
+    assert run(Plan(**again, n_neighbors=(3,), cv=2), {"toy": toy}, out=tmp_path) == records
+    with pytest.raises(ValueError, match="must hold records of the same plan, got objects="):
+        run(Plan(methods, (3,), cv=2, metrics=metrics), {"toy": toy}, out=tmp_path)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_guests_in_other_processes(toy, n_workers):
+    """Objects and modules go to worker processes."""
+    plan = Plan({"mine": guests.Shares(), "text": "_guests:Shares"}, (3,), cv=2, metrics=(guests.agreement,))
+    records = run(plan, {"toy": toy}, n_workers=n_workers)
+    assert values(records, "mine", "agreement") == values(records, "text", "agreement")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Plan({"mine": guests.Forgetful()}, (3,)),
+            "method 'mine' must pass the checks of .*, got a failure of check_labels_.*: A label that .* Hint: .* exp",
+        ),
+        (lambda: Plan(("_guests:Forgetful",), (3,)), "method '_guests:Forgetful' must pass the checks"),
+        (lambda: Tuning({"mine": guests.Forgetful()}), "got a failure of check_labels_with_one_class_are_constant"),
+        (
+            lambda: Plan(("brknn",), (3,), metrics=(guests.disagreement,)),
+            "metric 'disagreement' must pass .* check_metric_is_best_for_the_truth: No prediction is better",
+        ),
+        (lambda: Tuning(("brknn",), metric="_guests:disagreement"), "check_metric_is_best_for_the_truth"),
+        (
+            lambda: SearchPlan(Plan(("brknn",), (3,)), {"self": guests.Narcissus()}),
+            "search 'self' must pass .* check_search_leaves_a_row_out_of_its_own_list: .* is in its own list",
+        ),
+        (lambda: Tuning(("brknn",), searches=(guests.Narcissus(),)), r"search 'Narcissus\(\)' must pass"),
+    ],
+)
+def test_the_contract_is_the_gate(make, message):
+    """What fails a check is refused when the plan is made, with the check's name and sentence."""
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_checks_that_a_guest_cannot_pass(toy):
+    """The class says so itself, with a reason, also for the command line."""
+    assert len(run(Plan(("_guests:Excused",), (3,), cv=2, metrics=("micro_f1",)), {"toy": toy})) == 2
+
+
+def test_a_slow_guest_waits_for_two_seconds_at_most(caplog):
+    """No check starts after a second; the log says which did not."""
+    slow = guests.Slow(weights="distance")  # no other test has had it checked
+    start = time.monotonic()
+    with caplog.at_level(logging.INFO, logger="nearlabel"):
+        Plan({"slow": slow}, (3,))
+    assert time.monotonic() - start < 4  # generous: a check that has begun is finished, and machines are shared
+    assert "'slow': after 1 s these checks were not run: " in caplog.text
+    assert "check_scikit_learn_tools" in caplog.text
+    start = time.monotonic()
+    Plan({"slow": slow}, (3,))
+    assert time.monotonic() - start < 0.5
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Plan({"mine": guests.Shares}, (3,)), TypeError, "must be an object, got the class Shares. Hint: "),
+        (lambda: Plan({"mine": object()}, (3,)), TypeError, "method must be an estimator with fit, got <object"),
+        (lambda: Plan({1: "mlknn"}, (3,)), TypeError, "methods must have texts as names, got 1"),
+        (lambda: Plan((MLkNN(), MLkNN()), (3,)), ValueError, "methods must name at least one, each once"),
+        (lambda: Plan(MLkNN(), (3,)), TypeError, r"methods must be a tuple, got MLkNN\(\)"),
+        (lambda: Plan(("_guests:Share",), (3,)), ValueError, "got no 'Share' there. Did you mean 'Shares'"),
+        (lambda: Plan(("_guests:Shares:size=1",), (3,)), ValueError, "option of method '_guests:Shares' must be"),
+        (lambda: Plan(("no_such_module:Shares",), (3,)), ImportError, "No module named 'no_such_module'"),
+        (lambda: MethodSpec("mlknn", thresholds=MLkNN()), TypeError, "must be a ThresholdStrategy, got MLkNN"),
+        (lambda: MethodSpec("mlknn", thresholds=2), ValueError, "thresholds must be a number from 0 to 1 or one of"),
+        (lambda: MethodSpec("mlknn", selection=SCut()), TypeError, "selection must be an estimator with transform"),
+        (lambda: make_search(MLkNN()), TypeError, "search must have kneighbors, got MLkNN"),
+        (lambda: Plan(("mlknn",), (3,), metrics=(lambda y, p: 1.0,)), ValueError, "metrics must have names"),
+        (lambda: Plan(("mlknn",), (3,), metrics={"micro_f1": guests.agreement}), ValueError, "must not have the name"),
+        (lambda: Plan(("mlknn",), (3,), metrics=("_guests:agreement:size=1",)), ValueError, "option of metric"),
+    ],
+)  # fmt: skip
+def test_what_is_no_guest(make, error, message):
+    """Each mistake is told when the plan is made."""
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_data_of_every_kind(toy, tmp_path):
+    """Arrays, frames, sparse matrices, names, paths, and pairs of them as a given split."""
+    plan = Plan(("brknn",), (3,), cv=2, metrics=("micro_f1",))
+    expected = run(plan, {"d": toy})
+    assert run(plan, {"d": (toy.X, toy.Y)}) == expected
+    assert run(plan, {"d": (sparse.csr_matrix(toy.X), sparse.csr_matrix(toy.Y))}) == expected
+    assert [r["value"] for r in run(plan, [toy])] == [r["value"] for r in expected]
+    np.savez(tmp_path / "rows.npz", X=toy.X, Y=toy.Y)
+    assert [r["value"] for r in run(plan, {"d": tmp_path / "rows.npz"})] == [r["value"] for r in expected]
+    parts = [(toy.X[:20], toy.Y[:20]), (toy.X[20:], toy.Y[20:])]
+    (split,) = run(plan, {"d": tuple(parts)})
+    assert split["seed"] is None
+    assert run(plan, ["multidigits"])[0]["dataset"] == "multidigits"
+
+
+@pytest.mark.parametrize(
+    ("problems", "error", "message"),
+    [
+        ("emotions", TypeError, "problems must be a mapping or a list of data sets, got 'emotions'"),
+        ([(np.eye(4), np.eye(4))], TypeError, "problems must be a mapping where data have no name, got tuple"),
+        ({"d": np.eye(4)}, TypeError, r"d must be a Dataset, a name, a path or a pair \(X, y\), got ndarray"),
+        ({"d": (np.eye(4), np.eye(4) + 1)}, ValueError, "y of d must hold 0 and 1 only, got 2.0"),
+        ({"d": (np.eye(4), np.eye(3, dtype=int))}, ValueError, "Y must have as many rows as X, 4, got 3"),
+        (["multidigits", "multidigits"], ValueError, "problems must have distinct names, got 'multidigits' twice"),
+    ],
+)
+def test_what_is_no_data_set(problems, error, message):
+    """Each mistake names the data set and what was expected."""
+    with pytest.raises(error, match=message):
+        run(Plan(("brknn",), (1,), cv=2), problems)
+
+
+def test_a_search_of_scikit_learn(toy):
+    """It keeps the contract."""
+    assert isinstance(make_search(NearestNeighbors()), NearestNeighbors)
+    SearchPlan(Plan(("brknn",), (3,)), {"sklearn": NearestNeighbors()})
