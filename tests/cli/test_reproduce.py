@@ -56,7 +56,7 @@ def test_table(nearlabel):
     assert (answer.code, answer.err) == (0, "")
     title, header, _, first, *_ = [line for line in answer.out.splitlines() if line.strip()]
     assert title.startswith("zhang2007, table 1: ML-kNN on yeast")
-    assert header.split() == ["data", "set", "method", "k", "measure", "printed", "ours", "difference"]
+    assert header.split() == ["data", "set", "method", "k", "metric", "printed", "ours", "difference"]
     assert first.split()[:4] == ["yeast", "mlknn", "8", "hamming_loss"]
     figures = f"0.195 ± 0.010 {cell.ours:.3f} ± {cell.std:.3f} {cell.difference:+.3f}"
     assert " ".join(first.split()).endswith(figures)
@@ -94,7 +94,7 @@ def test_ranking(nearlabel):
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("gweon2019, ranking 1: NLDD and its rivals")
     assert "\nsubset_accuracy (the paper: 0/1 loss, its complement: NLDD first)\n" in answer.out
-    ranks = ranking.measures[0].mean_ranks
+    ranks = ranking.metrics[0].mean_ranks
     methods = next(line.split()[2:] for line in answer.out.splitlines() if line.split()[:2] == ["data", "set"])
     assert methods == sorted(ranks, key=ranks.get)
     last = next(line.split()[2:] for line in answer.out.splitlines() if line.split()[:2] == ["mean", "rank"])
@@ -110,13 +110,13 @@ def test_ranking_in_files(nearlabel):
     """JSON holds what the ranking holds; CSV has a row for each value, mean rank and test."""
     ranking = SmallPaper("gweon2019").reproduce_ranking("1")
     (found,) = json.loads(nearlabel("reproduce", "gweon2019", "--format", "json").out)
-    assert found["measures"] == json.loads(json.dumps(ranking.as_dict()["measures"]))
+    assert found["metrics"] == json.loads(json.dumps(ranking.as_dict()["metrics"]))
     rows = list(csv.DictReader(io.StringIO(nearlabel("reproduce", "gweon2019", "--format", "csv").out)))
-    n_methods = len(ranking.measures[0].mean_ranks)
+    n_methods = len(ranking.metrics[0].mean_ranks)
     assert n_methods == 15
     assert len(rows) == 4 * n_methods * 3 + 4 * n_methods + len(ranking.tests)
     (rank,) = (r for r in rows if r["mean_rank"] and (r["method"], r["metric"]) == ("smbr", "f1_examples"))
-    assert float(rank["mean_rank"]) == ranking.measures[2].mean_ranks["smbr"]
+    assert float(rank["mean_rank"]) == ranking.metrics[2].mean_ranks["smbr"]
     row = next(r for r in rows if r["n_pairs"] and (r["dataset"], r["metric"]) == ("yeast", "hamming_loss"))
     test = next(t for t in ranking.tests if (t.dataset, t.metric) == ("yeast", "hamming_loss"))
     assert (row["method"], float(row["difference"])) == ("nldd - br", test.difference)
@@ -182,7 +182,7 @@ def test_everything(nearlabel):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["zhang"], f"paper must be one of {paper_names()}, got 'zhang'."),
+        (["zhang"], f"paper must be one of {paper_names()}, got 'zhang'. Hint: the path of a file ends in .toml."),
         (["zhang2007", "--table", "4"], "table must be one of 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, got 4."),
         (["zhang2007", "--figure", "1"], "figure must be one of none, got 1."),
     ],

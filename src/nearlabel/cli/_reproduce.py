@@ -6,30 +6,27 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 
 from nearlabel.cli import _console
 from nearlabel.cli._comparison import curves
-from nearlabel.cli._reproduced import print_origin, print_part
-from nearlabel.papers import (
-    Curve,
-    Paper,
-    PrintedCell,
-    PrintedRelation,
-    Ranking,
-    ReproducedOrder,
-    Reproduction,
-    paper_names,
-)
+from nearlabel.cli._reproduced import Part, print_origin, print_part
+from nearlabel.papers import Curve, Paper, PrintedCell, PrintedRelation, paper_names
 from nearlabel.plots import NeighborsPanelsDisplay, check_figure_file
 
-_SHARED = ("metric", "printed", "ours", "difference", "p_value")  # columns that relations have with figures and tests
+# The columns of CSV, each once: of cells, of rankings and of orders.
+_KINDS = ("table", "ranking", "figure")
+_OF_RANKINGS = ("mean_rank", "statistic", "p_value", "n_pairs")
+_OF_CELLS, _OF_ORDERS = ([field.name for field in fields(kind)] for kind in (PrintedCell, PrintedRelation))
+_COLUMNS = tuple(dict.fromkeys((*_KINDS, *_OF_CELLS, *_OF_RANKINGS, *_OF_ORDERS)))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("paper", metavar="PAPER", help="one of: " + ", ".join(paper_names()))
+    parser.add_argument(
+        "paper", metavar="PAPER", help=f"one of {', '.join(paper_names())}, or the path of a .toml file of your own"
+    )
     parser.add_argument("--table", metavar="N", action="append", default=[], help="repeatable; default: all tables")
     parser.add_argument(
         "--figure", metavar="N", action="append", default=[], help="repeatable; drawn into --out, else into this folder"
@@ -57,88 +54,45 @@ def main(arguments: argparse.Namespace) -> None:
         paper = Paper(
             arguments.paper, out=arguments.out, n_workers=arguments.jobs, progress=progress, quick=arguments.quick
         )
-        all_tables = sorted([*paper.tables, *paper.orders], key=int)
-        _check_known("table", arguments.table, all_tables)
-        _check_known("figure", arguments.figure, paper.figures)
-        _check_known("ranking", arguments.ranking, paper.rankings)
-        everything = not (arguments.table or arguments.figure or arguments.ranking)
-        numbers = paper.figures if everything else arguments.figure
+        tables, rankings, numbers = _wanted(arguments, paper)
         files = _figure_files(arguments, paper, numbers) if arguments.out or arguments.figure else []
-        tables = [
-            paper.reproduce_order(n) if n in paper.orders else paper.reproduce_table(n)
-            for n in (all_tables if everything else arguments.table)
-        ]
-        rankings = [paper.reproduce_ranking(n) for n in (paper.rankings if everything else arguments.ranking)]
-        figures = [paper.reproduce_figure(n) for n in numbers]
+        parts: list[Part] = [paper.reproduce_table(number) for number in tables]
+        parts += [paper.reproduce_ranking(number) for number in rankings]
+        figures = [paper.reproduce_figure(number) for number in numbers]
     for figure, file in zip(figures, files, strict=False):
         _draw(figure, file)
-    if arguments.format == "json":
-        parts: list[Reproduction | ReproducedOrder | Ranking | Curve] = [*tables, *rankings, *figures]
+    _print(paper, [*parts, *figures], arguments.format)
+    for file in files if arguments.format == "table" else ():
+        _console.print_text(f"Figure: {file}")
+
+
+def _wanted(arguments: argparse.Namespace, paper: Paper) -> list[Sequence[str]]:
+    """Return the numbers of tables, rankings and figures to reproduce; refuse an unknown one before any is run."""
+    known = {"table": paper.tables, "ranking": paper.rankings, "figure": paper.figures}
+    asked = {kind: getattr(arguments, kind) for kind in known}
+    for kind, numbers in asked.items():
+        for number in numbers:
+            if number not in known[kind]:
+                raise ValueError(f"{kind} must be one of {', '.join(known[kind]) or 'none'}, got {number}.")
+    return list(asked.values() if any(asked.values()) else known.values())
+
+
+def _print(paper: Paper, parts: Sequence[Part], format_: str) -> None:
+    if format_ == "json":
         _console.print_json([part.as_dict() for part in parts])
-    elif arguments.format == "csv":
-        _print_csv(tables, rankings, figures)
+    elif format_ == "csv":
+        rows = [row for part in parts for row in part.rows()]
+        _console.print_csv([{column: _csv_cell(row.get(column)) for column in _COLUMNS} for row in rows])
     else:
-        page = _console.MARKDOWN if arguments.format == "markdown" else _console.SCREEN
+        page = _console.MARKDOWN if format_ == "markdown" else _console.SCREEN
         if page is _console.MARKDOWN:
             print_origin(page, paper, sys.argv[1:])
-        for part in (*tables, *rankings, *figures):
+        for part in parts:
             print_part(page, part)
-        for file in files if arguments.format == "table" else ():
-            _console.print_text(f"Figure: {file}")
 
 
-def _check_known(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse an unknown table or figure before any other is run."""
-    for number in asked:
-        if number not in known:
-            raise ValueError(f"{kind} must be one of {', '.join(known) or 'none'}, got {number}.")
-
-
-def _print_csv(
-    tables: Sequence[Reproduction | ReproducedOrder], rankings: Sequence[Ranking], figures: Sequence[Curve]
-) -> None:
-    """Print one row a figure or relation of a table, value, mean rank or test of a ranking, or point of a curve."""
-    of_rankings = ("mean_rank", "statistic", "p_value", "n_pairs")
-    of_orders = [field.name for field in fields(PrintedRelation) if field.name not in _SHARED]
-    columns = ("table", "ranking", "figure", *(field.name for field in fields(PrintedCell)), *of_rankings, *of_orders)
-    rows = [
-        {"table": table.table} | asdict(cell) | {"beside": json.dumps(cell.beside)}
-        for table in tables
-        if isinstance(table, Reproduction)
-        for cell in table.cells
-    ]
-    rows += [
-        {"table": table.table} | asdict(relation)
-        for table in tables
-        if isinstance(table, ReproducedOrder)
-        for relation in table.relations
-    ]
-    ranked = [
-        {"ranking": ranking.ranking, "dataset": dataset, "method": method, "metric": measure.metric, "ours": value}
-        for ranking in rankings
-        for measure in ranking.measures
-        for dataset, values in measure.values.items()
-        for method, value in values.items()
-    ]
-    ranked += [
-        {"ranking": ranking.ranking, "method": method, "metric": measure.metric, "mean_rank": rank}
-        for ranking in rankings
-        for measure in ranking.measures
-        for method, rank in measure.mean_ranks.items()
-    ]
-    ranked += [
-        {"ranking": ranking.ranking} | asdict(test) | {"method": " - ".join(test.methods)}
-        for ranking in rankings
-        for test in ranking.tests
-    ]
-    points = [
-        {"figure": curve.figure, "dataset": dataset, "n_neighbors": k, "ours": value}
-        for curve in figures
-        for dataset, line in curve.series.items()
-        for k, value in line.items()
-    ]
-    everything = (*rows, *ranked, *points)
-    _console.print_csv([{column: row.get(column) for column in columns} for row in everything])
+def _csv_cell(value: object) -> object:
+    return json.dumps(value) if isinstance(value, dict) else value
 
 
 def _figure_files(arguments: argparse.Namespace, paper: Paper, numbers: Sequence[str]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What is reproduced of a paper, as a page: on the screen, or in Markdown."""
+"""Print reproduced tables, orders, rankings and figures of a paper: on the screen, or as Markdown."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import datetime as dt
 import importlib.metadata
 import platform
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from nearlabel import __version__
 from nearlabel.cli import _console
 from nearlabel.cli._comparison import title_of
-from nearlabel.papers import Curve, Paper, PrintedCell, RankedMeasure, Ranking, ReproducedOrder, Reproduction
+from nearlabel.papers import (
+    Curve,
+    Paper,
+    PrintedCell,
+    PrintedRelation,
+    RankedMetric,
+    Ranking,
+    ReproducedOrder,
+    Reproduction,
+)
 
-_COLUMNS = ("data set", "method", "k", "measure", "printed", "ours", "difference", "ours, read otherwise")
-_N_NAMES = 4  # the columns before the figures
+_COLUMNS = ("data set", "method", "k", "metric", "printed", "ours", "difference", "ours, read otherwise")
+_N_NAMES = 4  # the columns before the numbers
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
-
-def print_part(page: _console.Page, part: Reproduction | ReproducedOrder | Ranking | Curve) -> None:
-    """Print a table, an order, a ranking or a figure."""
-    if isinstance(part, Reproduction):
-        _print_table(page, part)
-    elif isinstance(part, ReproducedOrder):
-        _print_order(page, part)
-    elif isinstance(part, Ranking):
-        _print_ranking(page, part)
-    else:
-        _print_figure(page, part)
+Part: TypeAlias = Reproduction | ReproducedOrder | Ranking | Curve
 
 
 def print_origin(page: _console.Page, paper: Paper, arguments: Sequence[str]) -> None:
-    """Print where the figures that follow come from: the command, the day, the versions, how rows were dealt out."""
+    """Print where the numbers that follow come from: the paper, the command, the day, the versions, the seeds."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _LIBRARIES)
     page.print_text(f"# {paper.name}: {paper.title}")
     page.print_text(paper.reference)
@@ -41,8 +41,26 @@ def print_origin(page: _console.Page, paper: Paper, arguments: Sequence[str]) ->
     )
 
 
+def print_part(page: _console.Page, part: Part) -> None:
+    """Print a table, an order, a ranking or a figure, then its notes."""
+    if isinstance(part, Reproduction):
+        _print_table(page, part)
+    elif isinstance(part, ReproducedOrder):
+        _print_order(page, part)
+    elif isinstance(part, Ranking):
+        _print_ranking(page, part)
+    else:
+        _print_figure(page, part)
+    for note in part.notes:
+        page.print_text(f"Note: {note}")
+    if not isinstance(part, Curve):
+        page.print_text("")
+
+
 def _print_table(page: _console.Page, table: Reproduction) -> None:
-    rows = [_row(*pair, table.decimals) for pair in zip(table.cells, _marks(table.cells), strict=True)]
+    """Print the cells, without columns that are empty in all of them, the remarks and the largest differences."""
+    marks = _marks(table.cells)
+    rows = [_row(cell, mark, table.decimals) for cell, mark in zip(table.cells, marks, strict=True)]
     used = [column for column in range(len(_COLUMNS)) if any(row[column] for row in rows)]
     page.print_table(
         f"{table.paper}, table {table.table}: {table.title}",
@@ -50,31 +68,23 @@ def _print_table(page: _console.Page, table: Reproduction) -> None:
         [[row[column] for column in used] for row in rows],
         left=sum(column < _N_NAMES for column in used),
     )
-    differences = table.largest_differences().items()
-    for mark, cell in zip(_marks(table.cells), table.cells, strict=True):
+    for mark, cell in zip(marks, table.cells, strict=True):
         if mark:
             page.print_text(f"{mark} {cell.remark}.")
-    largest = ", ".join(f"{metric} {_number(value, table.decimals + 1)}" for metric, value in differences)
-    if table.cells:
+    differences = table.largest_differences().items()
+    if differences:
+        largest = ", ".join(f"{metric} {_number(value, table.decimals + 1)}" for metric, value in differences)
         page.print_text(f"Largest differences: {largest}.")
-    for note in table.notes:
-        page.print_text(f"Note: {note}")
-    page.print_text("")
 
 
 def _print_order(page: _console.Page, order: ReproducedOrder) -> None:
+    """Print the relations, the total order, and how many relations agree."""
     testable = any(relation.of_printed is not None for relation in order.relations)
-    rows = [
-        (title_of(r.metric), r.better, r.worse, _yes(r.printed), *((_yes(r.of_printed),) if testable else ()),
-         _yes(r.ours), "" if r.difference is None else _number(r.difference, 4, sign="+"),
-         "" if r.p_value is None else f"{r.p_value:.2g}")
-        for r in order.relations
-    ]  # fmt: skip
-    of_printed = ("by its figures",) if testable else ()
+    of_printed = ("by its figures",) if testable else ()  # this column is left out of orders that have no answer
     page.print_table(
         f"{order.paper}, table {order.table}: {order.title}",
-        ("measure", "better", "worse", "printed", *of_printed, "ours", "difference", "p"),
-        rows,
+        ("metric", "better", "worse", "printed", *of_printed, "ours", "difference", "p"),
+        [_relation_row(relation, testable) for relation in order.relations],
         left=3,
     )
     scores = [
@@ -86,47 +96,53 @@ def _print_order(page: _console.Page, order: ReproducedOrder) -> None:
     printed = sum(relation.printed for relation in order.relations)
     others = sum(relation.ours for relation in order.relations) - agree
     page.print_text(f"Of {printed} printed relations {agree} come out; {others} others do.")
-    for note in order.notes:
-        page.print_text(f"Note: {note}")
-    page.print_text("")
 
 
-def _yes(value: bool | None) -> str:
-    return "yes" if value else ""
+def _relation_row(relation: PrintedRelation, testable: bool) -> tuple[str, ...]:
+    who = (relation.printed, *((relation.of_printed,) if testable else ()), relation.ours)
+    return (
+        title_of(relation.metric),
+        relation.better,
+        relation.worse,
+        *("yes" if says_so else "" for says_so in who),
+        "" if relation.difference is None else _number(relation.difference, 4, sign="+"),
+        "" if relation.p_value is None else f"{relation.p_value:.2g}",
+    )
 
 
 def _print_ranking(page: _console.Page, ranking: Ranking) -> None:
+    """Print a table of means and mean ranks for each metric, then the tests."""
     page.print_text(f"{ranking.paper}, ranking {ranking.ranking}: {ranking.title}")
-    for measure in ranking.measures:
-        _print_measure(page, measure)
+    for ranked in ranking.metrics:
+        _print_ranked(page, ranked)
     rows = [
         (test.dataset, test.metric, " - ".join(test.methods), f"{test.difference:+.4f}", f"{test.statistic:.2f}",
          f"{test.p_value:.2g}", str(test.n_pairs))
         for test in ranking.tests
     ]  # fmt: skip
-    columns = ("data set", "measure", "methods", "difference", "t", "p", "folds")
-    page.print_table(
-        "Paired t-tests over the folds, corrected for their overlap; t > 0: the first is better",
-        columns,
-        rows,
-        left=3,
-    )
-    for note in ranking.notes:
-        page.print_text(f"Note: {note}")
-    page.print_text("")
+    columns = ("data set", "metric", "methods", "difference", "t", "p", "folds")
+    title = "Paired t-tests over the folds, corrected for their overlap; t > 0: the first is better"
+    page.print_table(title, columns, rows, left=3)
 
 
-def _print_measure(page: _console.Page, measure: RankedMeasure) -> None:
-    """Print a measure's table, the methods in the order of their mean ranks."""
-    methods = sorted(measure.mean_ranks, key=lambda method: measure.mean_ranks[method])
-    rows = [(dataset, *(f"{values[m]:.4f}" for m in methods)) for dataset, values in measure.values.items()]
-    rows.append(("mean rank", *(f"{measure.mean_ranks[m]:.2f}" for m in methods)))
-    claim = f" (the paper: {measure.claim})" if measure.claim else ""
-    page.print_table(f"{measure.metric}{claim}", ("data set", *methods), rows)
+def _print_ranked(page: _console.Page, ranked: RankedMetric) -> None:
+    """Print the means by one metric, the methods in the order of their mean ranks."""
+    methods = sorted(ranked.mean_ranks, key=lambda method: ranked.mean_ranks[method])
+    rows = [(dataset, *(f"{values[m]:.4f}" for m in methods)) for dataset, values in ranked.values.items()]
+    rows.append(("mean rank", *(f"{ranked.mean_ranks[m]:.2f}" for m in methods)))
+    claim = f" (the paper: {ranked.claim})" if ranked.claim else ""
+    page.print_table(f"{ranked.metric}{claim}", ("data set", *methods), rows)
+
+
+def _print_figure(page: _console.Page, curve: Curve) -> None:
+    """Print the curves as a table, a column for each data set."""
+    numbers = list(next(iter(curve.series.values())))
+    rows = [(str(k), *(f"{line[k]:.4f}" for line in curve.series.values())) for k in numbers]
+    page.print_table(f"{curve.paper}, figure {curve.figure}: {curve.title}", ("k", *curve.series), rows)
 
 
 def _marks(cells: Sequence[PrintedCell]) -> list[str]:
-    """Return a sign for each cell whose printed figure cannot be right: (a), (b) and so on."""
+    """Return a mark for each cell whose printed number cannot be right: (a), (b) and so on."""
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     return [f"({next(letters)})" if cell.remark else "" for cell in cells]
 
@@ -145,11 +161,3 @@ def _number(value: float, decimals: int, std: float | None = None, *, sign: str 
         return f"{value:{sign}}"
     rounded = round(value, decimals) + 0.0  # no -0.0000
     return f"{rounded:{sign}.{decimals}f}" + (f" ± {std:.{decimals}f}" if std is not None else "")
-
-
-def _print_figure(page: _console.Page, curve: Curve) -> None:
-    numbers = list(next(iter(curve.series.values())))
-    rows = [(str(k), *(f"{line[k]:.4f}" for line in curve.series.values())) for k in numbers]
-    page.print_table(f"{curve.paper}, figure {curve.figure}: {curve.title}", ("k", *curve.series), rows)
-    for note in curve.notes:
-        page.print_text(f"Note: {note}")

@@ -1,8 +1,15 @@
-"""Reproduce papers: their experiments, and our numbers beside the printed ones. Each paper is a TOML file."""
+"""Reproduce papers: run their experiments, and put our numbers beside the printed ones.
 
-from nearlabel.papers._paper import Curve, Paper, PrintedCell, Reproduction, paper_names
-from nearlabel.papers._printed_orders import PrintedRelation, PrintedScore, ReproducedOrder
-from nearlabel.papers._ranking import RankedMeasure, Ranking
+A paper is a TOML file with experiments and printed cells. `paper_names` lists those that come with nearlabel; `Paper`
+takes one of these names, or the path of a file of your own. What it returns has `as_dict()` for JSON and `rows()` for
+CSV.
+"""
+
+from nearlabel.papers._paper import Curve, Paper
+from nearlabel.papers._paper_file import paper_names
+from nearlabel.papers._printed_order import PrintedRelation, PrintedScore, ReproducedOrder
+from nearlabel.papers._printed_table import PrintedCell, Reproduction
+from nearlabel.papers._ranking import RankedMetric, Ranking
 
 __all__ = [
     "Curve",
@@ -10,7 +17,7 @@ __all__ = [
     "PrintedCell",
     "PrintedRelation",
     "PrintedScore",
-    "RankedMeasure",
+    "RankedMetric",
     "Ranking",
     "ReproducedOrder",
     "Reproduction",

@@ -1,28 +1,28 @@
-"""Methods ranked over data sets, and compared in pairs: for papers that claim an order and print no figures."""
+"""Rank methods over data sets and compare them in pairs: for papers that claim an order and print no numbers."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from nearlabel.comparison import PairedTest, PairedValues
-from nearlabel.experiments import Cell
+from nearlabel.comparison import PairedTest, PairedValues, paired_tests, paired_values
+from nearlabel.experiments import Cell, Record
 
 
 @dataclass(frozen=True)
-class RankedMeasure:
-    """Methods by one measure.
+class RankedMetric:
+    """Methods ranked by one metric.
 
     Parameters
     ----------
     metric : str
-        Name of the measure.
+        Name of the metric.
     claim : str
-        What the paper says of it; "" if nothing.
+        What the paper claims of it; "" if nothing.
     values : dict of str to dict of str to float
         For each data set, the mean of each method.
     mean_ranks : dict of str to float
@@ -45,26 +45,53 @@ class Ranking:
         Name of the paper, number and title of the ranking.
     notes : tuple of str
         What a reader must know to compare.
-    measures : tuple of RankedMeasure
-        One for each measure.
+    metrics : tuple of RankedMetric
+        One for each metric.
     tests : tuple of PairedTest
-        One for each data set and measure that is tested.
+        One for each data set and metric that is tested.
     """
 
     paper: str
     ranking: str
     title: str
     notes: tuple[str, ...]
-    measures: tuple[RankedMeasure, ...]
+    metrics: tuple[RankedMetric, ...]
     tests: tuple[PairedTest, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain dicts and lists, for JSON."""
         return asdict(self)
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a flat dict for each value, then for each mean rank, then for each test."""
+        for ranked in self.metrics:
+            for dataset, values in ranked.values.items():
+                for method, value in values.items():
+                    row = {"dataset": dataset, "method": method, "metric": ranked.metric, "ours": value}
+                    yield {"ranking": self.ranking} | row
+        for ranked in self.metrics:
+            for method, rank in ranked.mean_ranks.items():
+                yield {"ranking": self.ranking, "method": method, "metric": ranked.metric, "mean_rank": rank}
+        for test in self.tests:
+            yield {"ranking": self.ranking} | asdict(test) | {"method": " - ".join(test.methods)}
 
-def rank_methods(cells: Iterable[Cell], metric: str, claim: str) -> RankedMeasure:
-    """Rank the methods of some cells, one for each data set and method, by a measure."""
+
+def reproduce_ranking(
+    paper: str, number: str, facts: Mapping[str, Any], cells: Sequence[Cell], records: Sequence[Record]
+) -> Ranking:
+    """Rank the methods by each metric of which the paper claims something, and test the pairs that its file names."""
+    metrics = tuple(rank_methods(cells, metric, claim) for metric, claim in facts["claims"].items())
+    tests = tuple(
+        test
+        for metric, *pair in facts.get("tests", ())
+        for values in paired_values(records, "folds", [metric], pair)
+        for test in paired_tests(values, "corrected-t")
+    )
+    return Ranking(paper, number, facts["title"], tuple(facts.get("notes", ())), metrics, tests)
+
+
+def rank_methods(cells: Iterable[Cell], metric: str, claim: str) -> RankedMetric:
+    """Rank the methods of some cells, one for each data set and method, by a metric."""
     values: dict[str, dict[str, float]] = defaultdict(dict)
     for cell in cells:
         if cell.metric == metric and cell.n_neighbors != "mean":
@@ -76,4 +103,4 @@ def rank_methods(cells: Iterable[Cell], metric: str, claim: str) -> RankedMeasur
             raise ValueError(f"{metric} must be defined for every method on {dataset}, got none of {missing}.")
     table = np.array([[row[method] for method in methods] for row in values.values()])
     mean_ranks = PairedValues("all", metric, tuple(methods), table).ranks().mean(axis=0)
-    return RankedMeasure(metric, claim, dict(values), dict(zip(methods, mean_ranks.tolist(), strict=True)))
+    return RankedMetric(metric, claim, dict(values), dict(zip(methods, mean_ranks.tolist(), strict=True)))

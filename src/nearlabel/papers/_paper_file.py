@@ -1,0 +1,156 @@
+"""A paper's TOML file: find it, read it, and refuse what the rest could not use."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from nearlabel.datasets import Dataset, fetch_dataset, load_dataset, load_multidigits
+from nearlabel.experiments import Plan, ThresholdPlan
+
+PROTOCOLS: Mapping[str, type[Plan] | type[ThresholdPlan]] = {"methods": Plan, "thresholds": ThresholdPlan}
+
+# Keys of an experiment that are not parameters of its plan.
+NOT_OF_THE_PLAN = ("datasets", "with_labels", "given_split", "protocol", "quick")
+
+# For each kind of section the keys that it must have, and those that it may have.
+_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "data": ((), ("file", "train", "test", "labels", "labels_prefix", "labels_column", "labels_separator", "ignore")),
+    "tables": (
+        ("title", "printed"),
+        ("experiments", "statistics", "split", "decimals", "notes", "beside_metrics", "beside_methods", "remarks"),
+    ),
+    "orders": (("title", "tables", "over", "scores", "relations"), ("corrections", "notes")),
+    "figures": (("title", "experiment", "method", "metric"), ("notes",)),
+    "rankings": (("title", "experiments", "claims"), ("tests", "notes")),
+}
+_TOP = (("name", "title", "reference", "experiments"), tuple(_KEYS))
+
+
+def paper_names() -> list[str]:
+    """Return the names of the papers that come with nearlabel."""
+    return sorted(
+        Path(file.name).stem for file in resources.files(__package__).iterdir() if file.name.endswith(".toml")
+    )
+
+
+def read_paper(paper: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a paper of ours by its name, or a user's by the path of its ``.toml`` file.
+
+    Raises
+    ------
+    ValueError
+        If there is no such paper, or the file is not that of a paper.
+    OSError
+        If the file cannot be read.
+    """
+    if isinstance(paper, str) and not paper.endswith(".toml"):
+        if paper not in paper_names():
+            raise ValueError(
+                f"paper must be one of {paper_names()}, got {paper!r}. Hint: the path of a file ends in .toml."
+            )
+        return tomllib.loads((resources.files(__package__) / f"{paper}.toml").read_text(encoding="utf-8"))
+    path = Path(paper)
+    try:
+        facts = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # no TOML, or no text
+        raise ValueError(f"{path} must be TOML in UTF-8, got an error: {error}.") from error
+    _check_paper(path, facts)
+    for entry in facts.get("data", {}).values():
+        for part in ("file", "train", "test"):
+            if part in entry:
+                entry[part] = path.parent / entry[part]
+    return facts
+
+
+def load_named(data: Mapping[str, Mapping[str, Any]], name: str, subset: str = "all") -> Dataset:
+    """Load a data set of the section ``data`` of a paper, "multidigits", or one of the catalogue.
+
+    `subset` is "all", "train" or "test".
+    """
+    if name not in data:
+        return load_multidigits() if (name, subset) == ("multidigits", "all") else fetch_dataset(name, subset)
+    entry = dict(data[name])
+    files = {"all": entry.pop("file", None), "train": entry.pop("train", None), "test": entry.pop("test", None)}
+    if files[subset] is None:
+        wanted = "file" if subset == "all" else subset
+        raise ValueError(f"[data.{name}] must have the key {wanted}, got {', '.join(data[name])}.")
+    return load_dataset(files[subset], **entry)
+
+
+def _check_paper(path: Path, facts: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the sections have their keys and name what exists."""
+    check = partial(_check_keys, path)
+    check("the file", facts, *_TOP)
+    for kind, (required, optional) in _KEYS.items():
+        for name, section in _sections(path, facts, kind):
+            check(f"[{kind}.{name}]", section, required, optional)
+    for name, experiment in _sections(path, facts, "experiments"):
+        protocol = experiment.get("protocol", "methods")
+        _check_known(path, f"[experiments.{name}] protocol", [protocol], PROTOCOLS)
+        settings = tuple(field.name for field in fields(PROTOCOLS[protocol]))
+        check(f"[experiments.{name}]", experiment, ("methods",), (*settings, *NOT_OF_THE_PLAN))
+    for name in (facts["name"], *facts["experiments"]):  # they become names of folders
+        if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
+            raise ValueError(f"{path}: names must consist of letters, digits, '.', '-' and '_', got {name!r}.")
+    _check_references(path, facts)
+
+
+def _sections(path: Path, facts: Mapping[str, Any], kind: str) -> list[tuple[str, Mapping[str, Any]]]:
+    sections = facts.get(kind, {})
+    if not isinstance(sections, dict) or not all(isinstance(section, dict) for section in sections.values()):
+        raise ValueError(f"{path}: {kind} must be sections [{kind}.NAME], got {sections!r}.")
+    return list(sections.items())
+
+
+def _check_keys(
+    path: Path, where: str, section: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]
+) -> None:
+    missing = [key for key in required if key not in section]
+    if missing:
+        raise ValueError(f"{path}: {where} must have the keys {', '.join(required)}, got none of {', '.join(missing)}.")
+    _check_known(path, f"the keys of {where}", section, (*required, *optional))
+
+
+def _check_known(path: Path, what: str, names: Iterable[str], known: Iterable[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"{path}: {what} must be of {', '.join(known)}, got {', '.join(map(str, unknown))}.")
+
+
+def _check_references(path: Path, facts: Mapping[str, Any]) -> None:
+    """Raise unless tables, orders, figures and rankings name experiments and tables that the file has."""
+    experiments = facts["experiments"]
+    for name, table in _sections(path, facts, "tables"):
+        where = f"[tables.{name}]"
+        if "statistics" not in table:
+            _check_known(path, f"{where} experiments", table.get("experiments", ()), experiments)
+        _check_rows(path, where, table, [experiments[each] for each in table.get("experiments", ())])
+    for name, order in _sections(path, facts, "orders"):
+        _check_known(path, f"[orders.{name}] tables", order["tables"], facts.get("tables", {}))
+    for name, figure in _sections(path, facts, "figures"):
+        _check_known(path, f"[figures.{name}] experiment", [figure["experiment"]], experiments)
+    for name, ranking in _sections(path, facts, "rankings"):
+        _check_known(path, f"[rankings.{name}] experiments", ranking["experiments"], experiments)
+
+
+def _check_rows(path: Path, where: str, table: Mapping[str, Any], experiments: Iterable[Mapping[str, Any]]) -> None:
+    """Raise unless each printed row has its columns, and a method that an experiment runs."""
+    columns: tuple[str, ...] = ("data set", "method", "n_neighbors", "metric", "value")
+    lengths = [5, 6]  # without or with a standard deviation
+    if "statistics" in table:
+        columns, lengths = ("data set", "statistic", "value"), [3]
+    methods = {method for experiment in experiments for method in experiment["methods"]}
+    for number, row in enumerate(table["printed"]):
+        cell = f"{where} printed[{number}]"
+        if not isinstance(row, list) or len(row) not in lengths or isinstance(row[len(columns) - 1], str):
+            raise ValueError(f"{path}: {cell} must be [{', '.join(columns)}], got {row!r}.")
+        if "statistics" not in table:
+            _check_known(path, f"{cell}: the method", [row[1]], sorted(methods))

@@ -1,0 +1,191 @@
+"""A printed order of methods beside the one that our records give, and the one that the printed numbers give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nearlabel.comparison import Order, PairedTest, PairedValues, order_methods, paired_tests, paired_values
+from nearlabel.experiments import Record
+from nearlabel.utils.notes import warnings_as_notes
+
+_TEST = "t"  # Zhang and Zhou's
+_OVERLAP = "The test is the paper's: folds share training rows, so its p-values are too small."
+
+# Metric, better method, worse method.
+_Relation: TypeAlias = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class PrintedRelation:
+    """One method is better than another by a metric, as the paper or our records say.
+
+    Parameters
+    ----------
+    metric, better, worse : str
+        Metric and methods.
+    printed, ours : bool
+        Whether the paper says so, and whether our records do.
+    of_printed : bool or None
+        Whether the same test on the printed numbers does; None where they cannot be tested.
+    difference : float or None
+        Our mean of the better method less that of the worse; None if there is none.
+    p_value : float or None
+        Of our difference, two-tailed.
+    """
+
+    metric: str
+    better: str
+    worse: str
+    printed: bool
+    ours: bool
+    of_printed: bool | None
+    difference: float | None
+    p_value: float | None
+
+
+@dataclass(frozen=True)
+class PrintedScore:
+    """The number of relations that a method wins less those that it loses.
+
+    Parameters
+    ----------
+    printed, ours : int
+        By the paper, and by our records.
+    of_printed : int or None
+        By the same test on the printed numbers; None where they cannot be tested.
+    """
+
+    printed: int
+    ours: int
+    of_printed: int | None
+
+
+@dataclass(frozen=True)
+class ReproducedOrder:
+    """One order of methods, reproduced.
+
+    Parameters
+    ----------
+    paper, table, title : str
+        Name of the paper, number and title of the table.
+    notes : tuple of str
+        What a reader must know to compare.
+    relations : tuple of PrintedRelation
+        All that the paper or we find.
+    scores : dict of str to PrintedScore
+        The total order, in the paper's.
+    """
+
+    paper: str
+    table: str
+    title: str
+    notes: tuple[str, ...]
+    relations: tuple[PrintedRelation, ...]
+    scores: dict[str, PrintedScore]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain dicts and lists, for JSON."""
+        return asdict(self)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a flat dict for each relation."""
+        for relation in self.relations:
+            yield {"table": self.table} | asdict(relation)
+
+
+def reproduce_order(
+    paper: str, number: str, facts: Mapping[str, Any], printed: Iterable[Sequence[Any]], records: Iterable[Record]
+) -> ReproducedOrder:
+    """Put a printed order beside ours.
+
+    Parameters
+    ----------
+    paper, number : str
+        Names.
+    facts : mapping
+        Of the order: title, relations, scores, over, corrections, notes.
+    printed : iterable of rows
+        Data set, method, number of neighbours, metric, value: the cells that the order is made of. Only pairs of
+        methods that have a printed value are compared.
+    records : iterable of dict
+        Ours.
+    """
+    corrections = facts.get("corrections", ())
+    cells = {(metric, method, dataset): value for dataset, method, _, metric, value, *_ in printed}
+    cells |= {(metric, method, dataset): value for dataset, method, metric, value in corrections}
+    tables = _printed_values(cells)
+    methods = list(facts["scores"])
+    datasets = {dataset for _, _, dataset in cells}
+    with warnings_as_notes() as overlap:
+        tests = _tests_of([r for r in records if r["dataset"] in datasets], facts["over"], tables)
+    ours = order_methods(tests, methods)
+    # A printed mean over folds cannot be tested: its folds are not printed.
+    of_printed = None
+    if facts["over"] == "datasets":
+        of_printed = order_methods([test for table in tables for test in paired_tests(table, _TEST)], methods)
+    scores = {
+        method: PrintedScore(score, ours.scores[method], None if of_printed is None else of_printed.scores[method])
+        for method, score in facts["scores"].items()
+    }
+    relations = tuple(_relations(facts["relations"], ours, of_printed, tests))
+    notes = [*facts.get("notes", ()), *([_OVERLAP] if overlap else [])]
+    notes += [
+        f"By its figures: {dataset}, {method}, {metric} is taken as {value}, which is what the average asks for."
+        for dataset, method, metric, value in corrections
+    ]
+    return ReproducedOrder(paper, number, facts["title"], tuple(notes), relations, scores)
+
+
+def _printed_values(cells: Mapping[tuple[str, str, str], float]) -> list[PairedValues]:
+    """Return the printed values of each metric, a row for each data set."""
+    datasets = list(dict.fromkeys(dataset for _, _, dataset in cells if dataset != "average"))
+    tables = []
+    for metric in dict.fromkeys(metric for metric, _, _ in cells):
+        methods = tuple(dict.fromkeys(method for of, method, _ in cells if of == metric))
+        values = [[cells[metric, method, dataset] for method in methods] for dataset in datasets]
+        tables.append(PairedValues("all", metric, methods, np.array(values, dtype=np.float64)))
+    return tables
+
+
+def _tests_of(records: Sequence[Record], over: str, printed: Iterable[PairedValues]) -> list[PairedTest]:
+    """Test the pairs of methods of which the paper prints values, on our records."""
+    pairs = {table.metric: list(combinations(table.methods, 2)) for table in printed}
+    return [
+        test
+        for table in paired_values([record for record in records if record["metric"] in pairs], over)
+        for test in paired_tests(table, _TEST, [p for p in pairs[table.metric] if set(p) <= set(table.methods)])
+    ]
+
+
+def _relations(
+    printed: Iterable[Sequence[str]], ours: Order, of_printed: Order | None, tests: Iterable[PairedTest]
+) -> Iterator[PrintedRelation]:
+    """Yield every relation that anyone finds, by metric, the printed ones first."""
+    in_print: list[_Relation] = [(metric, better, worse) for metric, better, worse in printed]
+    in_ours = _keys(ours)
+    in_values = set() if of_printed is None else _keys(of_printed)
+    by_pair = {(test.metric, frozenset(test.methods)): test for test in tests}
+    everything = list(dict.fromkeys([*in_print, *sorted(in_values), *sorted(in_ours)]))
+    metrics = list(dict.fromkeys(metric for metric, _, _ in everything))
+    for key in sorted(everything, key=lambda key: metrics.index(key[0])):
+        metric, better, worse = key
+        difference, p_value = _our_figures(by_pair.get((metric, frozenset((better, worse)))), better)
+        follows = None if of_printed is None else key in in_values
+        yield PrintedRelation(metric, better, worse, key in in_print, key in in_ours, follows, difference, p_value)
+
+
+def _keys(order: Order) -> set[_Relation]:
+    return {(relation.metric, relation.better, relation.worse) for relation in order.relations}
+
+
+def _our_figures(test: PairedTest | None, better: str) -> tuple[float | None, float | None]:
+    """Return our difference and its p-value."""
+    if test is None:
+        return None, None
+    difference = test.difference if test.methods[0] == better else -test.difference
+    return difference, test.p_value if np.isfinite(test.p_value) else None

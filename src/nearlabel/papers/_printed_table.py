@@ -1,0 +1,183 @@
+"""The cells of a printed table beside our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nearlabel.datasets import Dataset
+from nearlabel.experiments import Cell
+from nearlabel.labels import describe, frequencies
+
+# Data set, method, number of neighbours, metric.
+_Key: TypeAlias = tuple[str, str, int | str | None, str]
+
+
+@dataclass(frozen=True)
+class PrintedCell:
+    """A printed number beside ours.
+
+    Parameters
+    ----------
+    dataset : str
+        Name, or "average" over the data sets.
+    method : str or None
+        Method; None for a statistic of the data.
+    n_neighbors : int, "mean" or None
+        Number of neighbours.
+    metric : str
+        Metric, or statistic.
+    printed : float
+        The printed number.
+    printed_std : float or None
+        The printed standard deviation.
+    ours : float
+        Our number.
+    std : float or None
+        Our standard deviation over folds.
+    difference : float
+        Ours less the printed one.
+    beside : dict of str to float
+        Our number by other readings of the cell: another metric, another option of the method.
+    remark : str
+        Why the printed number cannot be right; "" if it can.
+    """
+
+    dataset: str
+    method: str | None
+    n_neighbors: int | str | None
+    metric: str
+    printed: float
+    printed_std: float | None
+    ours: float
+    std: float | None
+    difference: float
+    beside: dict[str, float] = field(default_factory=dict)
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One table of a paper, reproduced.
+
+    Parameters
+    ----------
+    paper, table, title : str
+        Name of the paper, number and title of the table.
+    decimals : int
+        How many the paper prints.
+    notes : tuple of str
+        What a reader must know to compare.
+    cells : tuple of PrintedCell
+        Its numbers.
+    """
+
+    paper: str
+    table: str
+    title: str
+    decimals: int
+    notes: tuple[str, ...]
+    cells: tuple[PrintedCell, ...]
+
+    def largest_differences(self) -> dict[str, float]:
+        """Return, for each metric, the largest absolute difference over the cells."""
+        largest: dict[str, float] = {}
+        for cell in self.cells:
+            # The largest difference of counts stays a whole number.
+            largest[cell.metric] = max(abs(cell.difference), largest.get(cell.metric, 0))
+        return largest
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain dicts and lists, for JSON."""
+        return asdict(self) | {"largest_differences": self.largest_differences()}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a flat dict for each cell."""
+        for cell in self.cells:
+            yield {"table": self.table} | asdict(cell)
+
+
+def statistics_beside_printed(
+    printed: Iterable[Sequence[Any]], ours: Mapping[str, Mapping[str, float]]
+) -> Iterator[PrintedCell]:
+    """Yield the printed statistics of data sets beside ours."""
+    for dataset, statistic, value in printed:
+        found = ours[dataset].get(statistic)
+        if found is None:
+            raise ValueError(
+                f"a printed statistic must be one of {', '.join(ours[dataset])}, got {statistic!r} of {dataset}."
+            )
+        yield PrintedCell(dataset, None, None, statistic, value, None, found, None, found - value)
+
+
+def statistics_of(dataset: Dataset) -> dict[str, float]:
+    """Return the size of a data set and the figures of its labels."""
+    shape = {"instances": dataset.X.shape[0], "features": dataset.X.shape[1], "labels": dataset.Y.shape[1]}
+    return describe(dataset.Y) | shape
+
+
+def statistics_of_split(training: Dataset, test: Dataset) -> dict[str, float]:
+    """Return the statistics of the training part, the sizes of both, and how frequent labels are."""
+    share = frequencies(training.Y) / training.Y.shape[0]
+    return statistics_of(training) | {
+        "training_instances": training.X.shape[0],
+        "test_instances": test.X.shape[0],
+        "lowest_frequency": float(share.min()),
+        "highest_frequency": float(share.max()),
+    }
+
+
+def results_beside_printed(table: Mapping[str, Any], cells: Sequence[Cell], *, complete: bool) -> Iterator[PrintedCell]:
+    """Yield the printed results of a table beside ours; if not all was run, those only that were.
+
+    Raises
+    ------
+    ValueError
+        If no experiment of the table gives a printed cell.
+    """
+    found = {(c.dataset, c.method, c.n_neighbors, c.metric): c for c in [*cells, *_averages(cells)]}
+    for row in table["printed"]:
+        key: _Key = (row[0], row[1], row[2] or None, row[3])  # TOML has no null
+        # An average over fewer data sets is another number than the printed one.
+        if complete or (row[0] != "average" and key in found):
+            yield _beside_printed(table, key, row[4:], found)
+
+
+def _beside_printed(
+    table: Mapping[str, Any], key: _Key, printed: Sequence[float], found: Mapping[_Key, Cell]
+) -> PrintedCell:
+    """Return a printed number, with its standard deviation if there is one, beside ours and its other readings."""
+    dataset, method, k, metric = key
+    others = {other: (dataset, method, k, other) for other in table.get("beside_metrics", {}).get(metric, ())}
+    for other in table.get("beside_methods", {}).get(method, ()):
+        others[other.removeprefix(f"{method}:")] = dataset, other, k, metric
+    missing = [wanted for wanted in (key, *others.values()) if wanted not in found]
+    if missing:
+        raise ValueError(f"the experiments of a table must give each printed cell, got none for {missing[0]}.")
+    remarks = {(of, who, what): remark for of, who, what, remark in table.get("remarks", ())}
+    ours = found[key]
+    return PrintedCell(
+        dataset=dataset,
+        method=method,
+        n_neighbors=k,
+        metric=metric,
+        printed=printed[0],
+        printed_std=printed[1] if len(printed) > 1 else None,
+        ours=ours.mean,
+        std=ours.std if np.isfinite(ours.std) else None,
+        difference=ours.mean - printed[0],
+        beside={reading: found[other].mean for reading, other in others.items()},
+        remark=remarks.get((dataset, method, metric), ""),
+    )
+
+
+def _averages(cells: Iterable[Cell]) -> list[Cell]:
+    """Return the means over the data sets, as data set "average"."""
+    groups: dict[tuple[str, int | str | None, str], list[float]] = {}
+    for cell in cells:
+        groups.setdefault((cell.method, cell.n_neighbors, cell.metric), []).append(cell.mean)
+    nan = float("nan")
+    return [Cell("average", *key, mean=float(np.mean(means)), std=nan, spread=nan) for key, means in groups.items()]
