@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from nearlabel.cli import _console
-from nearlabel.cli._comparison import curves
+from nearlabel.cli._comparison import curves, title_of
 from nearlabel.cli._reproduced import Part, print_origin, print_part
 from nearlabel.papers import Curve, Paper, PrintedCell, PrintedRelation, paper_names
 from nearlabel.plots import NeighborsPanelsDisplay, check_figure_file
@@ -106,4 +106,4 @@ def _figure_files(arguments: argparse.Namespace, paper: Paper, numbers: Sequence
 
 
 def _draw(curve: Curve, file: Path) -> None:
-    NeighborsPanelsDisplay({"share of instances": curves(curve.series)}).write(file, title=curve.title)
+    NeighborsPanelsDisplay({title_of(curve.metric): curves(curve.series)}).write(file, title=curve.title)

@@ -35,8 +35,8 @@ class Curve:
 
     Parameters
     ----------
-    paper, figure, title : str
-        Name of the paper, number and title of the figure.
+    paper, figure, title, metric : str
+        Name of the paper, number and title of the figure, and the metric that it shows.
     notes : tuple of str
         What a reader must know to compare.
     series : dict of str to dict of int to float
@@ -46,6 +46,7 @@ class Curve:
     paper: str
     figure: str
     title: str
+    metric: str
     notes: tuple[str, ...]
     series: dict[str, dict[int, float]]
 
@@ -181,7 +182,7 @@ class Paper:
         for cell in self._cells([facts["experiment"]]):
             if (cell.method, cell.metric) == (facts["method"], facts["metric"]) and isinstance(cell.n_neighbors, int):
                 series.setdefault(cell.dataset, {})[cell.n_neighbors] = cell.mean
-        return Curve(self.name, number, facts["title"], tuple(facts.get("notes", ())), series)
+        return Curve(self.name, number, facts["title"], facts["metric"], tuple(facts.get("notes", ())), series)
 
     def reproduce_ranking(self, number: str) -> Ranking:
         """Run the experiments of a ranking, rank the methods and test pairs of them.

@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "figures": (("title", "experiment", "method", "metric"), ("notes",)),
     "rankings": (("title", "experiments", "claims"), ("tests", "notes")),
 }
+_LISTS = ("methods", "metrics", "datasets", "given_split", "statistics", "printed", "relations", "notes")
 _TOP = (("name", "title", "reference", "experiments"), tuple(_KEYS))
 
 
@@ -64,9 +64,7 @@ def read_paper(paper: str | os.PathLike[str]) -> dict[str, Any]:
         raise ValueError(f"{path} must be TOML in UTF-8, got an error: {error}.") from error
     _check_paper(path, facts)
     for entry in facts.get("data", {}).values():
-        for part in ("file", "train", "test"):
-            if part in entry:
-                entry[part] = path.parent / entry[part]
+        entry |= {part: path.parent / str(entry[part]) for part in ("file", "train", "test") if part in entry}
     return facts
 
 
@@ -87,27 +85,56 @@ def load_named(data: Mapping[str, Mapping[str, Any]], name: str, subset: str = "
 
 def _check_paper(path: Path, facts: Mapping[str, Any]) -> None:
     """Raise ValueError unless the sections have their keys and name what exists."""
-    check = partial(_check_keys, path)
-    check("the file", facts, *_TOP)
+    _check_keys(path, "the file", facts, *_TOP)
     for kind, (required, optional) in _KEYS.items():
-        for name, section in _sections(path, facts, kind):
-            check(f"[{kind}.{name}]", section, required, optional)
-    for name, experiment in _sections(path, facts, "experiments"):
+        for where, section in _sections(path, facts, kind):
+            _check_keys(path, where, section, required, optional)
+    for where, experiment in _sections(path, facts, "experiments"):
         protocol = experiment.get("protocol", "methods")
-        _check_known(path, f"[experiments.{name}] protocol", [protocol], PROTOCOLS)
+        _check_known(path, f"{where} protocol", [protocol], PROTOCOLS)
         settings = tuple(field.name for field in fields(PROTOCOLS[protocol]))
-        check(f"[experiments.{name}]", experiment, ("methods",), (*settings, *NOT_OF_THE_PLAN))
+        _check_keys(path, where, experiment, ("methods",), (*settings, *NOT_OF_THE_PLAN))
     for name in (facts["name"], *facts["experiments"]):  # they become names of folders
         if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
             raise ValueError(f"{path}: names must consist of letters, digits, '.', '-' and '_', got {name!r}.")
     _check_references(path, facts)
 
 
+def _check_references(path: Path, facts: Mapping[str, Any]) -> None:
+    """Raise ValueError unless tables, orders, figures and rankings name experiments and tables of the file."""
+    experiments, tables = facts["experiments"], facts.get("tables", {})
+    for where, table in _sections(path, facts, "tables"):
+        if "statistics" not in table:
+            _check_known(path, f"{where} experiments", table.get("experiments"), experiments)
+        _check_rows(path, where, table, [experiments[name] for name in table.get("experiments", ())])
+    for where, order in _sections(path, facts, "orders"):
+        _check_known(path, f"{where} tables", order["tables"], tables)
+    for where, figure in _sections(path, facts, "figures"):
+        _check_known(path, f"{where} experiment", [figure["experiment"]], experiments)
+    for where, ranking in _sections(path, facts, "rankings"):
+        _check_known(path, f"{where} experiments", ranking["experiments"], experiments)
+
+
+def _check_rows(path: Path, where: str, table: Mapping[str, Any], experiments: Iterable[Mapping[str, Any]]) -> None:
+    """Raise ValueError unless each printed row has its columns, and a method that an experiment runs."""
+    columns: tuple[str, ...] = ("data set", "method", "n_neighbors", "metric", "value")
+    lengths = [5, 6]  # without or with a standard deviation
+    if "statistics" in table:
+        columns, lengths = ("data set", "statistic", "value"), [3]
+    methods = sorted({method for experiment in experiments for method in experiment["methods"]})
+    for number, row in enumerate(table["printed"]):
+        if not isinstance(row, list) or len(row) not in lengths or isinstance(row[len(columns) - 1], str):
+            raise ValueError(f"{path}: {where} printed[{number}] must be [{', '.join(columns)}], got {row!r}.")
+        if "statistics" not in table:
+            _check_known(path, f"{where} printed[{number}], the method,", [row[1]], methods)
+
+
 def _sections(path: Path, facts: Mapping[str, Any], kind: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the sections of a kind with their headings."""
     sections = facts.get(kind, {})
     if not isinstance(sections, dict) or not all(isinstance(section, dict) for section in sections.values()):
         raise ValueError(f"{path}: {kind} must be sections [{kind}.NAME], got {sections!r}.")
-    return list(sections.items())
+    return [(f"[{kind}.{name}]", section) for name, section in sections.items()]
 
 
 def _check_keys(
@@ -116,41 +143,14 @@ def _check_keys(
     missing = [key for key in required if key not in section]
     if missing:
         raise ValueError(f"{path}: {where} must have the keys {', '.join(required)}, got none of {', '.join(missing)}.")
-    _check_known(path, f"the keys of {where}", section, (*required, *optional))
+    _check_known(path, f"the keys of {where}", list(section), (*required, *optional))
+    for key in _LISTS:
+        if key in section and not isinstance(section[key], list):
+            raise ValueError(f"{path}: {where} {key} must be a list, got {section[key]!r}.")
 
 
-def _check_known(path: Path, what: str, names: Iterable[str], known: Iterable[str]) -> None:
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ValueError(f"{path}: {what} must be of {', '.join(known)}, got {', '.join(map(str, unknown))}.")
-
-
-def _check_references(path: Path, facts: Mapping[str, Any]) -> None:
-    """Raise unless tables, orders, figures and rankings name experiments and tables that the file has."""
-    experiments = facts["experiments"]
-    for name, table in _sections(path, facts, "tables"):
-        where = f"[tables.{name}]"
-        if "statistics" not in table:
-            _check_known(path, f"{where} experiments", table.get("experiments", ()), experiments)
-        _check_rows(path, where, table, [experiments[each] for each in table.get("experiments", ())])
-    for name, order in _sections(path, facts, "orders"):
-        _check_known(path, f"[orders.{name}] tables", order["tables"], facts.get("tables", {}))
-    for name, figure in _sections(path, facts, "figures"):
-        _check_known(path, f"[figures.{name}] experiment", [figure["experiment"]], experiments)
-    for name, ranking in _sections(path, facts, "rankings"):
-        _check_known(path, f"[rankings.{name}] experiments", ranking["experiments"], experiments)
-
-
-def _check_rows(path: Path, where: str, table: Mapping[str, Any], experiments: Iterable[Mapping[str, Any]]) -> None:
-    """Raise unless each printed row has its columns, and a method that an experiment runs."""
-    columns: tuple[str, ...] = ("data set", "method", "n_neighbors", "metric", "value")
-    lengths = [5, 6]  # without or with a standard deviation
-    if "statistics" in table:
-        columns, lengths = ("data set", "statistic", "value"), [3]
-    methods = {method for experiment in experiments for method in experiment["methods"]}
-    for number, row in enumerate(table["printed"]):
-        cell = f"{where} printed[{number}]"
-        if not isinstance(row, list) or len(row) not in lengths or isinstance(row[len(columns) - 1], str):
-            raise ValueError(f"{path}: {cell} must be [{', '.join(columns)}], got {row!r}.")
-        if "statistics" not in table:
-            _check_known(path, f"{cell}: the method", [row[1]], sorted(methods))
+def _check_known(path: Path, what: str, names: object, known: Iterable[str]) -> None:
+    """Raise ValueError unless names are a list of known ones."""
+    unknown = [name for name in names if name not in known] if isinstance(names, list) else names
+    if unknown or not isinstance(names, list):
+        raise ValueError(f"{path}: {what} must be of {', '.join(known) or 'none'}, got {unknown!r}.")

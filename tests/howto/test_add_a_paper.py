@@ -1,0 +1,62 @@
+"""The page on adding a paper: its files are written, its command is run, its program runs."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from nearlabel import cli
+
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "add_a_paper.md").read_text()
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The files of the page, each named by its first line, in a folder of their own."""
+    for kind, block in BLOCKS:
+        if kind in ("csv", "toml"):
+            name, text = block.removeprefix("# ").split("\n", 1)
+            (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines(text):
+    """The lines without blanks at their ends, and without empty lines around."""
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n").splitlines()
+
+
+def test_the_files_of_the_page(folder):
+    """A data set and a paper."""
+    assert sorted(path.name for path in folder.iterdir()) == ["smith2026.toml", "songs.csv"]
+
+
+def test_the_command_of_the_page(folder, capsys):
+    """It prints what the page shows."""
+    (session,) = (block for kind, block in BLOCKS if not kind)
+    command, expected = session.removeprefix("$ nearlabel ").split("\n", 1)
+    code, printed = cli.main(shlex.split(command)), capsys.readouterr()
+    assert (code, printed.err) == (0, "")
+    assert lines(printed.out) == lines(expected)
+
+
+def test_the_program_of_the_page(folder, capsys):
+    """It prints the table's largest differences, and a figure's curve of two points."""
+    (program,) = (block for kind, block in BLOCKS if kind == "python")
+    names = {}
+    exec(program, names)
+    largest, curve = capsys.readouterr().out.splitlines()
+    assert largest == str(names["table"].largest_differences())
+    assert set(names["table"].largest_differences()) == {"hamming_loss", "micro_f1"}
+    assert curve.startswith("{1: 0.1666")
+
+
+def test_a_run_of_the_paper_resumes_and_is_compared(folder, capsys):
+    """Its records lie in the folder of --out, and are those of any other run."""
+    assert cli.main(["reproduce", "smith2026.toml", "--out", "results", "--format", "csv"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 1 + 4 + 2 * 2  # header, cells, points
+    assert (folder / "results" / "smith2026-figure1.png").is_file()
+    assert cli.main(["compare", "results/smith2026-main", "--over", "folds"]) == 0

@@ -1,0 +1,126 @@
+"""A paper of a user's own: its data are found beside it, and what is wrong with its file is said before any run."""
+
+import pytest
+
+from nearlabel.papers import Paper
+
+TOP = 'name = "mine"\ntitle = "t"\nreference = "r"\n'
+EXPERIMENT = (
+    '[experiments.main]\ndatasets = ["pets"]\nmethods = ["brknn"]\nn_neighbors = [1]\ncv = 2\nmetrics = ["micro_f1"]\n'
+)
+TABLE = '[tables.1]\ntitle = "t"\nexperiments = ["main"]\nprinted = [["pets", "brknn", 1, "micro_f1", 0.5]]\n'
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a paper, and a data set beside it; return its path."""
+    (tmp_path / "pets.csv").write_text("weight,cat,dog\n" + "3,1,0\n30,0,1\n" * 4)
+
+    def _write(text):
+        path = tmp_path / "mine.toml"
+        path.write_text(text)
+        return path
+
+    return _write
+
+
+def test_data_lie_beside_the_file(write):
+    """Whatever the folder that nearlabel is started in; a path may be text or an object."""
+    path = write(TOP + '[data.pets]\nfile = "pets.csv"\nlabels = ["cat", "dog"]\n' + EXPERIMENT + TABLE)
+    for paper in (Paper(path), Paper(str(path))):
+        (cell,) = paper.reproduce_table("1").cells
+        assert (cell.ours, cell.difference) == (1.0, 0.5)
+        assert next(paper.reproduce_table("1").rows())["dataset"] == "pets"
+
+
+def test_data_with_a_published_split(write):
+    """Training and test part have files of their own; the other part is asked for by its key."""
+    data = '[data.pets]\ntrain = "pets.csv"\ntest = "pets.csv"\nlabels_prefix = "cat"\nignore = ["dog"]\n'
+    given = EXPERIMENT.replace("datasets", "given_split")
+    (cell,) = Paper(write(TOP + data + given + TABLE)).reproduce_table("1").cells
+    assert (cell.ours, cell.std) == (1.0, None)
+    with pytest.raises(ValueError, match=r"\[data\.pets\] must have the key file, got train, test, labels_prefix, ign"):
+        Paper(write(TOP + data + EXPERIMENT + TABLE)).reproduce_table("1")
+
+
+def test_statistics_of_ones_own_data(write):
+    """A table of statistics needs no experiment to be run; an unknown statistic is refused."""
+    data = '[data.pets]\nfile = "pets.csv"\nlabels = ["cat", "dog"]\n'
+    table = '[tables.A]\ntitle = "t"\nstatistics = ["pets"]\nprinted = [["pets", "instances", 8]]\n'
+    paper = Paper(write(TOP + data + EXPERIMENT + table))
+    assert paper.tables == ["A"]
+    assert [(cell.ours, cell.difference) for cell in paper.reproduce_table("A").cells] == [(8, 0)]
+    with pytest.raises(ValueError, match=r"printed statistic must be one of .*, got 'rows' of pets"):
+        Paper(write(TOP + data + EXPERIMENT + table.replace("instances", "rows"))).reproduce_table("A")
+
+
+def test_cells_that_no_experiment_gives(write):
+    """Another number of neighbours than those that are run."""
+    data = '[data.pets]\nfile = "pets.csv"\nlabels = ["cat", "dog"]\n'
+    paper = Paper(write(TOP + data + EXPERIMENT + TABLE.replace("1, ", "3, ")))
+    with pytest.raises(ValueError, match=r"must give each printed cell, got none for \('pets', 'brknn', 3, 'micro_f1'"):
+        paper.reproduce_table("1")
+
+
+BAD_FILES = {
+    "no TOML": ("name = ", "mine.toml must be TOML in UTF-8, got an error: Invalid value"),
+    "missing keys": (
+        'name = "mine"\n',
+        "the file must have the keys name, .*, got none of title, reference, exp",
+    ),
+    "unknown section": (
+        TOP + EXPERIMENT + "[table.1]\n",
+        r"the keys of the file must be of .*, got \['table'\]",
+    ),
+    "no sections": (TOP + "experiments = 3\n", r"experiments must be sections \[experiments.NAME\], got 3"),
+    "unknown setting": (
+        TOP + EXPERIMENT + "k = 3\n",
+        r"the keys of \[experiments.main\] must be of methods, .*, got \['k'\]",
+    ),
+    "unknown protocol": (
+        TOP + EXPERIMENT + 'protocol = "x"\n',
+        r"\[experiments.main\] protocol must be of methods, ",
+    ),
+    "no list": (
+        TOP + EXPERIMENT.replace('["brknn"]', '"brknn"'),
+        r"\[experiments.main\] methods must be a list, got 'brknn'",
+    ),
+    "a name that leads elsewhere": (
+        TOP.replace("mine", "../mine") + EXPERIMENT,
+        "names must consist of letters, ",
+    ),
+    "unknown experiment": (
+        TOP + EXPERIMENT + TABLE.replace('"main"', '"other"'),
+        r"\[tables.1\] experiments must be of main, got \['other'\]",
+    ),
+    "a method that is not run": (
+        TOP + EXPERIMENT + TABLE.replace("brknn", "mlknn"),
+        r"\[tables.1\] printed\[0\], the method, must be of brknn, got \['mlknn'\]",
+    ),
+    "a row without a value": (
+        TOP + EXPERIMENT + TABLE.replace(", 0.5", ""),
+        r"\[tables.1\] printed\[0\] must be \[data set, method, n_neighbors, metric, value\], got \['pets'",
+    ),
+    "unknown table": (
+        TOP + EXPERIMENT + '[orders.2]\ntitle = "t"\ntables = ["9"]\nover = "folds"\nscores = {}\nrelations = []\n',
+        r"\[orders.2\] tables must be of none, got \['9'\]",
+    ),
+    "figure of no experiment": (
+        TOP + EXPERIMENT + '[figures.1]\ntitle = "t"\nexperiment = "x"\nmethod = "m"\nmetric = "m"\n',
+        r"\[figures.1\] experiment must be of main, got \['x'\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BAD_FILES)
+def test_bad_files(write, fault):
+    """The file, the section, what was expected and what stands there."""
+    text, message = BAD_FILES[fault]
+    with pytest.raises(ValueError, match=message):
+        Paper(write(text))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    """The system's own error, which names it."""
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.toml"):
+        Paper(tmp_path / "nowhere.toml")
