@@ -1,4 +1,8 @@
-"""What the classifiers share that are not lazy: validation, labels of one class, the container of the answer."""
+"""The base classes of the classifiers: checks of X and y, labels with one class, and the form of the answers.
+
+A method that is not lazy needs two or three functions: what it learns, its scores, and its decision where that is not
+a cut of the scores. `nearlabel.lazy` builds on the same classes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -19,29 +23,45 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.decision import cut
 from nearlabel.utils.fit_params import routed_to_estimator, without_zero_weights
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_flag, check_problem, check_rows, with_multilabel_target
+from nearlabel.utils.validation import (
+    LabelContainer,
+    as_dense,
+    check_flag,
+    check_problem,
+    check_rows,
+    with_multilabel_target,
+)
 
 
 class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """From rows to labels: *learn*, *score* and *decide* are the subclass's, all else is here.
+    """Fit to checked label sets and predict in the form of y; the subclass learns, scores and decides.
 
-    A subclass defines `_learn` and `_score`, and `_decide` unless the label sets are the scores cut at `_threshold`.
-    All three see checked input, and labels of both classes only, at least one: labels that all or no training rows
-    carry are put back afterwards, unless `_takes_constant_labels`.
+    A subclass defines `_learn` and `_score`, and `_decide` unless a label is predicted where its score is at least
+    `_threshold`. All three get checked arrays. They get at least one label, and only labels with both classes: this
+    class removes the other labels before `_learn` and puts them back into the answers, unless the subclass sets
+    `_takes_constant_labels`.
     """
 
     _takes_constant_labels: ClassVar[bool] = False
     _threshold: ClassVar[float] = 0.5
 
+    classes_: NDArray[Any]
+    label_names_: NDArray[Any]
+    n_features_in_: int
+    _container: LabelContainer
+    _varying: IntArray  # the labels that `_learn` got
+    _carried_by_all: IntArray  # for each label 1 if all training rows have it, else 0
+
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
-        """Learn from training rows and their label sets.
+        """Fit the classifier to training rows and their label sets.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training rows.
-        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+            Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
+            label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
 
         Returns
         -------
@@ -64,15 +84,14 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         self._check_parameters()
         with self._afresh():
-            X, labels = check_problem(self, X, y)
+            X, labels = check_problem(self, X, y, takes_dask=self._takes_dask)
             X, labels, params = without_zero_weights(X, labels, params)
             frequencies = np.asarray(labels.sum(axis=0)).reshape(-1)
             constant = (frequencies == 0) | (frequencies == labels.shape[0])
             self._varying = np.flatnonzero(~constant | self._takes_constant_labels)
             self._carried_by_all = (frequencies == labels.shape[0]).astype(np.int64)
             if len(self._varying):
-                labels = labels if len(self._varying) == len(constant) else labels[:, self._varying]
-                self._learn(X, labels, **params)
+                self._learn(X, labels if self._all_vary else labels[:, self._varying], **params)
         return self
 
     def predict(self, X: MatrixLike) -> Matrix:
@@ -85,9 +104,9 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        labels : ndarray or CSR of shape (n_queries, n_labels)
-            Indicator matrix in the kind of container, and of the type, that y had in `fit`; a data frame gives
-            an array.
+        labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
+            For a one-dimensional y, the predicted classes.
         """
         queries = self._queries(X)
         if self._all_vary:
@@ -110,11 +129,14 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return cut(self._score(X), self._threshold)
 
     def _check_parameters(self) -> None:
-        """Raise unless the method's own parameters make sense."""
+        """Raise unless the method's own parameters are valid."""
 
     @contextmanager
     def _afresh(self) -> Iterator[None]:
-        """Delete what an earlier `fit` left, and take down what this one leaves; scikit-learn may keep more here."""
+        """Delete what an earlier `fit` learnt, so that no attribute of it survives.
+
+        Only attributes that `fit` itself set are deleted: scikit-learn may keep others here, such as metadata requests.
+        """
         for name in getattr(self, "_learnt", ()):
             self.__dict__.pop(name, None)
         before = set(vars(self))
@@ -124,17 +146,28 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._learnt = sorted(set(vars(self)) - before)
 
     def _queries(self, X: MatrixLike) -> Matrix:
+        """Check the queries; what is returned goes to `_score` and `_decide`."""
         check_is_fitted(self)
         self._check_parameters()
-        return check_rows(self, X, reset=False)
+        return check_rows(self, X, reset=False, takes_dask=self._takes_dask)
+
+    @property
+    def _takes_dask(self) -> bool:
+        """Whether X may be a dask array, which is not gathered."""
+        return False
+
+    @property
+    def _n_labels(self) -> int:
+        """Number of columns of y; `classes_` has two entries where y was one-dimensional."""
+        return len(self.label_names_)
 
     @property
     def _all_vary(self) -> bool:
-        """Whether no label was taken out before learning."""
-        return len(self._varying) == len(self.classes_)
+        """Whether no label was removed before `_learn`."""
+        return len(self._varying) == len(self._carried_by_all)
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""
+        """Declare the target and that X may be sparse."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return with_multilabel_target(tags)
@@ -150,8 +183,9 @@ class WeightedClassifier(MultilabelClassifier):
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training samples.
-        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+            Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
+            classifiers take it. A label with one class is no error.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, at least 0: a sample of weight 2 counts as two samples, one of weight 0 as none.
             None: all weigh 1.
@@ -188,8 +222,9 @@ class MetaClassifier(MultilabelClassifier):
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training samples.
-        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+            Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
+            classifiers take it. A label with one class is no error.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, at least 0, for a base estimator whose `fit` takes them; a sample of weight 0 is
             left out. None: no weights are passed on.
@@ -234,7 +269,7 @@ class MetaClassifier(MultilabelClassifier):
 
 
 class WithProbabilities(MultilabelClassifier):
-    """A classifier whose scores are probabilities, or shares of votes, cut at one half."""
+    """A classifier whose scores are probabilities, or shares of votes; by default cut at one half."""
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the score of every label, in [0, 1].
@@ -246,20 +281,21 @@ class WithProbabilities(MultilabelClassifier):
 
         Returns
         -------
-        scores : ndarray of shape (n_queries, n_labels)
-            One array, never a list; column l is the score that label l applies, 0 or 1 for a label with one class.
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
+            One array, never a list; column l is the score that label l applies, 0 or 1 for a label with one class. For
+            a one-dimensional y, a column for each class.
         """
         queries = self._queries(X)
         if self._all_vary:
-            return self._score(queries)
+            return self._container.probabilities(self._score(queries))
         scores = np.tile(self._carried_by_all.astype(np.float64), (queries.shape[0], 1))
         if len(self._varying):
             scores[:, self._varying] = self._score(queries)
-        return scores
+        return self._container.probabilities(scores)
 
 
 class WithOptionalProbabilities(WithProbabilities):
-    """One that has probabilities only with ``probability=True``, as it was when it was fitted."""
+    """A classifier that has probabilities only if it was fitted with ``probability=True``."""
 
     probability: bool
 
@@ -270,7 +306,7 @@ class WithOptionalProbabilities(WithProbabilities):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Return the probability of every label; there only with ``probability=True``.
+        """Return the probability of every label; available only with ``probability=True``.
 
         Parameters
         ----------
@@ -279,8 +315,9 @@ class WithOptionalProbabilities(WithProbabilities):
 
         Returns
         -------
-        scores : ndarray of shape (n_queries, n_labels)
-            One array, never a list; column l is the probability of label l, 0 or 1 for a label with one class.
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
+            One array, never a list; column l is the probability of label l, 0 or 1 for a label with one class. For a
+            one-dimensional y, a column for each class.
         """
         return super().predict_proba(X)
 
@@ -306,16 +343,18 @@ class WithDecisions(MultilabelClassifier):
 
         Returns
         -------
-        scores : ndarray of shape (n_queries, n_labels)
-            One array, never a list; a label with one class is 1 above or below all others of the row, and 0.
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries,)
+            One array, never a list; a label with one class is 1 above or below all others of the row, and 0. For a
+            one-dimensional y, the decision value of its second class.
         """
         queries = self._queries(X)
         if self._all_vary:
-            return self._score(queries)
-        scores = np.zeros((queries.shape[0], len(self.classes_)))
+            return self._container.decisions(self._score(queries))
+        scores = np.zeros((queries.shape[0], self._n_labels))
         if len(self._varying):
             scores[:, self._varying] = self._score(queries)
+        # Rankings of the labels need finite values: constant labels are first or last in every row.
         highest, lowest = scores.max(axis=1, keepdims=True) + 1, scores.min(axis=1, keepdims=True) - 1
-        constant = np.setdiff1d(np.arange(len(self.classes_)), self._varying)
+        constant = np.setdiff1d(np.arange(self._n_labels), self._varying)
         scores[:, constant] = np.where(self._carried_by_all[constant] == 1, highest, lowest)
-        return scores
+        return self._container.decisions(scores)

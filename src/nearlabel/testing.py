@@ -247,6 +247,25 @@ def check_fit_forgets(estimator: Any) -> None:
         assert set(vars(estimator.fit(X, same))) == set(vars(clone(estimator).fit(X, same)))
 
 
+def check_one_dimensional_target(estimator: Any) -> None:
+    """A one-dimensional y of two classes is one label, answered as scikit-learn's binary classifiers answer."""
+    X, y = _problem(1)
+    for classes in (np.array([0, 1]), np.array([False, True]), np.array([-1.0, 1.0]), np.array(["ham", "spam"])):
+        target = classes[y[:, 0]]
+        one_column = clone(estimator).fit(X, y)
+        estimator.fit(X, target)
+        np.testing.assert_array_equal(estimator.classes_, classes)
+        labels = estimator.predict(X)
+        assert labels.dtype == target.dtype
+        np.testing.assert_array_equal(labels, classes[one_column.predict(X)[:, 0]])
+        scores, expected = _scores(estimator, X), _scores(one_column, X)
+        if _response_method(estimator) == "predict_proba":
+            _assert_equal_scores(scores, np.hstack([1 - expected, expected]))
+        else:
+            _assert_equal_scores(scores, expected[:, 0])
+        assert 0 <= estimator.score(X, target) <= 1
+
+
 def check_data_frames(estimator: Any) -> None:
     """Data frames are taken, and the columns of y name the labels."""
     pd = import_optional("pandas", extra="test", purpose="The check of data frames")
@@ -282,7 +301,16 @@ def check_scikit_learn_tools(estimator: Any) -> None:
 def check_bad_input_is_refused(estimator: Any) -> None:
     """Malformed label matrices, other features and unfitted use raise ValueError."""
     X, y = _problem()
-    for bad in (y[:, 0], y[:-1], y + 1, y * np.nan, y.astype(str), np.zeros((len(y), 0)), None):
+    for bad in (
+        np.arange(len(y)) % 3,
+        y[:, 0] * 0.5,
+        y[:-1],
+        y + 1,
+        y * np.nan,
+        y.astype(str),
+        np.zeros((len(y), 0)),
+        None,
+    ):
         _assert_raises(partial(clone(estimator).fit, X, bad))
     _assert_raises(lambda: clone(estimator).predict(X))
     _assert_raises(lambda: clone(estimator).fit(X, y).predict(X[:, :2]))
@@ -307,6 +335,7 @@ MULTILABEL_CHECKS: tuple[Check, ...] = (
     check_each_query_is_answered_by_itself,
     check_predict_changes_nothing,
     check_fit_forgets,
+    check_one_dimensional_target,
     check_data_frames,
     check_scikit_learn_tools,
     check_bad_input_is_refused,

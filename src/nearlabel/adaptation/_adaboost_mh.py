@@ -43,8 +43,8 @@ class AdaBoostMH(WithDecisions):
         classes.
     z_ : ndarray of shape (n_rounds,)
         Σ D exp(-y h) of each round. Their product bounds the Hamming loss on the training rows.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame Y, else 0 .. n_labels - 1.
     n_features_in_ : int

@@ -49,8 +49,8 @@ class ADTBoostMH(WithDecisions):
         Outputs of the two prediction nodes of each round.
     z_ : ndarray of shape (n_rounds + 1,)
         Σ D exp(-y h) of the root and of each round. Their product bounds the Hamming loss on the training rows.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame Y, else 0 .. n_labels - 1.
     n_features_in_ : int

@@ -84,8 +84,8 @@ class ConditionalBernoulliMixture(WithProbabilities):
         Penalised log-likelihood after each step; it never falls.
     n_iter_ : int
         Number of steps.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame Y, else 0 .. n_labels - 1.
     n_features_in_ : int

@@ -68,8 +68,8 @@ class RankSVM(WithDecisions):
         Share by which it may exceed the true minimum, proved by a feasible dual point.
     n_iter_ : int
         Steps of the solver.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame Y, else 0 .. n_labels - 1.
     n_features_in_ : int

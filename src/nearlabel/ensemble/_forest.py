@@ -46,8 +46,8 @@ class RandomForestPCT(WithProbabilities):
         The end of each feature's training range that is nearer to 0; 0 for a range that holds 0.
     scale_ : ndarray of shape (n_features,)
         Largest distance of training values from `shift_`; 1 for a constant feature.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int

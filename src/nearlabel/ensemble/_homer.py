@@ -51,8 +51,8 @@ class HOMER(WithOptionalProbabilities):
         The tree: `labels` are the columns of y below a node, `children` its nodes in the order of their first label,
         none for a leaf, `model` the fitted classifier of an inner node, whose labels are the children's meta-labels.
         Labels of one class are in no node; not there if no label has both.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
@@ -137,7 +137,7 @@ class HOMER(WithOptionalProbabilities):
     def _columns_of_all(self, labels: Matrix) -> CSR:
         """Return the label matrix as CSC with every label of y; those of one class are empty."""
         known = sparse.coo_array(labels)
-        shape = (labels.shape[0], len(self.classes_))
+        shape = (labels.shape[0], len(self.label_names_))
         return sparse.csc_array((known.data, (known.row, self._varying[known.col])), shape=shape)
 
     def _training_set(self, node: Node, columns: CSR) -> tuple[IntArray, CSR]:

@@ -54,7 +54,7 @@ class _OnLabelSubsets(WithProbabilities):
         return LabelPowerset(self.estimator, probability=self.voting == "soft", random_state=seed)
 
     def _score(self, X: Matrix) -> FloatArray:
-        votes, voters = np.zeros((X.shape[0], len(self.classes_))), np.zeros(len(self.classes_))
+        votes, voters = np.zeros((X.shape[0], len(self.label_names_))), np.zeros(len(self.label_names_))
         for subset, model in zip(self.subsets_, self.estimators_, strict=True):
             votes[:, subset] += getattr(model, self._answer)(X)
             voters[subset] += 1
@@ -90,8 +90,8 @@ class RAkELo(_OnLabelSubsets):
         Label indices of each subset, ascending.
     estimators_ : list of length M
         The fitted `LabelPowerset` of each subset.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
@@ -197,8 +197,8 @@ class RAkELd(_OnLabelSubsets):
         Label indices of each part, ascending.
     estimators_ : list
         The fitted `LabelPowerset` of each part.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int

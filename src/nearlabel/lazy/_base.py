@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import KFold
@@ -35,6 +36,7 @@ from nearlabel.neighbors._votes import check_neighbor_indices
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import (
+    LabelContainer,
     check_integer,
     check_n_neighbors,
     check_problem,
@@ -56,6 +58,8 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
     search: NeighborSearch | None
     _needs_training_neighbors = False
     _labels_are_independent = False  # whether a label is decided as if it were the only one
+    label_names_: NDArray[Any]
+    _container: LabelContainer
     _labels: Matrix  # of the training rows, an indicator matrix, dense or CSR
 
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
@@ -65,8 +69,9 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training rows.
-        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1. A label with one class is no error.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+            Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
+            label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
 
         Returns
         -------
@@ -98,14 +103,16 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        scores : ndarray of shape (n_queries, n_labels)
-            One array, never a list; column l is the score that label l applies.
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
+            One array, never a list; column l is the score that label l applies. For a one-dimensional y, a column for
+            each class.
 
         See Also
         --------
         predict_topk : The best labels only, where there are too many for one array.
         """
-        return self._score_in_blocks(self._find_neighbors(X))
+        scores = self._score_in_blocks(self._find_neighbors(X))
+        return self._container.probabilities(scores)
 
     def predict(self, X: MatrixLike) -> Matrix:
         """Return the label set of every query.
@@ -117,9 +124,9 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        labels : ndarray or CSR of shape (n_queries, n_labels)
-            Indicator matrix in the kind of container, and of the type, that y had in `fit`; a data frame gives
-            an array.
+        labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
+            For a one-dimensional y, the predicted classes.
         """
         labels = self._decide_in_blocks(self._find_neighbors(X))
         return self._container.wrap(labels)
@@ -154,8 +161,8 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         wanted = check_integer("n_labels", n_labels, low=1)
-        if wanted > len(self.classes_):
-            raise ValueError(f"n_labels must be at most the {len(self.classes_)} labels of y, got {wanted}.")
+        if wanted > len(self.label_names_):
+            raise ValueError(f"n_labels must be at most the {len(self.label_names_)} labels of y, got {wanted}.")
         return self._best_in_blocks(self._find_neighbors(X), wanted)
 
     @contextmanager
@@ -228,7 +235,7 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
         """Return an indicator matrix (n_queries, n_labels), stored as the training label sets are."""
 
     def _score_in_blocks(self, neighbors: Neighbors) -> FloatArray:
-        scores = np.empty((len(neighbors.indices), len(self.classes_)))
+        scores = np.empty((len(neighbors.indices), len(self.label_names_)))
         for block, some in self._in_blocks(neighbors):
             scores[block] = self._score(some)
         return scores
@@ -284,7 +291,7 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
 
     def _query_blocks(self, neighbors: Neighbors) -> Iterator[slice]:
         """Yield blocks of queries whose votes and scores fit the memory budget."""
-        return row_blocks(len(neighbors.indices), 64 * max(len(self.classes_), self.n_neighbors_))
+        return row_blocks(len(neighbors.indices), 64 * max(len(self.label_names_), self.n_neighbors_))
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that the target is an indicator matrix and sparse input is welcome."""

@@ -58,7 +58,7 @@ class ByVotes(LeaveOneOut):
 
     def _unvoted_scores(self) -> FloatArray:
         """Return the score of each label without a vote (n_labels,)."""
-        return np.zeros(len(self.classes_))
+        return np.zeros(len(self.label_names_))
 
     @property
     def _visits_votes_only(self) -> bool:
@@ -71,7 +71,7 @@ class ByVotes(LeaveOneOut):
     def _score_in_blocks(self, neighbors: Neighbors) -> FloatArray:
         if not self._visits_votes_only:
             return super()._score_in_blocks(neighbors)
-        scores = np.empty((len(neighbors.indices), len(self.classes_)))
+        scores = np.empty((len(neighbors.indices), len(self.label_names_)))
         scores[:] = self._unvoted_scores()
         for block, some in self._in_blocks(neighbors):
             voted = self._voted_scores(some)

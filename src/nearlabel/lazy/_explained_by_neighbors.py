@@ -66,7 +66,7 @@ class ExplainedByNeighbors(Explained):
     def _evidence(self, query: Neighbors, chosen: IntArray) -> Evidence:
         """List the labels of one query: all, or, where only votes are visited, those with a vote or chosen."""
         carried = sparse.csr_array(self._labels[query.indices[0]])
-        n_labels = len(self.classes_)
+        n_labels = len(self.label_names_)
         listed = np.union1d(carried.indices, chosen) if self._lists_votes_only else np.arange(n_labels)
         carriers = carried[:, listed].toarray().astype(np.intp)
         return Evidence(query.distances[0], query.indices[0], query.rows, listed, carriers, np.isin(listed, chosen))

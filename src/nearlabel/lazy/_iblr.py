@@ -72,8 +72,8 @@ class IBLR(LazyClassifier):
         ω_0. Only without `estimator`. Plus or minus infinity for a label with one class.
     estimators_ : list of length n_labels
         The fitted classifier of each label; a float, 0 or 1, for a label with one class.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
@@ -176,7 +176,7 @@ class IBLR(LazyClassifier):
         return np.asarray(self.intercept_ + sparse.csr_array(design) @ self.coef_.T)
 
     def _query_blocks(self, neighbors: Neighbors) -> Iterator[slice]:
-        n_columns = len(self.classes_) + (self.n_features_in_ if self._plus else 0)
+        n_columns = len(self.label_names_) + (self.n_features_in_ if self._plus else 0)
         return row_blocks(len(neighbors.indices), 64 * max(n_columns, self.n_neighbors_))
 
     def _decide(self, neighbors: Neighbors) -> Matrix:
@@ -223,7 +223,7 @@ class IBLR(LazyClassifier):
     def _terms(self, design: Matrix) -> Table:
         """Return each pair of a label and a column of the regression that is not 0, in the order of their addition."""
         row = sparse.csr_array(design)
-        columns, n_labels = row.indices, len(self.classes_)
+        columns, n_labels = row.indices, len(self.label_names_)
         features = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         names = [*self.label_names_.tolist(), *(f"feature {name}" for name in features)]
         of = column_of([names[column] for column in columns])

@@ -40,7 +40,7 @@ class LeaveOneOut(LazyClassifier):
             If `n_neighbors` asks for more neighbours than there are without the row, or the search knows too few.
         """
         self._check_left_out()
-        return self._score_left_out()
+        return self._container.probabilities(self._score_left_out())
 
     def loo_predict(self) -> Matrix:
         """Return leave-one-out label sets: for each training row, what a fit of all other rows would predict for it.

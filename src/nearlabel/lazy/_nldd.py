@@ -83,8 +83,8 @@ class NLDD(Explained, WithProbabilities):
         Distinct training label sets in lexicographic order: what can be predicted.
     estimators_ : list of length n_labels
         The fitted classifier of each label; a float, 0 or 1, for a label with one class.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
@@ -169,7 +169,7 @@ class NLDD(Explained, WithProbabilities):
             From 0 to n_labels; the smaller, the surer.
         """
         nearest = self._nearest(self._queries(X))
-        return len(self.classes_) * self._shares(self._linear(nearest))
+        return len(self.label_names_) * self._shares(self._linear(nearest))
 
     def _linear(self, pairs: Pairs) -> FloatArray:
         """Return β0 + β1 Dx + β2 Dy."""
@@ -197,7 +197,7 @@ class NLDD(Explained, WithProbabilities):
         rows, scores = self._scaling(queries), self._probabilities.predict(queries)
         doubts, reason = self._doubt(rows, scores)
         decided = None if rule is None else as_dense(rule(scores)) == 1
-        listed = np.arange(len(self.classes_))
+        listed = np.arange(len(self.label_names_))
         for query, doubt in enumerate(doubts):
             one = slice(query, query + 1)
             candidates = self._candidates.of_labelsets(rows[one], scores[one], self._weights)

@@ -48,8 +48,8 @@ class NeighborsPerLabel(WithProbabilities):
     cv_results_ : dict of str to ndarray
         With "auto": "n_neighbors" (n_candidates,), and of the leave-one-out predictions "true_positives",
         "false_positives", "false_negatives" and "f1" (n_candidates, n_labels).
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.utils.estimators import requiring_multilabel
 from nearlabel.utils.response_methods import RESPONSE_METHODS, label_scores, response_method_of
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import LabelContainer, as_label_matrix, check_choice, check_integer
+from nearlabel.utils.validation import LabelContainer, as_dense, as_label_matrix, check_choice, check_integer
 
 
 def cross_val_scores(
@@ -163,8 +163,10 @@ class Scorer(NamedTuple):
         if rows is not None:
             params = rows_of_params(params, rows, y.shape[0])
             X, y = rows_of(X, rows), y[rows]
+        # A classifier of one label only takes it as scikit-learn's binary targets are.
+        only_binary = y.shape[1] == 1 and not get_tags(estimator).target_tags.multi_output
         with requiring_multilabel(estimator):
-            classifier = clone(estimator).fit(X, y, **params)
+            classifier = clone(estimator).fit(X, as_dense(y)[:, 0] if only_binary else y, **params)
         frozen = isinstance(classifier, FrozenEstimator)  # was trained on other rows
         return cls(classifier, method, OneClass.none(y.shape[1]) if frozen else OneClass.of(y))
 

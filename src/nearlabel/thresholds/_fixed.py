@@ -42,8 +42,8 @@ class FixedThresholdsClassifier(WithThresholds):
         The thresholds.
     response_method_ : str
         Which scores are cut.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int

@@ -22,6 +22,7 @@ from nearlabel.thresholds._cross_val import (
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
 from nearlabel.thresholds._with_thresholds import WithThresholds
+from nearlabel.utils.response_methods import as_label_scores
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_label_matrix, check_choice
 
@@ -80,8 +81,8 @@ class TunedThresholdsClassifierCV(WithThresholds):
         that optimises no measure, and where a fold is without weight or leaves no other rows.
     response_method_ : str
         Which scores are cut.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
@@ -193,8 +194,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
                 f"cv='loo' needs probabilities of a classifier with loo_predict_proba, as nearlabel.lazy has them,"
                 f" got {self.response_method_} of {type(last).__name__}. Hint: cv=LeaveOneOut() serves any classifier."
             )
-        scores: FloatArray = last.loo_predict_proba()
-        return scores
+        return as_label_scores(last.loo_predict_proba(), last, len(self.label_names_), "predict_proba")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed.

@@ -20,11 +20,11 @@ from nearlabel.thresholds._cross_val import Scorer
 from nearlabel.utils.response_methods import RESPONSE_METHODS
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
-    as_label_matrix,
+    LabelContainer,
     check_choice,
     check_integer,
-    remember_labels,
-    require_labels,
+    check_target,
+    remember_target,
     with_multilabel_target,
 )
 
@@ -40,6 +40,9 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     response_method: str
     at_least: int
     at_most: int | None
+    classes_: NDArray[Any]
+    label_names_: NDArray[Any]
+    _container: LabelContainer
 
     def fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
         """Fit the inner classifier and settle the thresholds.
@@ -48,8 +51,9 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training rows, as the inner classifier takes them.
-        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+            Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
+            label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
         **params : dict
             Metadata such as `sample_weight` and `groups`, routed to whoever requested it (scikit-learn's metadata
             routing must be enabled).
@@ -67,8 +71,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         TypeError
             If a parameter is of the wrong type.
         """
-        require_labels(self, y)
-        labels = as_label_matrix(y)
+        target = check_target(self, y)
+        labels = target.labels
         X, _ = indexable(X, labels)
         self._check_parameters(labels.shape[1])
         if params.get("sample_weight") is not None:
@@ -78,8 +82,10 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
                 f"fit takes {sorted(params)} only if metadata routing is enabled."
                 " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
             )
-        remember_labels(self, y, labels.shape[1])
-        self._fit(X, self._container.wrap(labels), process_routing(self, "fit", **params))
+        remember_target(self, target)
+        # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
+        y = labels if self._container.classes is not None else self._container.wrap(labels)
+        self._fit(X, y, process_routing(self, "fit", **params))
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self
 
@@ -93,9 +99,9 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        labels : ndarray or CSR of shape (n_queries, n_labels)
-            Indicator matrix in the kind of container, and of the type, that y had in `fit`; a data frame gives an
-            array.
+        labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
+            For a one-dimensional y, the predicted classes.
         """
         check_is_fitted(self)
         return self._container.wrap(self._label_sets(self._scores(X, self.response_method_)))
@@ -133,10 +139,11 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        scores : ndarray of shape (n_queries, n_labels)
-            One array, whatever shape the inner classifier answers in.
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
+            One array, whatever shape the inner classifier answers in. For a one-dimensional y, a column for each class.
         """
-        return self._scores(X, "predict_proba")
+        scores = self._scores(X, "predict_proba")
+        return self._container.probabilities(scores)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def decision_function(self, X: MatrixLike) -> FloatArray:
@@ -149,10 +156,12 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
         Returns
         -------
-        scores : ndarray of shape (n_queries, n_labels)
-            Decision values; minus or plus infinity for a label of one class in the training rows.
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries,)
+            Decision values; minus or plus infinity for a label of one class in the training rows. For a one-dimensional
+            y, the decision value of its second class.
         """
-        return self._scores(X, "decision_function")
+        scores = self._scores(X, "decision_function")
+        return self._container.decisions(scores)
 
     @abstractmethod
     def _fit(self, X: MatrixLike, y: Matrix, routed: Any) -> None:

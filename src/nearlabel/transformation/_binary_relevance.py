@@ -37,8 +37,8 @@ class BinaryRelevance(MetaClassifier, WithProbabilities):
     ----------
     estimators_ : list of length n_labels
         The fitted classifier of each label; a float, 0 or 1, for a label with one class.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int

@@ -47,8 +47,8 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
         Distinct training label sets, most frequent first, then by their first row; row c is the label set of class c.
     estimator_ : classifier
         The fitted multi-class classifier; a `DummyClassifier` where all training rows have one label set.
-    classes_ : ndarray of shape (n_labels, 2)
-        The classes 0 and 1 of each label, as scikit-learn's multi-output classifiers list them.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
@@ -130,7 +130,7 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
         return self.labelsets_[self.estimator_.predict(X)]
 
     def _score(self, X: Matrix) -> FloatArray:
-        scores = np.empty((X.shape[0], len(self.classes_)))
+        scores = np.empty((X.shape[0], len(self.label_names_)))
         for block in row_blocks(len(scores), 16 * self.labelsets_.shape[0]):
             scores[block] = self.estimator_.predict_proba(X[block]) @ self.labelsets_
         scores[:, self._carried_by_all == 1] = 1.0  # but for rounding they are

@@ -29,15 +29,19 @@ def label_scores(estimator: Any, X: MatrixLike, n_labels: int, method: str) -> N
     (n_samples, n_classes) for each label, where a label of one class in the training data has one column; and, for a
     single label, (n_samples,) or (n_samples, n_classes). A label whose only class is 0 has the probability 0, else 1.
     """
-    answer = getattr(estimator, method)(X)
-    classes = getattr(estimator, "classes_", None)
+    return as_label_scores(getattr(estimator, method)(X), estimator, n_labels, method)
+
+
+def as_label_scores(answer: Any, estimator: Any, n_labels: int, method: str) -> NDArray[Any]:
+    """Return what a fitted classifier's method answered as scores (n_samples, n_labels)."""
+    classes: Any = getattr(estimator, "classes_", None)
     if isinstance(answer, list | tuple):
         each = [(0, 1)] * len(answer) if classes is None else classes
         got = f"a list of {len(answer)} and classes_ of {len(each)}"
         _check(len(answer) == len(each) == n_labels, estimator, method, n_labels, got)
         return np.column_stack([_of_class_1(*pair, estimator, method) for pair in zip(answer, each, strict=True)])
     scores: NDArray[Any] = answer.toarray() if sparse.issparse(answer) else np.asarray(answer)
-    if n_labels == 1 and method == "predict_proba" and isinstance(classes, np.ndarray) and classes.shape == (1,):
+    if n_labels == 1 and method == "predict_proba" and _is_one_class(classes):
         return np.full((scores.shape[0], 1), float(classes[0] == 1))
     if n_labels == 1 and scores.ndim == 1:
         return scores.reshape(-1, 1)
@@ -45,6 +49,11 @@ def label_scores(estimator: Any, X: MatrixLike, n_labels: int, method: str) -> N
         return scores[:, 1:]
     _check(scores.ndim == 2 and scores.shape[1] == n_labels, estimator, method, n_labels, f"shape {scores.shape}")
     return scores
+
+
+def _is_one_class(classes: Any) -> bool:
+    """Return whether `classes_` is the only class of a single label, not the number of a single column as ours is."""
+    return isinstance(classes, np.ndarray) and classes.shape == (1,) and classes.dtype.kind != "O"
 
 
 def _of_class_1(answer: Any, classes: Any, estimator: Any, method: str) -> NDArray[Any]:

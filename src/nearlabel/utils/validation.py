@@ -231,16 +231,17 @@ def as_dense(matrix: Matrix) -> NDArray[Any]:
     return dense
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelContainer:
-    """The kind of container label sets came in, to hand predictions back in the same kind."""
+    """The form in which y came, to return predictions and scores in the same form."""
 
     kind: type | None  # csr_array or csr_matrix; None for dense
     dtype: np.dtype[Any]
+    classes: NDArray[Any] | None = None  # of a one-dimensional y, sorted: one or two
 
     @classmethod
     def of(cls, y: MatrixLike) -> LabelContainer:
-        """Remember the container of y: dense (arrays, lists, data frames), sparse array or sparse matrix."""
+        """Return the form of an indicator matrix: dense (arrays, lists, data frames), sparse array or sparse matrix."""
         if sparse.issparse(y):
             kind = sparse.csr_array if isinstance(y, sparse.sparray) else sparse.csr_matrix
             return cls(kind, y.dtype)
@@ -248,10 +249,108 @@ class LabelContainer:
         return cls(None, dtype if dtype.kind in "buif" else np.dtype(np.int64))
 
     def wrap(self, labels: Matrix) -> Matrix:
-        """Return the indicator matrix in the remembered container and dtype."""
+        """Return label sets (n_samples, n_labels) in the container and dtype of y, or as the classes of a 1-D y."""
+        if self.classes is not None:
+            # A y of one class has no second class to predict, whatever the classifier decides.
+            return self.classes.take(as_dense(labels)[:, 0], mode="clip")
         if self.kind is None:
             return as_dense(labels).astype(self.dtype, copy=False)
         return self.kind(labels, dtype=self.dtype)
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        """Return scores (n_samples, n_labels) as `predict_proba` gives them: one column for each class of a 1-D y."""
+        if self.classes is None:
+            return scores
+        if len(self.classes) == 1:
+            return np.ones_like(scores)
+        return np.hstack([1 - scores, scores])
+
+    def decisions(self, scores: FloatArray) -> FloatArray:
+        """Return scores (n_samples, n_labels) as `decision_function` gives them: (n_samples,) for a 1-D y."""
+        return scores if self.classes is None else scores[:, 0]
+
+
+class Target(NamedTuple):
+    """A checked y: its label sets, the form it came in, and the names of its labels."""
+
+    labels: Matrix  # (n_samples, n_labels), dense or CSR
+    container: LabelContainer
+    names: NDArray[Any]  # (n_labels,)
+
+
+def check_target(estimator: object, y: MatrixLike) -> Target:
+    """Return what a classifier is fitted to: an indicator matrix, or a one-dimensional y of two classes as one label.
+
+    Raises
+    ------
+    ValueError
+        If y is missing or neither of the two.
+    """
+    require_labels(estimator, y)
+    if is_dask_array(y):
+        y = y.compute()
+    column = _as_column(y)
+    if column is None:
+        labels = as_label_matrix(y)
+        return Target(labels, LabelContainer.of(y), label_names_of(y, labels.shape[1]))
+    classes = _classes_of(column)
+    # The label is the second class; where there is only one class, no sample has the label.
+    labels = (column == classes[-1]).astype(np.int64) if len(classes) == 2 else np.zeros(len(column), dtype=np.int64)
+    name = getattr(y, "name", None)
+    names = np.array([name]) if isinstance(name, str) and name else np.arange(1)
+    return Target(labels.reshape(-1, 1), LabelContainer(None, column.dtype, classes), names)
+
+
+def _as_column(y: MatrixLike) -> NDArray[Any] | None:
+    """Return a one-dimensional y of single values as an array; None if y is anything else."""
+    if sparse.issparse(y):
+        return None
+    try:
+        column = np.asarray(y)
+    except ValueError:  # rows of unequal length
+        return None
+    if column.ndim != 1 or (column.dtype.kind == "O" and any(isinstance(value, _COLLECTIONS) for value in column[:1])):
+        return None
+    if column.dtype.kind == "O" and all(isinstance(value, numbers.Real | np.bool_) for value in column):
+        return np.array(column.tolist())  # of pandas' nullable types
+    return column
+
+
+_COLLECTIONS = (list, tuple, set, frozenset, dict, np.ndarray)
+
+
+def _classes_of(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the sorted classes of a one-dimensional y, one or two; raise ValueError if it cannot be one label."""
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        raise ValueError("y must not hold NaN or infinity; unknown labels cannot be used.")
+    if column.dtype.kind == "f" and (column != np.round(column)).any():
+        raise ValueError("y must hold two classes if it is one-dimensional, got a continuous target.")
+    if column.dtype.kind == "c":
+        raise ValueError("y must hold two classes if it is one-dimensional. Complex data not supported.")
+    if column.dtype.kind not in "buifUO" or (column.dtype.kind == "O" and not all(isinstance(v, str) for v in column)):
+        raise ValueError(
+            f"y must hold numbers, booleans or strings if it is one-dimensional, got values of type {column.dtype}."
+        )
+    classes: NDArray[Any] = np.unique(column)
+    if len(classes) > 2:
+        raise ValueError(
+            f"y must hold two classes if it is one-dimensional, got {len(classes)}. Only binary classification is"
+            " supported in one column. Hint: sklearn.preprocessing.LabelBinarizer makes a column for each class,"
+            " MultiLabelBinarizer one for each label of sets or lists."
+        )
+    return classes
+
+
+def remember_target(estimator: Any, target: Target) -> None:
+    """Set on a classifier what every one knows of y: its form, the classes, the names of the labels.
+
+    `classes_` of an indicator matrix are the column numbers. They are Python integers in an array of objects because
+    scikit-learn would take a one-dimensional array of two integers, or of one, for the classes of a single label.
+    """
+    estimator._container = target.container
+    classes, n_labels = target.container.classes, target.labels.shape[1]
+    estimator.classes_ = np.arange(n_labels).astype(object) if classes is None else classes
+    estimator.label_names_ = target.names
 
 
 def is_dask_array(X: object) -> bool:
@@ -279,17 +378,20 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
 
 
 def check_problem(estimator: Any, X: MatrixLike, y: MatrixLike, *, takes_dask: bool = False) -> tuple[Matrix, Matrix]:
-    """Return the training rows (dense or CSR) and label sets that a classifier is fitted to, and set what it knows of.
+    """Return training rows and label sets, each dense or CSR, and set on the classifier what it keeps of y.
 
-    A dask array y is gathered; X is kept as `check_rows` says. Raises ValueError if X or y is malformed or their
-    lengths differ.
+    A dask array y is gathered; X is converted as `check_rows` does.
+
+    Raises
+    ------
+    ValueError
+        If X or y is malformed or their lengths differ.
     """
     require_labels(estimator, y)
-    X, y = check_rows(estimator, X, takes_dask=takes_dask), y.compute() if is_dask_array(y) else y
-    labels = as_label_matrix(y)
-    check_consistent_length(X, labels)
-    remember_labels(estimator, y, labels.shape[1])
-    return X, labels
+    X, target = check_rows(estimator, X, takes_dask=takes_dask), check_target(estimator, y)
+    check_consistent_length(X, target.labels)
+    remember_target(estimator, target)
+    return X, target.labels
 
 
 def require_labels(estimator: object, y: MatrixLike | None) -> None:
@@ -298,17 +400,9 @@ def require_labels(estimator: object, y: MatrixLike | None) -> None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
 
 
-def remember_labels(estimator: Any, y: MatrixLike, n_labels: int) -> None:
-    """Set on a classifier what every one knows of y: the kind of container, both classes, the names of the labels."""
-    estimator._container = LabelContainer.of(y)
-    estimator.classes_ = np.tile([0, 1], (n_labels, 1))
-    estimator.label_names_ = label_names_of(y, n_labels)
-
-
 def with_multilabel_target(tags: Tags) -> Tags:
-    """Return tags that tell scikit-learn that the target is an indicator matrix."""
+    """Return tags that tell scikit-learn that the target is an indicator matrix, or one column of two classes."""
     tags.target_tags.multi_output = True
-    tags.target_tags.single_output = False
     tags.classifier_tags.multi_label = True
     tags.classifier_tags.multi_class = False
     return tags
