@@ -36,47 +36,38 @@ from nearlabel.utils.validation import as_dense
 
 Check = Callable[[Any], None]
 
-_NOT_ONE_COLUMN = (
-    "its target is a single column, or holds other values than 0 and 1; a label matrix is (n, L) of 0 and 1"
-)
-_FAILS_BY_TARGET = (
-    "check_classifier_data_not_an_array",
-    "check_classifier_not_supporting_multiclass",
-    "check_classifiers_classes",
-    "check_classifiers_one_label",
-    "check_classifiers_train",
-    "check_estimator_sparse_array",
-    "check_estimator_sparse_matrix",
-    "check_estimators_dtypes",
-    "check_fit2d_1feature",
-    # of estimators that take sample_weight
-    "check_all_zero_sample_weights_error",
-    "check_classifiers_one_label_sample_weights",
-    "check_sample_weights_not_an_array",
-    "check_sample_weights_not_overwritten",
-    "check_sample_weights_pandas_series",
-    "check_sample_weights_shape",
-)
+# The checks that fit to few samples, and to how many.
+_SAMPLES_OF_CHECKS = {
+    "check_classifiers_one_label": 10,
+    "check_estimators_nan_inf": 10,
+    "check_fit2d_1feature": 10,
+    "check_classifier_data_not_an_array": 12,
+}
 
 
 def expected_failed_checks(
     *,
+    min_samples: int = 1,
     scores_reach_0_and_1: bool = False,
+    scores_tie: bool = False,
     labels_follow_scores: bool = True,
-    wraps_a_classifier: bool = False,
     draws_samples: bool = False,
 ) -> dict[str, str]:
     """Return the scikit-learn checks that a multi-label classifier cannot pass, each with its reason.
 
+    Without arguments there are none: a classifier whose scores are probabilities inside (0, 1), rounded by `predict`,
+    passes every check.
+
     Parameters
     ----------
+    min_samples : int, default=1
+        The fewest samples that `fit` takes; a method that counts k neighbours of each training sample takes k + 1.
     scores_reach_0_and_1 : bool, default=False
-        Whether scores may be exactly 0 or 1 (shares of neighbours are), which one check forbids.
+        Whether scores may be exactly 0 or 1, as shares of neighbours are.
+    scores_tie : bool, default=False
+        Whether scores may be exactly one half, where the label is predicted.
     labels_follow_scores : bool, default=True
-        Whether the label set is always that of the scores rounded; a method that decides labels together, or
-        otherwise, differs.
-    wraps_a_classifier : bool, default=False
-        Whether it is a meta-estimator that leaves X, and metadata such as `sample_weight`, to the classifier inside.
+        Whether `predict` rounds `predict_proba`; a method that decides labels together, or otherwise, does not.
     draws_samples : bool, default=False
         Whether it takes `sample_weight` and draws samples, or assigns them to folds for calibration, at random: then a
         weight of 2 is not the same as a repeated sample.
@@ -85,19 +76,32 @@ def expected_failed_checks(
     -------
     dict of str to str
         For the argument `expected_failed_checks` of `sklearn.utils.estimator_checks.check_estimator`.
+
+    Examples
+    --------
+    >>> from sklearn.utils.estimator_checks import check_estimator
+    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.testing import expected_failed_checks
+    >>> reasons = expected_failed_checks(min_samples=11, scores_tie=True)  # 10 neighbours beside the sample itself
+    >>> results = check_estimator(MLkNN(), expected_failed_checks=reasons, on_skip=None)
+    >>> sorted({result["check_name"] for result in results if result["status"] == "xfail"})
+    ['check_classifiers_one_label', 'check_classifiers_train', 'check_estimators_nan_inf', 'check_fit2d_1feature']
     """
-    reasons = dict.fromkeys(_FAILS_BY_TARGET, _NOT_ONE_COLUMN)
+    reasons = {
+        check: f"it fits to {n_samples} samples, this method needs {min_samples}"
+        for check, n_samples in _SAMPLES_OF_CHECKS.items()
+        if n_samples < min_samples
+    }
     if scores_reach_0_and_1:
         reasons["check_classifiers_multilabel_output_format_predict_proba"] = (
             "it wants probabilities strictly between 0 and 1; a share of neighbours may be 0 or 1"
         )
+    if scores_tie:
+        for check in ("check_classifier_multioutput", "check_classifiers_train"):
+            reasons[check] = "it wants a score of exactly one half to mean 0; here it predicts the label"
     if not labels_follow_scores:
-        reasons["check_classifier_multioutput"] = (
-            "it wants predict to round predict_proba; this method decides a label set by another rule"
-        )
-    if wraps_a_classifier:
-        for check in ("check_complex_data", "check_classifiers_one_label_sample_weights"):
-            reasons[check] = f"{_NOT_ONE_COLUMN}; that is found out before the classifier inside sees X or the weights"
+        for check in ("check_classifier_multioutput", "check_classifiers_train"):
+            reasons[check] = "it wants predict to round predict_proba; this method decides a label set by another rule"
     if draws_samples:
         for container in ("dense", "sparse"):
             reasons[f"check_sample_weight_equivalence_on_{container}_data"] = (

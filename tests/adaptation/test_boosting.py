@@ -8,7 +8,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
@@ -143,21 +142,6 @@ def test_contract(method, check):
     if check is testing.check_scikit_learn_tools:
         pytest.skip("it asks for predict_proba; these have decision values, see test_scikit_learn_tools")
     check(clone(method))
-
-
-def expected_failures(_):
-    """List the checks that cannot pass; without predict_proba two more do, and one does not."""
-    reasons = testing.expected_failed_checks()
-    for check in ("check_estimator_sparse_array", "check_estimator_sparse_matrix"):
-        del reasons[check]
-    reason = "it takes classes_ for an array of two classes; ours lists the classes of each label"
-    return reasons | {"check_classifier_multioutput": reason}
-
-
-@parametrize_with_checks(METHODS, expected_failed_checks=expected_failures)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)

@@ -10,7 +10,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
@@ -159,22 +158,6 @@ def test_learns_what_can_be_learnt():
 def test_contract(check):
     """BP-MLL keeps our own contract."""
     check(clone(METHOD))
-
-
-def expected_failures(_):
-    """List the checks that cannot pass; without predict_proba two more do."""
-    reasons = testing.expected_failed_checks()
-    for check in ("check_estimator_sparse_array", "check_estimator_sparse_matrix"):
-        del reasons[check]
-    return reasons | {
-        "check_classifier_multioutput": "it takes classes_ for an array of two classes; ours lists those of each label"
-    }
-
-
-@parametrize_with_checks([METHOD], expected_failed_checks=expected_failures)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 def test_scikit_learn_tools():

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nearlabel import testing
 from nearlabel.adaptation import ConditionalBernoulliMixture, _best_labelsets
@@ -66,15 +65,6 @@ def rows(seed, n=120, d=4, n_labels=5):
 def test_contract(method, check):
     """The mixture keeps our own contract, whatever the decision."""
     check(clone(method))
-
-
-@parametrize_with_checks(
-    [CBM(2, tol=0.1, decision="marginals", random_state=0)],
-    expected_failed_checks=lambda _: testing.expected_failed_checks(),
-)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason; one of them wants marginals cut at one half."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("allow_empty", [True, False])

@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
@@ -229,24 +228,6 @@ def test_size_predictor_is_least_squares():
 def test_contract(method, check):
     """Rank-SVM keeps our own contract."""
     check(clone(method))
-
-
-def expected_failures(_):
-    """List the checks that cannot pass; without predict_proba two more do."""
-    reasons = testing.expected_failed_checks()
-    for check in ("check_estimator_sparse_array", "check_estimator_sparse_matrix"):
-        del reasons[check]
-    return reasons | {
-        "check_classifier_multioutput": "it takes classes_ for an array of two classes; ours lists those of each label",
-    }
-
-
-# Some checks draw rows near (100, 100), whose kernel of degree 8 is 10³²: that the gap stays wide is told rightly.
-@pytest.mark.filterwarnings("ignore:RankSVM stopped:sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([RankSVM()], expected_failed_checks=expected_failures)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 def test_scikit_learn_tools():

@@ -9,7 +9,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
@@ -93,17 +92,6 @@ def test_contract(method, check):
     if check is testing.check_labels_permute_with_columns and isinstance(method, EnsembleOfClassifierChains):
         pytest.skip("orders of the labels are drawn by position")
     check(clone(method))
-
-
-@parametrize_with_checks(
-    METHODS,
-    expected_failed_checks=lambda m: testing.expected_failed_checks(
-        scores_reach_0_and_1=m.voting == "hard", labels_follow_scores=m.threshold == 0.5
-    ),
-)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 @pytest.mark.parametrize(("voting", "rare"), [("hard", 3), ("soft", 0), ("soft", 3)])

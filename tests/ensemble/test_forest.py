@@ -5,7 +5,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
@@ -33,14 +32,6 @@ def noisy_problem(seed, n=80, d=12, n_labels=4):
 def test_contract(check):
     """The forest keeps our own contract, the order of labels included."""
     check(clone(FOREST))
-
-
-@parametrize_with_checks(
-    [FOREST], expected_failed_checks=lambda _: testing.expected_failed_checks(scores_reach_0_and_1=True)
-)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 def left_over(Y, left):

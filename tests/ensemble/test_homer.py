@@ -11,7 +11,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
@@ -26,14 +25,6 @@ METHODS = [
     HOMER(BinaryRelevance(TREE), n_clusters=2, random_state=0),
     HOMER(BinaryRelevance(TREE), n_clusters=9, random_state=0),
 ]
-_ONE_CLUSTER = "it sets n_clusters to 1 where there is such a parameter; here a node has at least two children"
-EXPECTED_FAILURES = testing.expected_failed_checks(labels_follow_scores=False) | {
-    "check_dont_overwrite_parameters": _ONE_CLUSTER,
-    "check_fit2d_1sample": _ONE_CLUSTER,
-    "check_fit2d_predict1d": _ONE_CLUSTER,
-    "check_methods_subset_invariance": _ONE_CLUSTER,
-    "check_non_transformer_estimators_n_iter": "max_iter bounds the clustering of each node; there is no one n_iter_",
-}
 
 
 class Witness(BinaryRelevance):
@@ -122,12 +113,6 @@ def test_contract(method, check):
     if check is testing.check_labels_permute_with_columns and method.n_clusters < 5:
         pytest.skip("the first centres are drawn among the labels by position")
     check(clone(method))
-
-
-@parametrize_with_checks([HOMER(random_state=0)], expected_failed_checks=lambda _: EXPECTED_FAILURES)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -13,7 +13,6 @@ from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
@@ -70,15 +69,6 @@ def test_contract(method, check):
     if check.__name__ in NOT_HELD:
         pytest.skip(NOT_HELD[check.__name__])
     check(clone(method))
-
-
-@parametrize_with_checks(
-    METHODS,
-    expected_failed_checks=lambda _: testing.expected_failed_checks(scores_reach_0_and_1=True),
-)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("seed", range(30))

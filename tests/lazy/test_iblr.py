@@ -12,7 +12,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import confidences, nearest
 from conftest import CONTAINERS
@@ -74,12 +73,6 @@ def assert_decided_by(scores, labels, expected):
 def test_contract(method, check):
     """IBLR keeps our own contract, with and without the features."""
     check(clone(method))
-
-
-@parametrize_with_checks(METHODS, expected_failed_checks=lambda _: testing.expected_failed_checks())
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("container", ["dense", "csr_array"])

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import brknn, brknn_a, brknn_b, lpknn, mlknn, nearest
 from conftest import CONTAINERS
@@ -51,19 +50,6 @@ def test_scores_are_equal_to_the_last_bit(problem, method):
         np.testing.assert_array_equal(model.predict_proba(queries[:1]), scores[:1])
     order = np.array([3, 0, 4, 2, 1])
     np.testing.assert_array_equal(method(5).fit(X, Y[:, order]).predict_proba(queries), scores[:, order])
-
-
-def _expected_failures(estimator):
-    return testing.expected_failed_checks(
-        scores_reach_0_and_1=not isinstance(estimator, MLkNN),
-        labels_follow_scores=not isinstance(estimator, (BRkNNb, LPkNN)),
-    )
-
-
-@parametrize_with_checks([method(n_neighbors=3) for method in METHODS], expected_failed_checks=_expected_failures)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("container", ["dense", "csr_array", "csc_array"])

@@ -12,7 +12,6 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import nldd, nldd_pairs
 from conftest import CONTAINERS
@@ -44,15 +43,6 @@ class PlainSearch(BaseEstimator):
 def test_contract(check):
     """NLDD keeps our own contract."""
     check(NLDD(random_state=0))
-
-
-@parametrize_with_checks(
-    [NLDD(random_state=0)], expected_failed_checks=lambda _: testing.expected_failed_checks(labels_follow_scores=False)
-)
-@pytest.mark.filterwarnings(f"ignore:{RESIDUE}")
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 def halves(n, seed):

@@ -3,14 +3,13 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, BRkNNa, CMLkNN, MLkNN
 from nearlabel.metrics import hamming_loss, macro_f1, micro_f1
 from nearlabel.model_selection import NeighborsPerLabel
-from nearlabel.testing import MULTILABEL_CHECKS, expected_failed_checks
+from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.utils.validation import as_dense
 
 ESTIMATORS = [NeighborsPerLabel(max_neighbors=4), NeighborsPerLabel(BRkNN(), max_neighbors=4, scoring="micro_f1")]
@@ -20,15 +19,6 @@ ESTIMATORS = [NeighborsPerLabel(max_neighbors=4), NeighborsPerLabel(BRkNN(), max
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_contract(check, estimator):
     """The contract of a multi-label classifier."""
-    check(estimator)
-
-
-@parametrize_with_checks(
-    ESTIMATORS,
-    expected_failed_checks=lambda model: expected_failed_checks(scores_reach_0_and_1=model.estimator is not None),
-)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's own checks, but for those whose targets are no indicator matrix."""
     check(estimator)
 
 

@@ -19,11 +19,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nearlabel.lazy import BRkNN, BRkNNa, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.testing import MULTILABEL_CHECKS, expected_failed_checks
+from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.thresholds import (
     ExpectedF,
     FixedThresholdsClassifier,
@@ -57,15 +56,6 @@ def data(n=90, n_labels=4, seed=0):
 def test_contract(estimator, check):
     """Classifiers with thresholds obey the contract of all multi-label classifiers."""
     check(clone(estimator))
-
-
-@parametrize_with_checks(
-    [TUNED[0], FixedThresholdsClassifier(MLkNN(3))],
-    expected_failed_checks=lambda estimator: expected_failed_checks(wraps_a_classifier=True),
-)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's own checks pass, but for those that cannot hold."""
-    check(estimator)
 
 
 CLASSIFIERS = {

@@ -13,7 +13,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
@@ -57,15 +56,6 @@ def random_sets(seed, n, n_labels, n_sets):
 def test_contract(method, check):
     """Binary relevance and subset mapping keep our own contract."""
     check(clone(method))
-
-
-@parametrize_with_checks(
-    METHODS,
-    expected_failed_checks=lambda _: testing.expected_failed_checks(),
-)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from conftest import CONTAINERS
 from nearlabel import testing
@@ -93,17 +92,6 @@ def random_parts(seed, noise=1.0, size=1.0):
 def test_contract(method, check):
     """Label powerset keeps our own contract, calibrated or not."""
     check(clone(method))
-
-
-@parametrize_with_checks(
-    [LabelPowerset(random_state=0)],
-    expected_failed_checks=lambda m: testing.expected_failed_checks(
-        labels_follow_scores=False, draws_samples=m.estimator is None
-    ),
-)
-def test_scikit_learn_checks(estimator, check):
-    """scikit-learn's checks pass, but for those listed with a reason."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

@@ -1,0 +1,34 @@
+"""Every public classifier of the library with its default parameters."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+from sklearn.base import is_classifier
+
+from nearlabel.lazy import MLkNN
+
+_ROOMS = ("lazy", "transformation", "adaptation", "ensemble", "thresholds", "model_selection")
+
+
+def default_classifiers() -> dict[str, Any]:
+    """Return each public classifier by name; those that need a classifier get ML-kNN."""
+    defaults = {}
+    for room in _ROOMS:
+        module = importlib.import_module(f"nearlabel.{room}")
+        for name in module.__all__:
+            made = _made(getattr(module, name))
+            if made is not None and is_classifier(made):
+                defaults[name] = made
+    return defaults
+
+
+def _made(public: Any) -> Any:
+    """Return an instance of a class that has `fit` and can be made without arguments other than `estimator`."""
+    if not inspect.isclass(public) or inspect.isabstract(public) or not hasattr(public, "fit"):
+        return None
+    parameters = inspect.signature(public).parameters.values()
+    required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    return public(MLkNN()) if required == ["estimator"] else None if required else public()
