@@ -1,0 +1,58 @@
+"""Pages that a reader follows: their files are written, their programs and commands run, in the order of the page."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from nearlabel import cli
+
+HOWTO = Path(__file__).parents[1] / "docs" / "howto"
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# ([\w.-]+\.\w+)\n")
+
+
+class Block(NamedTuple):
+    """A block of code of a page: its language, the name in its first line if it is a file, and its text."""
+
+    kind: str
+    file: str | None
+    text: str
+
+
+def blocks(name):
+    """Return the blocks of a page."""
+    found = []
+    for kind, text in _BLOCK.findall((HOWTO / f"{name}.md").read_text()):
+        named = _FILE.match(text)
+        found.append(Block(kind, named[1] if named else None, text[named.end() :] if named else text))
+    return found
+
+
+def lines(text):
+    """Return the lines without blanks at their ends, and without empty lines around."""
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n").splitlines()
+
+
+def follow(name, folder, capsys):
+    """Do what the page says in a folder that is the current one and where Python imports from; return what is defined.
+
+    A block of text behind a program is what the program prints; a block that begins with ``$ nearlabel`` is a command
+    with what it prints.
+    """
+    names = {}
+    printed = ""
+    for block in blocks(name):
+        if block.file is not None:
+            (folder / block.file).write_text(block.text)
+        elif block.kind == "python":
+            exec(compile(block.text, f"{name}.md", "exec"), names)
+            printed = capsys.readouterr().out
+        elif block.kind == "text":
+            assert lines(printed) == lines(block.text), name
+        else:
+            command, expected = block.text.removeprefix("$ nearlabel ").split("\n", 1)
+            code, answer = cli.main(shlex.split(command)), capsys.readouterr()
+            assert (code, answer.err) == (0, ""), command
+            assert lines(answer.out) == lines(expected), command
+    return names

@@ -1,0 +1,13 @@
+"""The pages on adding a metric, a data set and a search: a reader who follows them gets what they say."""
+
+import pytest
+
+from _pages import blocks, follow
+
+
+@pytest.mark.parametrize("page", ["add_a_metric", "add_a_data_set", "add_a_search"])
+def test_the_page_works(page, folder, capsys):
+    """Files are written, programs run and commands print what the page shows."""
+    names = follow(page, folder, capsys)
+    assert names
+    assert {block.kind for block in blocks(page)} >= {"python", "text", ""}
