@@ -1,12 +1,16 @@
+import xml.etree.ElementTree as ET
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNb, CMLkNN, LPkNN, MLkNN, explain_samples
 from nearlabel.plots import ExplanationDisplay
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.transformation import BinaryRelevance
@@ -80,6 +84,31 @@ def test_many_labels_neighbours_and_long_names(tmp_path):
     assert len(title) < 130
 
 
+def test_votes_in_words():
+    """One vote, but two votes."""
+    plain = explained(MLkNN(3))
+    labels = [one | {"votes": votes} for votes, one in enumerate(plain["labels"])]
+    texts = ET.fromstring(ExplanationDisplay(plain | {"labels": labels}).to_svg("t")).iter("text")
+    assert {text.text.partition(", ")[2] for text in texts if "vote" in text.text} == {
+        "0 votes", "1 vote", "2 votes", "3 votes",
+    }  # fmt: skip
+
+
+def test_no_room_is_left_empty():
+    """The figure is as wide as the neighbours' labels need; where many are cut off it has a greatest width."""
+    widths = [
+        float(ET.fromstring(ExplanationDisplay(explained(BRkNNb(3), name=name)).to_svg("t")).get("width"))
+        for name in (
+            "{}",
+            "a name of ten {}",
+            "a name of some thirty letters {}",
+            "a name of far more than thirty letters {}",
+        )
+    ]
+    assert widths[0] < 0.8 * widths[1] < widths[2]
+    assert widths[3] == pytest.approx(widths[2], rel=0.1)
+
+
 def test_a_title_of_ones_own(tmp_path):
     """It takes the place of the method and the chosen labels."""
     words = words_of(ExplanationDisplay(explained(MLkNN(3))).write(tmp_path / "f.svg", title="Row 17"))
@@ -109,5 +138,10 @@ def test_of_an_estimator(container):
         plt.close("all")
     with pytest.raises(ValueError, match="row must be below the number of rows 30, got 30"):
         ExplanationDisplay.from_estimator(model, container(X), row=30)
+    piped = make_pipeline(StandardScaler(), MLkNN(3)).fit(np.asarray(X), Y)
+    shown = explain_samples(piped, X[7:8])[0].to_dict()
+    with mpl.rc_context({"backend": "agg"}):
+        assert ExplanationDisplay.from_estimator(piped, X, row=7).explanation == shown
+        plt.close("all")
     with pytest.raises(TypeError, match="estimator must explain itself, as lazy classifiers do, got BinaryRelevance"):
         ExplanationDisplay.from_estimator(BinaryRelevance(DecisionTreeClassifier()), X)

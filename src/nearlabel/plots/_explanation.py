@@ -1,30 +1,31 @@
-"""The explanation of one query as a picture: its neighbours, and the score of each label."""
+"""The explanation of one sample as a picture: its neighbours, and the score of each label."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
-
-from nearlabel.lazy import Explanation
+from nearlabel.lazy import Explanation, explain_samples
 from nearlabel.plots._display import DisplayInSeveralAxes
-from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, set_open_frame
-from nearlabel.thresholds._cross_val import rows_of
+from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, PAPER, set_open_frame
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_integer
 
-_MOST_NEIGHBORS, _MOST_LABELS, _MOST_IN_TITLE, _WIDEST, _ROOM, _LINE = 12, 20, 3, 28, 50, 0.27
+_MOST_NEIGHBORS, _MOST_LABELS, _MOST_IN_TITLE = 12, 20, 3
+_LONGEST = 28  # letters of a name
+_MOST_LETTERS = 50  # of the labels beside a neighbour
+# Inches: height of a line, length of the longest stem, width of a letter, of the axes of scores, of all beside axes.
+_LINE, _STEM, _LETTER, _SCORES, _MARGINS = 0.27, 1.5, 0.07, 3.6, 2.4
 
 
 class ExplanationDisplay(DisplayInSeveralAxes):
-    """The neighbours of a query with their labels, and the scores of the labels with what decides.
+    """The neighbours of a sample with their labels, and the scores of the labels with what decides.
 
-    On the left a line for each neighbour: how far it is and which labels it has, those chosen for the query in blue. On
-    the right a bar for each label, from the prior (where the method has one, else from 0) to the score, blue if the
-    label is chosen; the mark is its threshold, if it has one. At most 12 neighbours and 20 labels are drawn, the chosen
-    ones first, then by score.
+    On the left a line for each neighbour: how far it is and which labels it has, those predicted for the sample in
+    blue. On the right a bar for each label, from the prior (where the method has one, else from 0) to the score, blue
+    if the label is predicted; the mark is its threshold, if it has one. At most 12 neighbours and 20 labels are drawn,
+    the predicted ones first, then by score.
 
     Parameters
     ----------
@@ -61,16 +62,16 @@ class ExplanationDisplay(DisplayInSeveralAxes):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: MatrixLike, *, row: int = 0, ax: Any = None) -> Self:
-        """Draw why a fitted classifier gives a row its label set.
+        """Draw why a fitted classifier predicts the label set of a sample.
 
         Parameters
         ----------
-        estimator : fitted lazy classifier
-            One with `explain`; one that decides by thresholds has it, too.
+        estimator : fitted lazy classifier or Pipeline
+            One with `explain`; one that decides by thresholds has it, too, and so has the last step of a pipeline.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Rows.
+            Samples.
         row : int, default=0
-            Which of them.
+            The row of the sample in X.
         ax : array of two matplotlib Axes, default=None
             As in `plot`.
 
@@ -89,18 +90,29 @@ class ExplanationDisplay(DisplayInSeveralAxes):
             If matplotlib is not installed (extra ``plot``).
         """
         number, n_rows = check_integer("row", row, low=0), X.shape[0] if hasattr(X, "shape") else len(X)
-        if not hasattr(estimator, "explain"):
-            raise TypeError(f"estimator must explain itself, as lazy classifiers do, got {type(estimator).__name__}.")
         if number >= n_rows:
             raise ValueError(f"row must be below the number of rows {n_rows}, got {row}.")
-        return cls(estimator.explain(rows_of(X, np.array([number])))[0]).plot(ax)
+        rows: Any = X.iloc if hasattr(X, "iloc") else X
+        explanations = explain_samples(estimator, rows[number : number + 1])
+        if explanations is None:
+            raise TypeError(f"estimator must explain itself, as lazy classifiers do, got {type(estimator).__name__}.")
+        return cls(explanations[0]).plot(ax)
+
+    def _neighbors(self) -> list[Mapping[str, Any]]:
+        neighbors: list[Mapping[str, Any]] = self.explanation["neighbors"][:_MOST_NEIGHBORS]
+        return neighbors
+
+    def _widths(self) -> tuple[float, float]:
+        """Return how wide the axes are in inches: the left ones have room for the longest line of labels."""
+        return _STEM + _LETTER * max((_n_letters(one["names"]) for one in self._neighbors()), default=0), _SCORES
 
     def _size(self) -> tuple[float, float]:
-        n_lines = max(len(self.explanation["neighbors"][:_MOST_NEIGHBORS]), len(self._labels()), 4)
-        return 11.5, 1.5 + _LINE * n_lines
+        names = max((len(shortened(one["name"], _LONGEST)) for one in self._labels()), default=0)
+        n_lines = max(len(self._neighbors()), len(self._labels()), 4)
+        return sum(self._widths()) + _MARGINS + _LETTER * names, 1.5 + _LINE * n_lines
 
     def _axes_of(self, figure: Any) -> Any:
-        return figure.subplots(1, 2, width_ratios=(1.25, 1))
+        return figure.subplots(1, 2, width_ratios=self._widths())
 
     def _title(self) -> str:
         return _title_of(self.explanation)
@@ -110,8 +122,9 @@ class ExplanationDisplay(DisplayInSeveralAxes):
 
     def _draw(self, ax: Any, **style: Any) -> None:
         left, right = ax
-        neighbors, labels = self.explanation["neighbors"][:_MOST_NEIGHBORS], self._labels()
+        neighbors, labels = self._neighbors(), self._labels()
         _draw_neighbors(left, neighbors, set(self.explanation["predicted"]))
+        left.set_xlim(-0.02, self._widths()[0] / _STEM)
         _draw_labels(right, labels)
         for axes, what, shown in ((left, "neighbors", neighbors), (right, "labels", labels)):
             axes.set_title(_heading(what, len(shown), len(self.explanation[what])), fontsize=10, loc="left")
@@ -119,7 +132,7 @@ class ExplanationDisplay(DisplayInSeveralAxes):
 
 def _title_of(explanation: Mapping[str, Any]) -> str:
     chosen = explanation["predicted"]
-    shown = [shortened(name, _WIDEST) for name in chosen[:_MOST_IN_TITLE]]
+    shown = [shortened(name, _LONGEST) for name in chosen[:_MOST_IN_TITLE]]
     more = f" and {len(chosen) - len(shown)} more" if len(chosen) > len(shown) else ""
     doubt = "" if explanation["doubt"] is None else f"   (doubt {explanation['doubt']:.2f})"
     return f"{explanation['method']}: {', '.join(shown) or 'no label'}{more}{doubt}"
@@ -140,30 +153,46 @@ def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], predicted: 
         _draw_chips(ax, line, one["names"], predicted)
     names = [f"row {one['row']}   {_number(one['distance'])}" for one in neighbors]
     ax.set_yticks(range(len(names)), names, fontsize=8)
-    ax.set(xlim=(-0.02, 3.2), ylim=(len(neighbors) - 0.4, -0.6))
+    ax.set_ylim(len(neighbors) - 0.4, -0.6)
     ax.set_xticks([])
     ax.spines[["top", "right", "bottom"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
 
 
+def _chips(names: Sequence[Any]) -> list[str]:
+    """Return as many names as there is room for, one after the other."""
+    chips: list[str] = []
+    for name in names:
+        text = shortened(name, _LONGEST)
+        if sum(map(len, chips)) + 2 * len(chips) + len(text) + 2 > _MOST_LETTERS:
+            break
+        chips.append(text)
+    return chips
+
+
+def _n_letters(names: Sequence[Any]) -> int:
+    """Return how many letters the line of a neighbour's labels takes, with the frames and the count of the others."""
+    chips = _chips(names) if names else ["no label"]
+    return sum(len(text) + 3 for text in chips) + (4 if len(chips) < len(names) else 0)
+
+
 def _draw_chips(ax: Any, line: int, names: Sequence[Any], predicted: set[Any]) -> None:
-    """Write labels one after the other, each in a box; as many as there is room for."""
-    room, offset, place = _ROOM, 6, {"xy": (1.1, line), "xycoords": "data"}
-    for number, name in enumerate(names):
-        text = shortened(name, _WIDEST)
-        if len(text) + 2 > room:
-            _write(ax, place, offset, f"+{len(names) - number}", INK, boxed=False)
-            return
+    """Write labels one after the other, each in a box, and how many others there are."""
+    offset, place = 6, {"xy": (1.05, line), "xycoords": "data"}
+    chips = _chips(names)
+    for name, text in zip(names, chips, strict=False):
         # A chip follows the one before it, whose width only the renderer knows.
         chip = _write(ax, place, offset, text, BLUE if name in predicted else INK, boxed=True)
-        room, offset, place = room - len(text) - 2, 9, {"xy": (1, 0.5), "xycoords": chip}
+        offset, place = 9, {"xy": (1, 0.5), "xycoords": chip}
+    if len(chips) < len(names):
+        _write(ax, place, offset, f"+{len(names) - len(chips)}", INK, boxed=False)
     if not names:
         _write(ax, place, offset, "no label", GREY, boxed=False)
 
 
 def _write(ax: Any, place: Mapping[str, Any], offset: int, text: str, colour: str, *, boxed: bool) -> Any:
     """Write to the right of a place."""
-    box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": colour, "linewidth": 0.8}
+    box = {"boxstyle": "round,pad=0.25", "facecolor": PAPER, "edgecolor": colour, "linewidth": 0.8}
     return ax.annotate(
         text,
         **place,
@@ -190,8 +219,8 @@ def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]]) -> None:
         if isinstance(one["threshold"], float):
             ax.plot([one["threshold"]] * 2, [line - 0.42, line + 0.42], color=ORANGE, linewidth=1.6)
         ax.annotate(_label_text(one), (1.03, line), fontsize=7.5, va="center", annotation_clip=False, color=INK)
-    # No tick label is read as mathematics, whatever stands in a name.
-    ax.set_yticks(range(len(labels)), [shortened(one["name"], _WIDEST) for one in labels], fontsize=8, parse_math=False)
+    names = [shortened(one["name"], _LONGEST) for one in labels]
+    ax.set_yticks(range(len(labels)), names, fontsize=8, parse_math=False)  # "$" in a name starts no mathematics
     ax.set(xlim=(-0.02, 1.02), ylim=(len(labels) - 0.4, -0.6))
     ax.tick_params(axis="y", length=0)
     set_open_frame(ax)
@@ -205,7 +234,7 @@ def _legend(labels: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _label_text(one: Mapping[str, Any]) -> str:
-    votes = f", {one['votes']} votes" if "votes" in one else ""
+    votes = f", {one['votes']} vote{'' if one['votes'] == 1 else 's'}" if "votes" in one else ""
     return f"{_number(one['score'])}{votes}"
 
 
