@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-long test-oldest bench docs lint types check clean
+.PHONY: help demo test test-long test-oldest mutants bench docs lint types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,10 @@ ONCE = lazy/test_leave_one_out cli/test_reproduce cli/test_documented_examples t
 
 test-oldest:  ## the ordinary tests with the oldest libraries that are supported, but for some long tests
 	PYTEST_ADDOPTS="$(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
+
+mutants: $(BIN)/python  ## break votes, counts, searches, thresholds ... on purpose: the tests must notice (ONLY=words: some)
+	$(INSTALL) '.[$(TEST_EXTRAS)]'
+	$(BIN)/python tests/mutants.py $(ONLY)
 
 bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write docs/benchmarks.md (QUICK=--quick: a look)
 	$(INSTALL) '.[bench]'

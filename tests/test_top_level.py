@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,3 +78,10 @@ def test_a_sub_package_is_loaded_when_it_is_used():
     modules = loaded("import nearlabel\nnearlabel.decision")
     assert "nearlabel.decision" in modules
     assert not {"nearlabel.lazy", "sklearn"} & modules
+
+
+def test_the_citation_is_of_this_version():
+    """CITATION.cff has the keys that its format requires, and the version of the package."""
+    citation = (SOURCE.parents[1] / "CITATION.cff").read_text()
+    assert {"cff-version", "message", "title", "authors"} <= set(re.findall(r"^([\w-]+):", citation, re.MULTILINE))
+    assert f"\nversion: {nearlabel.__version__}\n" in citation

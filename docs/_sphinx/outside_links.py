@@ -8,6 +8,7 @@ _PAGES = (
     (re.compile(r"\]\((?:\.\./)+examples\)"), r"](/gallery/index.rst)"),
     (re.compile(r"\]\((?:\.\./)+benchmarks/README\.md\)"), r"](/measuring.md)"),
     (re.compile(r"\]\((?:\.\./)+CHANGELOG\.md\)"), r"](/changes.md)"),
+    (re.compile(r"\]\((?:\.\./)+CONTRIBUTING\.md\)"), r"](/contributing.md)"),
     (re.compile(r"\]\((?:\.\./)+README\.md\)"), r"](/index.md)"),
     (re.compile(r"\]\((results|decisions)\)"), r"](/\1/README.md)"),
 )
