@@ -51,16 +51,16 @@ def test_an_interruption_that_is_ignored_stays_so(tmp_path):
 def test_ended_while_it_writes(tmp_path, sign, code, said):
     """What was begun is deleted."""
     (tmp_path / "ended.py").write_text(
-        "import os, signal, sys, time\n"
+        "import os, signal, sys, time, types\n"
         "from pathlib import Path\n"
-        "from nearlabel import __main__, cli\n"
+        "from nearlabel import __main__\n"
         "from nearlabel.files.atomic_file import whole_file\n"
         "def write():\n"
         "    with whole_file(Path('m.csv')) as partial:\n"
         "        assert partial.exists()\n"
         f"        os.kill(os.getpid(), signal.{sign})\n"
         "        time.sleep(60)\n"
-        "cli.main = write\n"
+        "sys.modules['nearlabel.cli'] = types.SimpleNamespace(main=write)\n"  # the command line takes a second to load
         "sys.exit(__main__.main())\n"
     )
     done = process(tmp_path, "-B", "ended.py")

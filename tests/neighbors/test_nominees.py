@@ -9,6 +9,7 @@ from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors, _by_product, _nominees
 from nearlabel.neighbors._distances import distance_named
+from nearlabel.neighbors._distinct import distinct_rows
 from nearlabel.neighbors._exact import as_rows
 from nearlabel.neighbors._nominees import DenseNominees, SparseNominees
 from nearlabel.neighbors._shortlist import Shortlist
@@ -139,6 +140,31 @@ def test_balls_are_no_nearer_than_their_rows(monkeypatch):
             rows = nominees.panel(number).rows[: nominees.panel(number).n_rows]
             squares = ((X[:, np.newaxis] - X[rows]) ** 2).sum(axis=2).min(axis=1)
             assert (lower[:, number] <= np.ldexp(squares, 2 * nominees._exponent)).all()
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e6, 1e8])
+def test_balls_far_from_the_centre_are_no_nearer_than_their_rows(scale, monkeypatch):
+    """Tiny balls far away: distances to their middles are mostly rounding, which the lower bound takes into account."""
+    monkeypatch.setattr(_nominees, "PANEL_ROWS", 64)
+    rng = np.random.default_rng(0)
+    X = scale * rng.normal(size=(5, 24))[np.arange(300) % 5] + 1e-3 * rng.normal(size=(300, 24))
+    distance = distance_named("euclidean", None)
+    distance.fit(X)
+    nominees = DenseNominees(X, distance, np.arange(300), resident=True, n_jobs=1)
+    lower = nominees.lower_bounds(X, range(nominees.n_panels))
+    for number in range(nominees.n_panels):
+        rows = nominees.panel(number).rows[: nominees.panel(number).n_rows]
+        squares = ((X[:, np.newaxis] - X[rows]) ** 2).sum(axis=2).min(axis=1)
+        assert (lower[:, number] <= np.ldexp(squares, 2 * nominees._exponent)).all()
+
+
+def test_rows_of_equal_sums_are_compared():
+    """Groups of equal rows are found by random sums of the features; rows that differ are told apart all the same."""
+    _, b, c = np.random.default_rng(0).normal(size=3)  # the weights of the sums
+    X = np.repeat([[1.0, c, 0.0], [1.0, 0.0, b]], 20, axis=0)  # both sums are those of the weights a + b c
+    groups = distinct_rows(X)
+    assert groups.first.tolist() == [0, 20]
+    assert groups.group_of.tolist() == [0] * 20 + [1] * 20
 
 
 def test_no_two_threads_write_to_one_shortlist(monkeypatch):

@@ -45,3 +45,11 @@ def test_indices_that_name_no_row_are_refused(indices, message):
     """Nothing beside the label matrix is ever read."""
     with pytest.raises(ValueError, match=message):
         label_votes(np.asarray(indices), np.eye(3, dtype=int))
+
+
+@pytest.mark.parametrize("n_neighbors", [127, 128, 40_000])
+def test_votes_of_label_sets_in_bytes_do_not_overflow(n_neighbors):
+    """All neighbours carry the label, dense and sparse: the count is their number."""
+    indices, y = np.zeros((2, n_neighbors), dtype=np.intp), np.ones((1, 1), dtype=np.int8)
+    assert label_votes(indices, y).tolist() == [[n_neighbors]] * 2
+    assert label_votes(indices, sparse.csr_array(y)).toarray().tolist() == [[n_neighbors]] * 2
