@@ -78,10 +78,31 @@ def test_delimiter(tmp_path, header, names):
 
 
 def test_an_open_quote_in_the_names(tmp_path, monkeypatch):
-    """A large file is not held for it."""
+    """Reading stops where the names are too long."""
     monkeypatch.setattr(_csv_file, "_LARGEST_BLOCK", 1000)
-    monkeypatch.setattr(_lines, "BLOCK_BYTES", 8)
+    next_bytes, sizes = _lines.Lines.next_bytes, []
+
+    def counted(lines):
+        line = next_bytes(lines)
+        sizes.append(len(line))
+        return line
+
+    monkeypatch.setattr(_lines.Lines, "next_bytes", counted)
     path = tmp_path / "toy.csv"
     path.write_text('\na,"b\n' + "1,2\n" * 10_000)
-    with pytest.raises(ValueError, match="line 2: the column names must end with the line, got a quote that is not"):
+    with pytest.raises(ValueError, match="line 2: a quote must be closed, got one that is not"):
         CsvFile(path)
+    assert sum(sizes) < 4000
+
+
+def test_a_row_that_is_longer_than_a_block(tmp_path, monkeypatch):
+    """It is read with more blocks, and each row once."""
+    monkeypatch.setattr(_lines, "BLOCK_BYTES", 32)
+    monkeypatch.setattr(_csv_file, "_ROWS_A_BLOCK", 0)
+    path = tmp_path / "toy.csv"
+    path.write_text("x,t\n" + "".join(f"{row},\n" for row in range(100)) + f'100,"{"a" * 5000}\nb"\n' + "101,c\n" * 2)
+    batches = list(CsvFile(path).batches(["x"]))
+    assert [int(x) for batch in batches for x in batch.columns["x"].to_pylist()] == [*range(101), 101, 101]
+    assert [batch.locate(row) for batch in batches for row in range(batch.n_rows)][-3:] == [
+        "line 102", "line 104", "line 105",
+    ]  # fmt: skip

@@ -1,21 +1,24 @@
 """Rows of CSV text with the numbers of their lines."""
 
 import csv
+import io
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from nearlabel.datasets import read_table
-from nearlabel.datasets._csv_rows import cells_of_any_length, numbered_rows
+from nearlabel.datasets._csv_file import _OpenQuoteError, _rows
 
-PATH = Path("toy.csv")
+
+def rows_of(text, first_line=1):
+    """All rows with the numbers of their lines."""
+    return list(_rows(Path("toy.csv"), first_line, io.BytesIO(text), ","))
 
 
 def test_numbers():
     """A row has the number of its first line; empty lines are counted, but no rows; a return in quotes is a letter."""
-    text = b'a,b\r\n\n"c\nd",e\n\r\nf,"g\rh"\ni'
-    rows = list(numbered_rows(PATH, 5, text, ",", "utf-8"))
+    rows = rows_of(b'a,b\r\n\n"c\nd",e\n\r\nf,"g\rh"\ni', 5)
     assert rows == [(5, ["a", "b"]), (7, ["c\nd", "e"]), (10, ["f", "g\rh"]), (11, ["i"])]
 
 
@@ -24,25 +27,28 @@ def test_a_carriage_return_alone():
     with pytest.raises(
         ValueError, match=r"^toy\.csv, line 2: a line must end in a newline, got a carriage return alone"
     ):
-        list(numbered_rows(PATH, 1, b"a\nb\rc\n", ",", "utf-8"))
+        rows_of(b"a\nb\rc\n")
+
+
+@pytest.mark.parametrize(("text", "line"), [
+    (b'a,"b\n', 7), (b'a\n"b\nc\n', 8), (b'a\nb,"c\n\n""d', 8), (b'"a\nb","c\n', 8), (b'"', 7), (b'a\n"\n', 8),
+])  # fmt: skip
+def test_an_open_quote(text, line):
+    """The line of the quote is named, wherever its row begins."""
+    with pytest.raises(_OpenQuoteError, match=rf"^toy\.csv, line {line}: a quote must be closed, got one that is not"):
+        rows_of(text, 7)
 
 
 def test_limit_of_the_process_stays():
     """Long cells are read; afterwards the reader's limit is what it was, also behind an error and among threads."""
     before = csv.field_size_limit()
-    with cells_of_any_length():
-        ((_, cells),) = numbered_rows(PATH, 1, b"a" * (before + 1), ",", "utf-8")
+    ((_, cells),) = rows_of(b"a" * (before + 1))
     assert (len(cells[0]), csv.field_size_limit()) == (before + 1, before)
-    with pytest.raises(KeyError), cells_of_any_length():
-        raise KeyError
+    with pytest.raises(ValueError, match="a quote must be closed"):
+        rows_of(b'"a')
     assert csv.field_size_limit() == before
-
-    def read(_):
-        with cells_of_any_length():
-            return len(list(numbered_rows(PATH, 1, b"a,b\n" * 1000, ",", "utf-8")))
-
     with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(read, range(50))) == {1000}
+        assert {len(rows) for rows in pool.map(lambda _: rows_of(b"a,b\n" * 1000), range(50))} == {1000}
     assert csv.field_size_limit() == before
 
 

@@ -1,30 +1,41 @@
 """CSV and TSV files: a line of names, then rows of text.
 
-Blocks of whole rows go to pyarrow, which is fast but knows no line numbers; a block that it refuses is read again by
-the standard library's reader, which finds the line.
+pyarrow parses blocks of whole rows. It is fast but knows no line numbers and does not report a quote that is not
+closed; for both, the standard library's reader goes through a block.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+import csv
+import io
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from nearlabel.datasets._arrow import CsvParser
-from nearlabel.datasets._csv_quotes import QuotedCells
-from nearlabel.datasets._csv_rows import cells_of_any_length, numbered_rows
 from nearlabel.datasets._lines import Lines, malformed, plain_name
 from nearlabel.datasets._table_file import Batch, Column, columns_by_name
 
-_ROWS_A_BLOCK = 256  # each thought to be as long as the header: the cost of a block grows with the number of columns
+_ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
 _LARGEST_BLOCK = 2**26
 _LONGEST_ROW = 2**28  # a longer one is a quote that is not closed
+_LONGEST_CELL = 2**31 - 1  # the largest limit that the standard library's reader takes on every platform
+_READER_LIMIT = threading.Lock()
+_QUOTED_CELL = re.compile(rb'(?<![^;\r\n])"[^"]*+(?:""[^"]*+)*+"?')  # where cells end in a semicolon
+_END = "\0end"  # a line behind the last one
+
+_Rows: TypeAlias = Generator[tuple[int, list[str]], None, None]
 
 
 class CsvFile:
     """The rows of a CSV file; cells end in a comma, or a semicolon where the header has no comma, or a tab in ``.tsv``.
 
-    A first column without a name, where pandas and R write the names of rows, is left out.
+    A first column without a name, in which pandas and R write the index, is left out.
     """
 
     n_rows = None
@@ -32,22 +43,22 @@ class CsvFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._delimiter = _delimiter(path)
-        self._quotes = QuotedCells(self._delimiter)
-        with Lines(path) as lines:
-            header = _header(lines, self._quotes)
-            self._names = self._names_of(lines.number - header.count(b"\n", 0, -1), header)
+        self._names, header, self._header_lines = _read_header(path, self._delimiter)
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         named = self._names[1:] if len(self._names) > 1 and not self._names[0] else self._names
         self.columns = columns_by_name(path, (Column(name, "cell", "text") for name in named))
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the cells as text, an empty one as null."""
-        place = {name: column for column, name in enumerate(self._names)}
-        parser = CsvParser(len(self._names), [place[name] for name in names], self._delimiter)
+        places = [self._names.index(name) for name in names]
+        parser = CsvParser(len(self._names), places, self._delimiter)
         with Lines(self.path) as lines:
-            _header(lines, self._quotes)
-            for first_line, block in _whole_rows(lines, self._quotes, self._least_block):
-                arrays = self._parse(parser, first_line, block)
+            for first_line, block in self._whole_rows(lines):
+                try:
+                    arrays = parser.parse(block)
+                except ValueError as error:
+                    self._check_rows(first_line, block, places)
+                    raise malformed(self.path, first_line, f"rows from here on must be CSV, got: {error}") from error
                 columns = dict(zip(names, arrays, strict=True))
                 yield Batch(len(arrays[0]), columns, lines.share_read, self._locator(first_line, block))
 
@@ -55,98 +66,125 @@ class CsvFile:
         """Refuse: no cell is a list of numbers."""
         raise TypeError(f"column {name!r} of {self.path} must contain lists of numbers, got text.")
 
-    def _names_of(self, first_line: int, header: bytes) -> list[str]:
-        if not header.strip():
-            raise ValueError(f"{self.path} must begin with a line of column names, got an empty file.")
-        _check_encoding(self.path, first_line, header)
-        if (line := self._quotes.line_left_open(first_line, header)) is not None:
-            problem = "the column names must end with the line, got a quote that is not closed."
-            raise malformed(self.path, line, problem)
-        with cells_of_any_length():
-            rows = numbered_rows(self.path, first_line, header.rstrip(b"\r\n"), self._delimiter, "utf-8")
-            return next(cells for _, cells in rows)
+    def _whole_rows(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
+        """Yield (number of the first line, whole rows) behind the header."""
+        for _ in range(self._header_lines):
+            lines.next_bytes()
+        first_line = lines.number + 1
+        while block := lines.block(self._least_block):
+            while error := self._open_quote(first_line, block):
+                # As much again as there is: the time stays linear, however long the row is.
+                more = lines.block(len(block)) if len(block) <= _LONGEST_ROW else b""
+                if not more:
+                    raise error
+                block += more
+            yield first_line, block
+            first_line = lines.number + 1
 
-    def _parse(self, parser: CsvParser, first_line: int, block: bytes) -> list[Any]:
-        try:
-            return parser.parse(block)
-        except ValueError as error:
-            self._check_rows(first_line, block)
-            raise malformed(self.path, first_line, f"rows from here on must be CSV, got: {error}") from error
+    def _open_quote(self, first_line: int, block: bytes) -> _OpenQuoteError | None:
+        """Return the error for a block that ends within quotes, None for one that ends with a row."""
+        if b'"' in block:
+            try:
+                deque(self._rows(first_line, block), maxlen=0)
+            except _OpenQuoteError as error:
+                return error
+        return None
 
-    def _check_rows(self, first_line: int, block: bytes) -> None:
-        """Raise for the first line that is no UTF-8, or the first row with another number of cells than the header."""
-        _check_encoding(self.path, first_line, block)
-        with cells_of_any_length():
-            for number, cells in self._rows(first_line, block):
+    def _check_rows(self, first_line: int, block: bytes, places: Collection[int]) -> None:
+        """Raise for the first row with another number of cells than the header, or a wanted cell that is not UTF-8."""
+        with closing(self._rows(first_line, block)) as rows:
+            for line, cells in rows:
                 if len(cells) != len(self._names):
                     hint = " Hint: a quote is not closed." if any("\n" in cell for cell in cells) else ""
                     problem = f"a row must have {len(self._names)} cells, as the header has, got {len(cells)}.{hint}"
-                    raise malformed(self.path, number, problem)
-
-    def _rows(self, first_line: int, block: bytes) -> Iterator[tuple[int, list[str]]]:
-        """Yield numbered rows; columns that are not wanted need not be UTF-8."""
-        return numbered_rows(self.path, first_line, block, self._delimiter, "latin-1")
+                    raise malformed(self.path, line, problem)
+                for place in places:
+                    _decoded(self.path, line, cells[place])
 
     def _locator(self, first_line: int, block: bytes) -> Callable[[int], str]:
-        def locate(row: int) -> str:
-            with cells_of_any_length():
-                numbers = [number for number, _ in self._rows(first_line, block)]
-            return f"line {numbers[row]}"
+        return lambda row: f"line {[line for line, _ in self._rows(first_line, block)][row]}"
 
-        return locate
+    def _rows(self, first_line: int, block: bytes) -> _Rows:
+        return _rows(self.path, first_line, io.BytesIO(block), self._delimiter)
+
+
+class _OpenQuoteError(ValueError):
+    """A quote is not closed where the text ends."""
 
 
 def _delimiter(path: Path) -> str:
     if plain_name(path).lower().endswith(".tsv"):
         return "\t"
-    quotes = QuotedCells(";")
-    with Lines(path) as lines:
-        unquoted = quotes.removed(_header(lines, quotes))
+    try:
+        _, header, _ = _read_header(path, ";")
+    except _OpenQuoteError:  # one that opens a cell only where a semicolon ends the cell before
+        return ","
+    unquoted = _QUOTED_CELL.sub(b"", header)
     return ";" if b";" in unquoted and b"," not in unquoted else ","
 
 
-def _header(lines: Lines, quotes: QuotedCells) -> bytes:
-    """Return the first line that is not empty, with those behind it that a quote holds to it; nothing if there is none.
+def _read_header(path: Path, delimiter: str) -> tuple[list[str], bytes, int]:
+    """Return the names of the columns in the first row that is not blank, its text, and the number of its last line."""
+    text = io.BytesIO()
+    with Lines(path) as lines, closing(_rows(path, 1, _until(lines, text), delimiter)) as rows:
+        for line, cells in rows:
+            if text.getvalue().strip():
+                return [_decoded(path, line, cell) for cell in cells], text.getvalue(), lines.number
+    raise ValueError(f"{path} must begin with a line of column names, got an empty file.")
 
-    A quote that is not closed does not hold the whole of a large file.
+
+def _until(lines: Lines, text: io.BytesIO) -> Iterator[bytes]:
+    """Yield the lines, and write them to `text`, until it is so long that a quote in them is not closed."""
+    while text.tell() <= _LARGEST_BLOCK and (line := lines.next_bytes()) is not None:
+        text.write(line)
+        yield line
+
+
+def _rows(path: Path, first_line: int, lines: Iterable[bytes], delimiter: str) -> _Rows:
+    """Yield (number of its first line, cells as Latin-1) of every row that is not empty.
+
+    Raises
+    ------
+    _OpenQuoteError
+        If a quote is not closed.
+    ValueError
+        If a line outside quotes ends in a carriage return alone.
     """
-    size, opened = 0, None
-    held: list[bytes] = []
-    while (line := lines.next_bytes()) is not None:
-        if not held and not line.strip():
-            continue
-        held.append(line)
-        size += len(line)
-        opened = quotes.line_left_open(lines.number, line, opened)
-        if opened is None or size > _LARGEST_BLOCK:
-            break
-    return b"".join(held)
-
-
-def _whole_rows(lines: Lines, quotes: QuotedCells, least: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (number of the first line, whole rows), of at least some bytes: no block ends between two quotes."""
-    first, size, opened = lines.number + 1, 0, None
-    held: list[bytes] = []
-    for number, block in lines.blocks():
-        held.append(block)
-        size += len(block)
-        opened = quotes.line_left_open(number, block, opened)
-        if opened is None and size >= least:
-            yield first, b"".join(held)
-            first, held, size = lines.number + 1, [], 0
-        elif opened is not None and size > _LONGEST_ROW:
-            break
-    if opened is not None:
-        hint = "Hint: a cell that begins with a quote is written in quotes, each of its own twice."
-        raise malformed(lines.path, opened, f"a quote must be closed, got one that is not. {hint}")
-    if held:
-        yield first, b"".join(held)
-
-
-def _check_encoding(path: Path, first_line: int, text: bytes) -> None:
+    texts = (line.decode("latin-1").removesuffix("\n") + "\n" for line in lines)
+    reader = csv.reader(chain(texts, [_END]), delimiter=delimiter)
+    line = first_line
     try:
-        text.decode("utf-8")
+        with _cells_of_any_length():
+            for cells in reader:
+                if cells and cells[-1].endswith(_END) and cells != [_END]:  # the end is within quotes
+                    opened = first_line + reader.line_num - 1 - cells[-1].count("\n")
+                    hint = "Hint: a cell that begins with a quote is written in quotes, each of its own twice."
+                    problem = f"a quote must be closed, got one that is not. {hint}"
+                    raise _OpenQuoteError(str(malformed(path, opened, problem)))
+                if cells and cells != [_END]:
+                    yield line, cells
+                line = first_line + reader.line_num
+    except csv.Error as error:  # for cells of any length, the only one
+        hint = "Hint: save the file with the line ends of Linux or Windows."
+        problem = f"a line must end in a newline, got a carriage return alone. {hint}"
+        raise malformed(path, line, problem) from error
+
+
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Lift the limit of the standard library's reader, which is one for the whole process, for a while."""
+    with _READER_LIMIT:
+        before = csv.field_size_limit(_LONGEST_CELL)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+def _decoded(path: Path, line: int, cell: str) -> str:
+    text = cell.encode("latin-1")
+    try:
+        return text.decode("utf-8")
     except UnicodeDecodeError as error:
-        number = first_line + text.count(b"\n", 0, error.start)
         problem = f"the text must be UTF-8, got the byte 0x{text[error.start]:02x}."
-        raise malformed(path, number, f"{problem} Hint: spreadsheets save 'CSV UTF-8'.") from error
+        raise malformed(path, line, f"{problem} Hint: spreadsheets save 'CSV UTF-8'.") from error

@@ -64,11 +64,17 @@ class Lines:
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Yield the rest as (number of the first line, whole lines that each end in a newline)."""
-        while block := self._read(BLOCK_BYTES):
-            whole = block if block.endswith(b"\n") else block + b"\n"
+        first = self.number + 1
+        while block := self.block():
+            yield first, block
             first = self.number + 1
-            self.number += whole.count(b"\n")
-            yield first, whole
+
+    def block(self, least: int = 0) -> bytes:
+        """Return the next whole lines, of about `least` bytes or more; nothing after the last."""
+        block = self._read(max(least, BLOCK_BYTES))
+        whole = block if not block or block.endswith(b"\n") else block + b"\n"
+        self.number += whole.count(b"\n")
+        return whole
 
     def _read(self, size: int) -> bytes:
         """Return about `size` bytes, up to the end of a line; a damaged file is an error, not a short read."""
