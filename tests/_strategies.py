@@ -1,4 +1,4 @@
-"""What tests of several threshold strategies share: the strategies, their measures in exact fractions, problems."""
+"""What tests of several threshold strategies share: the strategies, their metrics in exact fractions, problems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from scipy import sparse
 
 import nearlabel.metrics
 from nearlabel.metrics.ratios import MEAN_RATIOS
@@ -60,13 +59,6 @@ def medium_problem(seed, ties=True):
     Y = (rng.random((n, n_labels)) < rng.choice([0.02, 0.1, 0.3, 0.7], n_labels)).astype(int)
     scores = rng.normal(size=(n, n_labels)) + rng.choice([0.0, 0.5, 2.0]) * Y
     return (np.round(scores * rng.choice([1, 4])) / 4 if ties else scores), Y
-
-
-def stored(scores, absent=0.0, seed=0):
-    """Return a CSR array that stands for dense scores: some cells equal to `absent` are stored, most are not."""
-    kept = (scores != absent) | (np.random.default_rng(seed).random(scores.shape) < 0.3)
-    rows, columns = np.nonzero(kept)
-    return sparse.csr_array((scores[kept], (rows, columns)), shape=scores.shape)
 
 
 def _quotient(numerator, denominator):

@@ -54,25 +54,39 @@ def test_cut_of_explicit_zeros_and_unsorted_entries():
 
 
 def test_cut_at_zero_strictly_keeps_sparse_scores_sparse():
-    """Above 0 is a threshold that no absent score passes."""
+    """Above 0 is a threshold that nothing reaches that is not stored."""
     labels = cut(sparse.csr_array([[0.0, 0.2], [-0.3, 0.0]]), 0.0, strict=True)
     assert labels.nnz == 1
     assert labels.toarray().tolist() == [[0, 1], [0, 0]]
 
 
-@pytest.mark.parametrize("absent", [0.0, -np.inf])
 @pytest.mark.parametrize(
     ("thresholds", "strict"), [(0.0, False), ([0.5, 0.0, -np.inf], False), (-0.1, True), ([0.3, 0.5, -1.0], True)]
 )
-def test_cut_fills_the_columns_whose_threshold_the_absent_score_reaches(thresholds, strict, absent):
+def test_cut_fills_the_columns_whose_threshold_0_reaches(thresholds, strict):
     """Sparse scores are cut as the dense ones that they stand for."""
     dense = np.array([[0.3, 0.0, -2.0], [0.0, -0.5, 0.4], [0.0, 0.0, 0.0]])
     scores = sparse.csr_array(dense)
-    labels = cut(scores, thresholds, strict=strict, absent=absent)
+    labels = cut(scores, thresholds, strict=strict)
     assert labels.has_canonical_format
     assert labels.data.all()
-    expected = cut(np.where(dense == 0, absent, dense), thresholds, strict=strict)
+    expected = cut(dense, thresholds, strict=strict)
     assert labels.toarray().tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_cut_of_random_sparse_scores(strict):
+    """Stored scores, negative and zero ones too, are cut as the dense ones, into a canonical CSR array."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        dense = rng.choice([0.0, 0.0, -1.0, 0.5, np.inf], (6, 5))
+        thresholds = rng.choice([-np.inf, -1.0, -0.5, 0.0, 0.5, 2.0, np.inf], 5)
+        rows, columns = np.nonzero((dense != 0) | (rng.random(dense.shape) < 0.3))
+        scores = sparse.csr_array((dense[rows, columns].astype(np.float32), (rows, columns)), shape=dense.shape)
+        labels = cut(scores, thresholds, strict=strict)
+        assert labels.toarray().tolist() == cut(dense, thresholds, strict=strict).tolist()
+        assert labels.has_canonical_format
+        assert labels.data.all()
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])

@@ -1,7 +1,7 @@
-"""Scores to label sets: pure functions, each of one rule.
+"""From scores to label sets: pure functions, each of one rule.
 
-Scores are a dense array or a CSR array (n_samples, n_labels); in a CSR array an absent score is 0, unless said
-otherwise. Label sets come back as an int64 indicator matrix in the same storage.
+Scores are a dense array or a CSR array (n_samples, n_labels); what a CSR array does not store is a score of 0. Label
+sets come back as an int64 indicator matrix in the same storage.
 """
 
 from __future__ import annotations
@@ -16,19 +16,17 @@ from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 
-def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False, absent: float = 0.0) -> Matrix:
+def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False) -> Matrix:
     """Choose the labels whose score reaches the threshold.
 
     Parameters
     ----------
     scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Scores.
+        Scores. A threshold that 0 reaches fills the label's column of a CSR array.
     thresholds : float or array-like of shape (n_labels,), default=0.5
         One for all labels or one for each.
     strict : bool, default=False
         Whether a score equal to the threshold is below it.
-    absent : float, default=0.0
-        The score of what a CSR array does not store. A threshold that it reaches fills that label's column.
 
     Returns
     -------
@@ -56,7 +54,7 @@ def cut(scores: Matrix, thresholds: ArrayLike = 0.5, *, strict: bool = False, ab
         return passes(scores, limits).astype(np.int64)
     stored = sparse.csr_array(scores)
     chosen = passes(stored.data, limits[stored.indices])
-    filled = np.flatnonzero(passes(absent, limits))
+    filled = np.flatnonzero(passes(0.0, limits))
     return _entries_where(stored, chosen) if not len(filled) else _filled(stored, chosen, filled)
 
 

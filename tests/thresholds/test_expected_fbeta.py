@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from nearlabel.thresholds import _expected
 from nearlabel.thresholds._expected import best_expected_fbeta
@@ -103,33 +102,14 @@ def test_equal_values_take_the_smaller_set():
     assert expected.tolist() == [0.5]
 
 
-@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("empty_value", [0.0, 1.0])
 @pytest.mark.parametrize("shape", [(3, 4), (0, 4)])
-def test_rows_of_zeros_get_the_empty_set(shape, empty_value, store):
+def test_rows_of_zeros_get_the_empty_set(shape, empty_value):
     """Where no label can be true none is predicted, and the value is that of the convention."""
-    labels, expected = best_expected_fbeta(store(np.zeros(shape)), Fraction(1), empty_value)
+    labels, expected = best_expected_fbeta(np.zeros(shape), Fraction(1), empty_value)
     assert labels.shape == shape
     assert labels.sum() == 0
     assert expected.tolist() == [empty_value] * shape[0]
-
-
-@pytest.mark.parametrize("beta_squared", BETAS_SQUARED, ids=str)
-def test_dense_equals_csr(beta_squared):
-    """Storage decides nothing, nor do stored zeros or the order of the stored entries; the input stays as it is."""
-    p = some_rows(6)
-    columns = np.tile([3, 0, 5, 1, 4, 2], (len(p), 1))
-    entries = (np.take_along_axis(p, columns, axis=1).ravel(), columns.ravel(), np.arange(0, p.size + 1, 6))
-    labels, expected = best_expected_fbeta(p, beta_squared)
-    assert labels.dtype == np.int64
-    for stored in (sparse.csr_array(p), sparse.csr_array(entries, shape=p.shape)):
-        before = stored.data.copy()
-        sparse_labels, sparse_expected = best_expected_fbeta(stored, beta_squared)
-        assert sparse.issparse(sparse_labels)
-        assert sparse_labels.dtype == np.int64
-        np.testing.assert_array_equal(sparse_labels.toarray(), labels)
-        np.testing.assert_allclose(sparse_expected, expected, rtol=0, atol=1e-14)
-        np.testing.assert_array_equal(stored.data, before)
 
 
 @pytest.mark.parametrize("budget", [1, 2000, 10**5])

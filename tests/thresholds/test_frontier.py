@@ -3,6 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from _exhaustive import every_prediction, f_beta, small_problem
 from _strategies import medium_problem
@@ -124,14 +125,14 @@ def test_no_positive_no_point():
         (lambda f: f.thresholds(-1), ValueError, r"point must be at least 0, got -1\."),
         (lambda f: f.thresholds(0.0), TypeError, r"point must be an integer, got 0\.0 of type float\."),
         (
-            lambda f: micro_pr_frontier([[1.0]], [[1]], absent=1),
-            ValueError,
-            r"absent must be 0\.0 or -inf, the score of",
+            lambda f: micro_pr_frontier(csr_array([[1.0]]), [[1]]),
+            TypeError,
+            r"scores must be a dense array, got csr_array",
         ),
         (lambda f: micro_pr_frontier([[1.0]], [[1, 0]]), ValueError, r"scores and y must be of one shape .*\(1, 1\)"),
     ],
 )
 def test_errors(call, error, message):
-    """Wrong points, betas, scores of what is absent, and shapes are refused."""
+    """Wrong points, betas, containers and shapes are refused."""
     with pytest.raises(error, match=message):
         call(micro_pr_frontier([[0.9], [0.1]], [[1], [0]]))

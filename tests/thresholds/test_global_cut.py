@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from _exhaustive import best_prediction, choices, small_problem
-from _strategies import METRICS, exactly, medium_problem, public, stored
+from _strategies import METRICS, exactly, medium_problem, public
 from nearlabel.thresholds import GlobalCut, _global
 
 
@@ -25,26 +25,24 @@ def test_the_objective_is_the_public_metric(metric, beta):
     """What `objective_` says is what the metric function says of the predictions, also in problems of some size."""
     for seed in range(30):
         scores, Y = medium_problem(seed)
-        for given in (scores, stored(scores)):
-            strategy = GlobalCut(metric, beta=beta).fit(given, Y)
-            value = public(metric, beta)(Y, strategy.predict(scores))
-            assert strategy.objective_ == pytest.approx(value, abs=1e-12), seed
-            assert strategy.score(given, Y) == pytest.approx(value, abs=1e-12), seed
+        strategy = GlobalCut(metric, beta=beta).fit(scores, Y)
+        value = public(metric, beta)(Y, strategy.predict(scores))
+        assert strategy.objective_ == pytest.approx(value, abs=1e-12), seed
+        assert strategy.score(scores, Y) == pytest.approx(value, abs=1e-12), seed
 
 
 def test_small_blocks_change_nothing(monkeypatch):
     """A sweep over one row or label at a time equals that over all at once."""
-    uneven_blocks = _global.uneven_blocks
+    row_blocks = _global.row_blocks
     for metric in ("micro_f1", "macro_f1", "f1_examples", "f1_of_means"):
         for seed in range(10):
             scores, Y = medium_problem(seed)
-            for given in (scores, stored(scores)):
-                at_once = GlobalCut(metric).fit(given, Y)
-                monkeypatch.setattr(_global, "uneven_blocks", lambda sizes: uneven_blocks(sizes, budget=1000))
-                in_blocks = GlobalCut(metric).fit(given, Y)
-                monkeypatch.undo()
-                assert (in_blocks.thresholds_ == at_once.thresholds_).all()
-                assert in_blocks.objective_ == pytest.approx(at_once.objective_, abs=1e-12)
+            at_once = GlobalCut(metric).fit(scores, Y)
+            monkeypatch.setattr(_global, "row_blocks", lambda n, size: row_blocks(n, size, budget=1000))
+            in_blocks = GlobalCut(metric).fit(scores, Y)
+            monkeypatch.undo()
+            assert (in_blocks.thresholds_ == at_once.thresholds_).all()
+            assert in_blocks.objective_ == pytest.approx(at_once.objective_, abs=1e-12)
 
 
 def test_by_hand():

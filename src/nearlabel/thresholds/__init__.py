@@ -1,4 +1,4 @@
-"""Decision thresholds: from the scores of any classifier to the label sets that are best for the measure at hand.
+"""Decision thresholds: from the scores of any classifier to the label sets that are best for a metric.
 
 A strategy learns from scores and label sets, ``fit(scores, y)``, and turns scores into label sets, ``predict(scores)``.
 """

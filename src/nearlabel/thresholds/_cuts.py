@@ -1,9 +1,9 @@
-"""Where a label's scores may be cut, and what each cut chooses: all that a measure of thresholds depends on.
+"""The places where a label's scores may be cut, and what each cut chooses: all that a metric of thresholds depends on.
 
-A cut lies between two distinct scores; equal scores stay together. Besides there is the cut that chooses no row, unless
-a score is plus infinity. Of the cuts with the same hits only the one with the fewest chosen rows can be best for F and
-its like, and it lies just below the score of a row that carries the label. So with few carriers few cuts matter: one
-sort of the label's scores, in which the carriers' scores are looked up, gives them all.
+A cut lies between two distinct scores; equal scores stay together. One more cut chooses no row, unless a score is plus
+infinity. Of the cuts with the same hits only the one with the fewest chosen rows can be best for F and its like, and it
+lies just below the score of a row that carries the label. So with few carriers few cuts matter: one sort of the label's
+scores, in which the carriers' scores are looked up, gives them all.
 """
 
 from __future__ import annotations
@@ -31,67 +31,44 @@ class LabelCuts(NamedTuple):
     positives: Any  # rows that carry the label
 
 
-class Column(NamedTuple):
-    """The scores of one label: those stored, and a number of rows that share one score without storing it."""
-
-    rows: Any  # of the stored scores: an index array, or the slice of all rows
-    scores: NDArray[Any]
-    carriers: IntArray  # places, in `scores`, of the rows that carry the label
-    weights: FloatArray | IntArray | None  # of the stored scores; None: 1 each
-    absent: float
-    absent_weight: Any = 0
-    absent_hits: Any = 0
-
-
 def label_cuts(
-    scores: Matrix, labels: Matrix, weights: Any = None, *, absent: float = 0.0, every: bool = False
+    scores: NDArray[Any], labels: Matrix, weights: Any = None, *, every: bool = False
 ) -> Iterator[LabelCuts]:
     """Yield the cuts of each label.
 
     Parameters
     ----------
-    scores, labels : ndarray or CSR array of shape (n_samples, n_labels)
-        Checked scores and indicator matrix.
+    scores : ndarray of shape (n_samples, n_labels)
+        Checked scores.
+    labels : ndarray or CSR array of shape (n_samples, n_labels)
+        Indicator matrix.
     weights : ndarray of shape (n_samples,), default=None
         Weights of the rows.
-    absent : float, default=0.0
-        The score of an entry that a CSR array does not store.
     every : bool, default=False
-        Whether to give every cut, not only those that can be best for a measure that gains by hits and loses by
+        Whether to give every cut, not only those that can be best for a metric that gains by hits and loses by
         chosen rows.
     """
-    for column in score_columns(scores, labels, weights, absent):
-        yield _cuts_of(column, every=every)
+    for of_label, carriers in _columns(scores, labels):
+        yield _cuts_of(of_label, carriers, weights, every=every)
 
 
-def _cuts_of(column: Column, *, every: bool) -> LabelCuts:
-    weights = None if column.weights is None else column.weights[column.carriers]
-    all_scores = _Ordered.of(column.scores, column.weights)
-    carried = _Ordered.of(column.scores[column.carriers], weights)
-    some_absent = bool(column.absent_weight)
-    highest = all_scores.highest(column.absent if some_absent else -np.inf)
+def _cuts_of(scores: NDArray[Any], carriers: IntArray, weights: Any, *, every: bool) -> LabelCuts:
+    all_scores = _Ordered.of(scores, weights)
+    carried = _Ordered.of(scores[carriers], None if weights is None else weights[carriers])
+    highest = np.float64(all_scores.values[-1])
 
     at = all_scores.values if every else carried.values
-    if column.absent_weight if every else column.absent_hits:
-        at = np.append(at, at.dtype.type(column.absent))
     if highest == np.inf:  # reaches every threshold: the cut just below it takes the place of that which chooses none
         at = np.append(at, at.dtype.type(np.inf))
     at = np.unique(at)[::-1]
-    below = all_scores.highest_below(at)
-    joined = np.zeros(len(at), dtype=np.int64)
-    if some_absent:
-        joined = (at <= column.absent).astype(np.int64)
-        below = np.where(at > column.absent, np.fmax(below, column.absent), below)
-
-    positives = carried.total + column.absent_hits
     none = np.zeros(int(highest < np.inf), dtype=np.int64)
     # A label that no row carries is not to be chosen for a score above all seen either.
-    nobody = np.full(len(none), just_above(highest) if positives else np.inf)
+    nobody = np.full(len(none), just_above(highest) if carried.total else np.inf)
     return LabelCuts(
-        np.concatenate([nobody, between(at, below)]),
-        np.concatenate([none, all_scores.weight_from(at) + joined * column.absent_weight]),
-        np.concatenate([none, carried.weight_from(at) + joined * column.absent_hits]),
-        positives,
+        np.concatenate([nobody, between(at, all_scores.highest_below(at))]),
+        np.concatenate([none, all_scores.weight_from(at)]),
+        np.concatenate([none, carried.weight_from(at)]),
+        carried.total,
     )
 
 
@@ -113,10 +90,6 @@ class _Ordered:
     def total(self) -> Any:
         return len(self.values) if self.mass is None else self.mass[-1]
 
-    def highest(self, least: float) -> np.float64:
-        """Return the highest score, at least `least`."""
-        return np.float64(max(self.values[-1], least) if len(self.values) else least)
-
     def weight_from(self, at: NDArray[Any]) -> NDArray[Any]:
         """Return the weight of the scores that are at least `at`."""
         place = np.searchsorted(self.values, at, side="left")
@@ -126,8 +99,6 @@ class _Ordered:
     def highest_below(self, at: NDArray[Any]) -> FloatArray:
         """Return the highest score below `at`; NaN where there is none."""
         place = np.searchsorted(self.values, at, side="left")
-        if not len(self.values):
-            return np.full(len(at), np.nan)
         return np.where(place > 0, self.values[np.maximum(place, 1) - 1].astype(np.float64), np.nan)
 
 
@@ -149,16 +120,12 @@ def between(upper: NDArray[Any], lower: FloatArray) -> FloatArray:
     return np.where(np.isnan(lower), -np.inf, np.where(inside, halfway, upper))
 
 
-def score_columns(scores: Matrix, labels: Matrix, weights: Any, absent: float) -> Iterator[Column]:
-    """Yield the scores of each label; dense ones by blocks of columns, which are read in one go."""
+def _columns(scores: NDArray[Any], labels: Matrix) -> Iterator[tuple[NDArray[Any], IntArray]]:
+    """Yield the scores of each label and the rows that carry it, by blocks of columns, which are read in one go."""
     by_label = sparse.csc_array(labels)
     carriers = [by_label.indices[a:b] for a, b in zip(by_label.indptr[:-1], by_label.indptr[1:], strict=True)]
-    if sparse.issparse(scores):
-        yield from _sparse_columns(sparse.csc_array(scores), carriers, weights, absent)
-        return
     for block in row_blocks(scores.shape[1], scores.shape[0] * scores.itemsize):
-        for values, rows in zip(_transposed(scores[:, block]), carriers[block], strict=True):
-            yield Column(slice(None), values, rows, weights, absent)
+        yield from zip(_transposed(scores[:, block]), carriers[block], strict=True)
 
 
 def _transposed(matrix: NDArray[Any]) -> NDArray[Any]:
@@ -168,34 +135,6 @@ def _transposed(matrix: NDArray[Any]) -> NDArray[Any]:
         rows = slice(start, start + _TILE_ROWS)
         columns[:, rows] = matrix[rows].T
     return columns
-
-
-def _sparse_columns(scores: Any, carriers: list[IntArray], weights: Any, absent: float) -> Iterator[Column]:
-    total = scores.shape[0] if weights is None else weights.sum()
-    weight_of = (lambda rows: len(rows)) if weights is None else (lambda rows: weights[rows].sum())
-    for label, rows in enumerate(carriers):
-        entries = slice(scores.indptr[label], scores.indptr[label + 1])
-        stored = scores.indices[entries]
-        carried = np.flatnonzero(np.isin(stored, rows, assume_unique=True))
-        yield Column(
-            stored,
-            scores.data[entries],
-            carried,
-            None if weights is None else weights[stored],
-            absent,
-            total - weight_of(stored),
-            weight_of(rows) - weight_of(stored[carried]),
-        )
-
-
-def highest_scores(scores: Matrix, absent: float) -> FloatArray:
-    """Return the highest score of each label, (n_labels,)."""
-    if not sparse.issparse(scores):
-        return np.asarray(scores.max(axis=0), dtype=np.float64)
-    stored = np.full(scores.shape[1], -np.inf)
-    np.maximum.at(stored, scores.indices, scores.data)
-    n_stored = np.bincount(scores.indices, minlength=scores.shape[1])
-    return np.where(n_stored < scores.shape[0], np.maximum(stored, absent), stored)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Cyclic coordinate ascent for measures in which the labels of an example interact."""
+"""Cyclic coordinate ascent for metrics in which the labels of an example interact."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.decision import cut
+from nearlabel.metrics import MetricLike
 from nearlabel.metrics.counts import Counts
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._global import EQUAL, GlobalCut, first_largest
@@ -17,11 +18,11 @@ from nearlabel.thresholds._strategy import ByThresholds
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 
-_HINT = " Hint: MicroFOptimum finds the best micro_f1, SCut the best of measures that are means over labels."
+_HINT = " Hint: MicroFOptimum finds the best micro_f1, SCut the best of metrics that are means over labels."
 
 
 class CyclicAscent(ByThresholds):
-    """Move one threshold at a time to its best place, for measures of examples: a heuristic without a guarantee.
+    """Move one threshold at a time to its best place, for metrics of examples: a heuristic without a guarantee.
 
     Whether a label helps an example depends on the example's other labels, so thresholds cannot be chosen label by
     label, and a point where no single move helps need not be the maximum. The search starts at the best common
@@ -29,15 +30,13 @@ class CyclicAscent(ByThresholds):
 
     Parameters
     ----------
-    metric : str, default="f1_examples"
+    metric : str, Metric or callable, default="f1_examples"
         "f1_examples", "fbeta_examples", "jaccard_examples" (the papers' accuracy), "subset_accuracy",
-        "precision_examples", "recall_examples" or "f1_of_means".
+        "precision_examples", "recall_examples" or "f1_of_means", or these entries of `nearlabel.metrics.CATALOGUE`.
     beta : float, default=1.0
         Weight of recall against precision in "fbeta_examples".
     max_scans : int, default=None
         Stop after so many scans over the labels. None: until nothing changes.
-    absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store.
 
     Attributes
     ----------
@@ -53,8 +52,8 @@ class CyclicAscent(ByThresholds):
     Notes
     -----
     The counts and ratios of each example are kept, so a move costs one sort of the label's scores down to its lowest
-    true one; of sparse scores only stored ones, unless a true label has none. A threshold moves only for a
-    gain of more than 1e-12, to the highest of the equally good places. Terms of 0/0 count as 0.
+    true one. A threshold moves only for a gain of more than 1e-12, to the highest of the equally good places. Terms of
+    0/0 count as 0.
 
     References
     ----------
@@ -69,39 +68,28 @@ class CyclicAscent(ByThresholds):
     0.5
     """
 
-    def __init__(
-        self,
-        metric: str = "f1_examples",
-        *,
-        beta: float = 1.0,
-        max_scans: int | None = None,
-        absent: float = 0.0,
-    ) -> None:
+    def __init__(self, metric: MetricLike = "f1_examples", *, beta: float = 1.0, max_scans: int | None = None) -> None:
         self.metric = metric
         self.beta = beta
         self.max_scans = max_scans
-        self.absent = absent
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         self._objective()
         if self.max_scans is not None:
             check_integer("max_scans", self.max_scans, low=1)
 
     def _objective(self) -> Objective:
-        return Objective.named(self.metric, self.beta, OF_EXAMPLES, _HINT)
+        return Objective.given(self.metric, self.beta, OF_EXAMPLES, _HINT)
 
-    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
-        start = GlobalCut(self.metric, beta=self.beta, absent=self.absent).fit(scores, labels, weights)
-        columns = _Columns(scores, sparse.csc_array(labels), self.absent)
-        examples = _Examples(
-            self._objective(), columns.truth, cut(scores, start.thresholds_, absent=self.absent), weights
-        )
+    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
+        start = GlobalCut(self.metric, beta=self.beta).fit(scores, labels, weights)
+        truth = sparse.csc_array(labels)
+        examples = _Examples(self._objective(), truth, cut(scores, start.thresholds_), weights)
         self.thresholds_, self.n_scans_, moved = start.thresholds_, 0, True
         while moved and self.n_scans_ != self.max_scans:
             before = self.thresholds_.copy()
             for label, threshold in enumerate(before):
-                self.thresholds_[label] = examples.move(columns.at(label, threshold), threshold)
+                self.thresholds_[label] = examples.move(_column(scores, truth, label, threshold), threshold)
             examples.sum_anew()
             moved = bool((self.thresholds_ != before).any())
             self.n_scans_ += 1
@@ -117,47 +105,20 @@ class _Column(NamedTuple):
     below: float  # the highest score of the other rows; NaN if there are none
 
 
-class _Columns:
-    """Access to the scores of one label, as far as they matter."""
-
-    def __init__(self, scores: Matrix, truth: Any, absent: float) -> None:
-        self.scores = sparse.csc_array(scores) if sparse.issparse(scores) else scores
-        self.truth = truth
-        self.absent = absent
-
-    def at(self, label: int, threshold: float) -> _Column:
-        """Return the rows at or above the threshold or the lowest true one: below that no cut is best."""
-        carriers = self.truth.indices[self.truth.indptr[label] : self.truth.indptr[label + 1]]
-        rows, scores, rest = self._stored(label)
-        true = np.isin(rows, carriers, assume_unique=True)
-        lowest = min(threshold, scores[true].min(initial=np.inf))
-        if rest and (lowest <= self.absent or true.sum() < len(carriers)):
-            rows, scores, rest = self._filled(rows, scores)
-            true = np.isin(rows, carriers, assume_unique=True)
-            lowest = min(threshold, scores[true].min(initial=np.inf))
-        kept = scores >= lowest
-        below = scores[~kept].max(initial=self.absent if rest else -np.inf) if rest or not kept.all() else np.nan
-        return _Column(rows[kept], scores[kept], true[kept], below)
-
-    def _stored(self, label: int) -> tuple[IntArray, FloatArray, bool]:
-        """Return rows and scores, and whether there are rows beyond them."""
-        n = self.scores.shape[0]
-        if not sparse.issparse(self.scores):
-            return np.arange(n), np.asarray(self.scores[:, label], dtype=np.float64), False
-        entries = slice(self.scores.indptr[label], self.scores.indptr[label + 1])
-        rows = self.scores.indices[entries]
-        return rows, np.asarray(self.scores.data[entries], dtype=np.float64), len(rows) < n
-
-    def _filled(self, rows: IntArray, scores: FloatArray) -> tuple[IntArray, FloatArray, bool]:
-        column = np.full(self.scores.shape[0], self.absent)
-        column[rows] = scores
-        return np.arange(len(column)), column, False
+def _column(scores: NDArray[Any], truth: Any, label: int, threshold: float) -> _Column:
+    """Return the rows at or above the threshold or the lowest true one: below that no cut is best."""
+    of_label = np.asarray(scores[:, label], dtype=np.float64)
+    true = np.zeros(len(of_label), dtype=np.bool_)
+    true[truth.indices[truth.indptr[label] : truth.indptr[label + 1]]] = True
+    kept = of_label >= min(threshold, of_label[true].min(initial=np.inf))
+    below = np.nan if kept.all() else of_label[~kept].max()
+    return _Column(np.flatnonzero(kept), of_label[kept], true[kept], below)
 
 
 class _Examples:
     """The counts and ratios of each example under the present thresholds, and the ratios' means."""
 
-    def __init__(self, objective: Objective, truth: Any, predicted: Matrix, weights: Any) -> None:
+    def __init__(self, objective: Objective, truth: Any, predicted: NDArray[Any], weights: Any) -> None:
         n = truth.shape[0]
         self.objective = objective
         self.share = np.full(n, 1 / n) if weights is None else weights / weights.sum()

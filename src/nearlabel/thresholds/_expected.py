@@ -16,20 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from nearlabel.decision import top_labels
 from nearlabel.utils.blocks import BLOCK_BYTES
-from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray
 
 _EQUAL = 1e-12  # expected values that differ by less are rounded versions of one value
 
 
 def best_expected_fbeta(
-    probabilities: Matrix, beta_squared: Fraction, empty_value: float = 0.0
-) -> tuple[Matrix, FloatArray]:
+    probabilities: NDArray[Any], beta_squared: Fraction, empty_value: float = 0.0
+) -> tuple[NDArray[Any], FloatArray]:
     """Choose, in each row, the label set of highest expected example-based F-beta if labels are independent.
 
     Exact up to rounding. A row of m probabilities above 0 takes O(m^2 min(q + r, m)) steps, where beta^2 = q/r in
@@ -37,8 +38,8 @@ def best_expected_fbeta(
 
     Parameters
     ----------
-    probabilities : ndarray or CSR array of shape (n_samples, n_labels)
-        Marginal probability of each label, in [0, 1]; in a CSR array an absent one is 0.
+    probabilities : ndarray of shape (n_samples, n_labels)
+        Marginal probability of each label, in [0, 1].
     beta_squared : Fraction
         Weight of recall against precision.
     empty_value : float, default=0.0
@@ -46,7 +47,7 @@ def best_expected_fbeta(
 
     Returns
     -------
-    labels : ndarray or CSR array of shape (n_samples, n_labels)
+    labels : ndarray of shape (n_samples, n_labels)
         Indicator matrix. Among equal probabilities lower indices come first, among sets of equal expected value (to
         1e-12) the smallest; a label of probability 0 is never chosen.
     expected : ndarray of shape (n_samples,)
@@ -62,11 +63,12 @@ def best_expected_fbeta(
     >>> expected.round(3)
     array([0.587, 0.87 ])
     """
-    stored = sparse.csr_array(probabilities)
-    sizes = np.zeros(stored.shape[0], dtype=np.intp)
-    expected = np.full(stored.shape[0], float(empty_value))
-    for rows in _similar_rows(np.diff(stored.indptr)):
-        of_size = _expected_of_sizes(_descending(stored[rows]), beta_squared, empty_value)
+    n_possible = np.count_nonzero(probabilities, axis=1)
+    sizes = np.zeros(len(probabilities), dtype=np.intp)
+    expected = np.full(len(probabilities), float(empty_value))
+    for rows in _similar_rows(n_possible):
+        descending = -np.sort(-probabilities[rows].astype(np.float64), axis=1)[:, : n_possible[rows].max()]
+        of_size = _expected_of_sizes(np.ascontiguousarray(descending.T), beta_squared, empty_value)
         sizes[rows] = np.argmax(of_size >= of_size.max(axis=0) - _EQUAL, axis=0)
         expected[rows] = of_size[sizes[rows], np.arange(len(rows))]
     return top_labels(probabilities, sizes), expected
@@ -116,20 +118,12 @@ def _distribution_of_counts(p: FloatArray) -> FloatArray:
     return counts
 
 
-def _similar_rows(n_stored: IntArray) -> Iterator[IntArray]:
-    """Yield the rows that have a label, those with the most first, in blocks within the budget."""
-    order = np.argsort(-n_stored, kind="stable")
-    start, stop = 0, np.count_nonzero(n_stored)
+def _similar_rows(n_possible: IntArray) -> Iterator[IntArray]:
+    """Yield the rows that have a possible label, those with the most first, in blocks within the budget."""
+    order = np.argsort(-n_possible, kind="stable")
+    start, stop = 0, np.count_nonzero(n_possible)
     while start < stop:
-        widest = int(n_stored[order[start]])
+        widest = int(n_possible[order[start]])
         size = max(1, BLOCK_BYTES // (8 * (widest + 1) ** 2))
         yield order[start : min(start + size, stop)]
         start += size
-
-
-def _descending(probabilities: CSR) -> FloatArray:
-    """Return the stored probabilities of each row in descending order, filled up with 0: (most in a row, n_rows)."""
-    n_stored = np.diff(probabilities.indptr)
-    p = np.zeros((len(n_stored), n_stored.max()))
-    p[np.arange(p.shape[1]) < n_stored[:, np.newaxis]] = probabilities.data
-    return np.ascontiguousarray(-np.sort(-p, axis=1).T)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from nearlabel.metrics.ratios import beta_squared
 from nearlabel.thresholds._expected import best_expected_fbeta
 from nearlabel.thresholds._objective import OF_EXAMPLES, Objective, check_beta
-from nearlabel.thresholds._strategy import ThresholdStrategy
+from nearlabel.thresholds._strategy import ThresholdStrategy, checked_scores
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_score_matrix
 
 
 class ExpectedF(ThresholdStrategy):
@@ -38,7 +37,7 @@ class ExpectedF(ThresholdStrategy):
 
     Notes
     -----
-    Scores must be probabilities, from 0 to 1; in sparse ones what is not stored is 0. The cost of a row with m
+    Scores must be probabilities, from 0 to 1. The cost of a row with m
     probabilities above 0 is O(m²) for beta 1/2, 1 or 2, O(m³) for one whose square is no simple fraction.
 
     References
@@ -54,8 +53,6 @@ class ExpectedF(ThresholdStrategy):
            [0, 1]])
     """
 
-    absent = 0.0
-
     def __init__(self, beta: float = 1.0, *, zero_division: float = 0.0) -> None:
         self.beta = beta
         self.zero_division = zero_division
@@ -66,12 +63,12 @@ class ExpectedF(ThresholdStrategy):
             raise ValueError(f"zero_division must be 0.0 or 1.0, got {self.zero_division!r}.")
 
     def _objective(self) -> Objective:
-        return Objective.named("fbeta_examples", self.beta, OF_EXAMPLES)
+        return Objective.given("fbeta_examples", self.beta, OF_EXAMPLES)
 
-    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
+    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
         self.objective_ = self._reached(labels, self._decide(scores), weights)
 
-    def _decide(self, scores: Matrix) -> Matrix:
+    def _decide(self, scores: NDArray[Any]) -> NDArray[Any]:
         _check_probabilities(scores)
         return best_expected_fbeta(scores, beta_squared(self.beta), self.zero_division)[0]
 
@@ -80,7 +77,7 @@ class ExpectedF(ThresholdStrategy):
 
         Parameters
         ----------
-        scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        scores : array-like or data frame of shape (n_samples, n_labels)
             Probabilities.
 
         Returns
@@ -92,16 +89,17 @@ class ExpectedF(ThresholdStrategy):
         ------
         ValueError
             If a score is no probability.
+        TypeError
+            If scores are in a sparse container.
         """
-        matrix = as_score_matrix(scores)
+        matrix = checked_scores(scores)
         _check_probabilities(matrix)
         return best_expected_fbeta(matrix, beta_squared(self.beta), self.zero_division)[1]
 
 
-def _check_probabilities(scores: Matrix) -> None:
-    values = scores.data if sparse.issparse(scores) else scores
-    if values.size and not 0 <= values.min() <= values.max() <= 1:
-        wrong = values.min() if values.min() < 0 else values.max()
+def _check_probabilities(scores: NDArray[Any]) -> None:
+    if scores.size and not 0 <= scores.min() <= scores.max() <= 1:
+        wrong = scores.min() if scores.min() < 0 else scores.max()
         raise ValueError(
             f"scores must be probabilities from 0 to 1, got {np.float64(wrong)}."
             " Hint: decision values can be calibrated by sklearn.calibration.CalibratedClassifierCV."

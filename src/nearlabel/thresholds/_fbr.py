@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from nearlabel.decision import cut
 from nearlabel.metrics.ratios import fbeta
-from nearlabel.thresholds._cuts import highest_scores
 from nearlabel.thresholds._objective import Objective, check_beta, label_counts
 from nearlabel.thresholds._strategy import ByThresholds
 from nearlabel.utils.types import FloatArray, Matrix
@@ -56,7 +56,7 @@ class FBR(ByThresholds):
     rare_ : ndarray of bool of shape (n_labels,)
         Labels whose tuned F is below the limit.
     objective_ : float
-        What is reached, by the measure that the strategy optimises.
+        What is reached, of the metric that the strategy optimises.
     n_labels_ : int
         Number of labels.
 
@@ -97,11 +97,6 @@ class FBR(ByThresholds):
         self.cv = cv
         self.random_state = random_state
 
-    @property
-    def absent(self) -> float:  # type: ignore[override]
-        """The score of what sparse scores do not store: the strategy's."""
-        return self.strategy.absent
-
     def _check_parameters(self) -> None:
         if not isinstance(self.strategy, ByThresholds):
             raise TypeError(f"strategy must be one that gives each label a threshold, got {self.strategy!r}.")
@@ -115,27 +110,27 @@ class FBR(ByThresholds):
     def _objective(self) -> Objective | None:
         return self.strategy._objective()
 
-    def _reached(self, labels: Matrix, predicted: Matrix, weights: Any) -> float:
+    def _reached(self, labels: Matrix, predicted: NDArray[Any], weights: Any) -> float:
         return self.strategy._reached(labels, predicted, weights)
 
-    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
+    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
         self.fbr_ = self._best_limit(scores, labels, weights) if self.fbr == "auto" else float(self.fbr)
         tuned = self._tune(scores, labels, weights)
         self.strategy_ = tuned.strategy
         self.rare_ = tuned.f < self.fbr_
         self.thresholds_ = tuned.thresholds(self.fbr_)
-        self.objective_ = self._reached(labels, cut(scores, self.thresholds_, absent=self.absent), weights)
+        self.objective_ = self._reached(labels, cut(scores, self.thresholds_), weights)
 
-    def _tune(self, scores: Matrix, labels: Matrix, weights: Any) -> _Tuned:
+    def _tune(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> _Tuned:
         strategy = clone(self.strategy).fit(scores, labels, weights)
         counts = label_counts(labels, strategy.predict(scores), weights)
         if self.variant == 0:
             raised = np.full(labels.shape[1], np.inf)
         else:
-            raised = np.maximum(highest_scores(scores, self.absent), strategy.thresholds_)
+            raised = np.maximum(scores.max(axis=0), strategy.thresholds_)
         return _Tuned(strategy, fbeta(self.beta)(counts, 0.0), raised)
 
-    def _best_limit(self, scores: Matrix, labels: Matrix, weights: Any) -> float:
+    def _best_limit(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> float:
         """Return the limit of largest summed value over the folds."""
         if self.cv > labels.shape[0]:
             raise ValueError(f"cv must be at most the {labels.shape[0]} rows, got {self.cv}.")
@@ -146,11 +141,11 @@ class FBR(ByThresholds):
             of_rest, of_part = (None, None) if weights is None else (weights[rest], weights[part])
             tuned = self._tune(scores[rest], labels[rest], of_rest)
             for place, limit in enumerate(GRID):
-                predicted = cut(scores[part], tuned.thresholds(limit), absent=self.absent)
+                predicted = cut(scores[part], tuned.thresholds(limit))
                 sums[place] += self._reached(labels[part], predicted, of_part)
         if np.isnan(sums).any():
             raise ValueError(
-                f"fbr must be a number where the strategy optimises no measure as {self.strategy!r}, got 'auto'."
+                f"fbr must be a number where the strategy optimises no metric as {self.strategy!r}, got 'auto'."
             )
         objective = self._objective()
         sums *= 1 if objective is None else objective.sign

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._objective import check_beta
 from nearlabel.thresholds._ratio import as_exact
-from nearlabel.thresholds._strategy import check_absent, checked_rows
+from nearlabel.thresholds._strategy import checked_rows
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_integer
 
@@ -95,10 +95,8 @@ class MicroPRFrontier:
         return chosen
 
 
-def micro_pr_frontier(
-    scores: MatrixLike, y: MatrixLike, sample_weight: Any = None, *, absent: float = 0.0
-) -> MicroPRFrontier:
-    """Return all pairs of micro-averaged precision and recall that are the best thresholds can do for some beta.
+def micro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> MicroPRFrontier:
+    """Return all pairs of micro-averaged precision and recall that are optimal for some beta.
 
     Of a label only the cuts on the upper hull of (chosen, hits) can be best. The edges of all hulls, sorted by slope
     once, give every optimum: each point takes the edges down to some slope. Pillai et al. (2012, section 5) name the
@@ -106,14 +104,12 @@ def micro_pr_frontier(
 
     Parameters
     ----------
-    scores : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Scores, the larger the surer.
+    scores : array-like or data frame of shape (n_samples, n_labels)
+        Scores, larger is surer.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Label sets as an indicator matrix of 0 and 1.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
-    absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store.
 
     Returns
     -------
@@ -124,6 +120,8 @@ def micro_pr_frontier(
     ------
     ValueError
         If scores or y are malformed or of different shapes, or a score is NaN.
+    TypeError
+        If scores are in a sparse container.
 
     Examples
     --------
@@ -134,9 +132,8 @@ def micro_pr_frontier(
     >>> frontier.precision.round(2).tolist(), frontier.recall.round(2).tolist()
     ([1.0, 0.67, 0.5], [0.33, 0.67, 1.0])
     """
-    check_absent(absent)
     matrix, labels, weights = checked_rows(scores, y, sample_weight)
-    vertices = _hulls(Cuts.of(label_cuts(matrix, labels, weights, absent=absent)))
+    vertices = _hulls(Cuts.of(label_cuts(matrix, labels, weights)))
     hits, chosen, slopes = _edges(vertices)
     first = vertices.start[:-1]
     edges = np.ones(len(slopes), dtype=np.bool_)

@@ -9,31 +9,34 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel.decision import cut
+from nearlabel.metrics import Metric, MetricLike
 from nearlabel.metrics.counts import Counts
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._strategy import ByThresholds
-from nearlabel.utils.blocks import uneven_blocks
+from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
-EQUAL = 1e-12  # values that differ by less are held equal: sums of thousands of quotients are not exact
+EQUAL = 1e-12  # values that differ by less count as equal: sums of thousands of quotients are not exact
 _BYTES_PER_CELL = 150  # of all temporary arrays of a sweep
+_MOST_TRIED = 200  # thresholds, for a metric that is no ratio of counts
 
 
 class GlobalCut(ByThresholds):
-    """Find the one threshold for all labels that is best for any measure of predictions, exactly, by one sweep.
+    """Find the one threshold for all labels that is best for any metric of predictions, exactly, by one sweep.
 
     From the highest score down, each adds one label to one row, which changes the counts of one example or label, and
-    hence one term of the measure. Only scores of true labels can be where it is best to stop.
+    hence one term of the metric. Only scores of true labels can be where it is best to stop.
 
     Parameters
     ----------
-    metric : str, default="micro_f1"
-        A measure of predictions of the catalogue, or "micro_fbeta", "macro_fbeta", "fbeta_examples".
+    metric : str, Metric or callable, default="micro_f1"
+        A metric of predictions of the catalogue, "micro_fbeta", "macro_fbeta" or "fbeta_examples", or a metric of your
+        own, as `nearlabel.metrics.get_metric` takes it. Your own is computed for at most 200 thresholds, evenly spaced
+        among the distinct scores: then the result is not exact.
     beta : float, default=1.0
-        Weight of recall against precision in those.
-    absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store.
+        Weight of recall against precision in the F-beta.
 
     Attributes
     ----------
@@ -46,7 +49,7 @@ class GlobalCut(ByThresholds):
 
     Notes
     -----
-    In the population one threshold for all labels is best for micro- and example-averaged measures of calibrated
+    In the population one threshold for all labels is best for micro- and example-averaged metrics of calibrated
     probabilities (Koyejo et al. 2015); on a sample, and with scores that are not calibrated, thresholds for each label
     reach more: see `MicroFOptimum` and `CyclicAscent`. Terms of 0/0 count as 0.
 
@@ -63,79 +66,69 @@ class GlobalCut(ByThresholds):
     0.417
     """
 
-    def __init__(self, metric: str = "micro_f1", *, beta: float = 1.0, absent: float = 0.0) -> None:
+    def __init__(self, metric: MetricLike = "micro_f1", *, beta: float = 1.0) -> None:
         self.metric = metric
         self.beta = beta
-        self.absent = absent
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         self._objective()
 
     def _objective(self) -> Objective:
-        return Objective.named(self.metric, self.beta, ALL)
+        return Objective.given(self.metric, self.beta, ALL, own=True)
 
-    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
-        truth = sparse.csr_array(labels)
-        candidates = _candidates(scores, truth, self.absent)
-        values = values_at(candidates, self._objective(), scores, truth, weights, self.absent)
+    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
+        objective = self._objective()
+        candidates = _some_scores(scores) if isinstance(objective.metric, Metric) else _candidates(scores, labels)
+        values = values_at(candidates, objective, scores, labels, weights)
         best = first_largest(values)
-        self.thresholds_ = np.full(labels.shape[1], _threshold(candidates[best], scores, self.absent))
-        self.objective_ = float(abs(values[best]))
+        self.thresholds_ = np.full(labels.shape[1], _threshold(candidates[best], scores))
+        self.objective_ = float(objective.sign * values[best])
 
 
 def values_at(
-    candidates: FloatArray, objective: Objective, scores: Matrix, truth: CSR, weights: Any, absent: float
+    candidates: FloatArray, objective: Objective, scores: NDArray[Any], labels: Matrix, weights: Any
 ) -> FloatArray:
     """Return the signed value (n_candidates,) of each of some descending thresholds for all labels."""
-    sweep = _sweep_total if objective.measure.groups == "in_total" else _sweep_groups
-    return objective.combine(sweep(candidates, objective, scores, truth, weights, absent))
+    if isinstance(objective.metric, Metric):
+        values = [objective.of(labels, cut(scores, threshold), weights) for threshold in candidates]
+        return objective.sign * np.array(values)
+    sweep = _sweep_total if objective.groups == "in_total" else _sweep_groups
+    return objective.combine(sweep(candidates, objective, scores, sparse.csr_array(labels), weights))
 
 
 def first_largest(values: FloatArray) -> int:
-    """Return the place of the first value that is the largest, up to rounding."""
-    return int(np.flatnonzero(values >= values.max() - EQUAL)[0])
+    """Return the place of the first value that is the largest, up to rounding; a NaN is none, unless all are."""
+    largest = np.fmax.reduce(values)
+    return 0 if np.isnan(largest) else int(np.flatnonzero(values >= largest - EQUAL)[0])
 
 
-def _candidates(scores: Matrix, truth: CSR, absent: float) -> FloatArray:
+def _candidates(scores: NDArray[Any], labels: Matrix) -> FloatArray:
     """Return where to stop, descending: above all scores (unless one is infinite), and at each score of a true label.
 
-    To choose a label that is not true makes no measure better.
+    To choose a label that is not true makes no metric of the catalogue better.
     """
-    some_absent = sparse.issparse(scores) and scores.nnz < scores.shape[0] * scores.shape[1]
-    stored = scores.data if sparse.issparse(scores) else scores
-    highest = np.float64(stored.max(initial=absent if some_absent else -np.inf))
-    top = just_above(highest) if truth.nnz else np.inf
-    true = stored[_truth_of_stored(scores, truth)] if sparse.issparse(scores) else scores[truth.nonzero()]
-    at_absent = [absent] if some_absent and len(true) < truth.nnz else []
-    return np.unique(np.concatenate([true.astype(np.float64), at_absent, [top]]))[::-1]
+    true = scores[labels.nonzero()].astype(np.float64)
+    top = just_above(np.float64(scores.max())) if len(true) else np.inf
+    return np.unique(np.append(true, top))[::-1]
 
 
-def _truth_of_stored(scores: CSR, truth: CSR) -> NDArray[np.bool_]:
-    """Return, for each stored score, whether that label is true."""
-    return np.isin(cell_numbers(scores), cell_numbers(truth), assume_unique=True)
+def _some_scores(scores: NDArray[Any]) -> FloatArray:
+    """Return where to stop for a metric of which nothing is known, descending: above all scores, and at some."""
+    distinct = np.unique(scores.astype(np.float64))[::-1]
+    spaced = np.linspace(0, len(distinct) - 1, min(len(distinct), _MOST_TRIED - 1)).round().astype(np.intp)
+    return np.unique(np.append(distinct[spaced], just_above(distinct[0])))[::-1]
 
 
-def cell_numbers(matrix: CSR) -> IntArray:
-    """Return the number of each stored cell, counted through the rows."""
-    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
-    numbers: IntArray = rows * matrix.shape[1] + matrix.indices
-    return numbers
-
-
-def _threshold(score: float, scores: Matrix, absent: float) -> float:
+def _threshold(score: float, scores: NDArray[Any]) -> float:
     """Return a threshold between a score and the next lower one."""
-    stored = scores.data if sparse.issparse(scores) else scores
-    if not (stored >= score).any() and not (sparse.issparse(scores) and absent >= score):
+    if not (scores >= score).any():
         return float(score)  # above all
-    lower = [stored[stored < score].max()] if (stored < score).any() else []
-    if sparse.issparse(scores) and scores.nnz < scores.shape[0] * scores.shape[1] and absent < score:
-        lower.append(absent)
-    return float(between(np.array([score]), np.array([max(lower, default=np.nan)], dtype=np.float64))[0])
+    lower = scores[scores < score].max() if (scores < score).any() else np.nan
+    return float(between(np.array([score]), np.array([lower], dtype=np.float64))[0])
 
 
 class _Cells(NamedTuple):
-    """Cells of whole groups, examples or labels; the cells of a group that no score is stored for are one entry."""
+    """Cells of whole groups, examples or labels."""
 
     group: IntArray
     score: NDArray[Any]
@@ -144,12 +137,12 @@ class _Cells(NamedTuple):
 
 
 def _sweep_total(
-    candidates: FloatArray, objective: Objective, scores: Matrix, truth: CSR, weights: Any, absent: float
+    candidates: FloatArray, objective: Objective, scores: NDArray[Any], truth: CSR, weights: Any
 ) -> FloatArray:
     """Return the ratios (n_ratios, n_candidates) of the counts in total."""
     row_weights = np.ones(truth.shape[0], dtype=np.int64) if weights is None else weights
     hits, predicted = np.zeros((2, len(candidates) + 1))
-    for cells in _cells(scores.T, truth.T.tocsr(), row_weights, absent):
+    for cells in _cells(scores.T, truth.T.tocsr(), row_weights):
         place = _first_reached(candidates, cells.score)
         predicted += np.bincount(place, cells.predicted, minlength=len(predicted))
         hits += np.bincount(place, cells.hits, minlength=len(hits))
@@ -159,19 +152,19 @@ def _sweep_total(
 
 
 def _sweep_groups(
-    candidates: FloatArray, objective: Objective, scores: Matrix, truth: CSR, weights: Any, absent: float
+    candidates: FloatArray, objective: Objective, scores: NDArray[Any], truth: CSR, weights: Any
 ) -> FloatArray:
     """Return the means of the ratios (n_ratios, n_candidates) over examples or labels."""
     row_weights = np.ones(truth.shape[0], dtype=np.int64) if weights is None else weights
     one_each = np.ones(truth.shape[1], dtype=np.int64)
-    if objective.measure.groups == "per_example":
+    if objective.groups == "per_example":
         group_weights, members = row_weights, (scores, truth, one_each)
     else:
         group_weights, members = one_each, (scores.T, truth.T.tocsr(), row_weights)
     true, size = members[1] @ members[2], members[2].sum()
     nothing = objective.parts(Counts(np.zeros_like(true), np.zeros_like(true), true, size))
     steps = np.zeros((len(nothing), len(candidates) + 1))
-    for cells in _cells(*members, absent):
+    for cells in _cells(*members):
         place = _first_reached(candidates, cells.score)
         order = np.lexsort((place, cells.group))
         order = order[place[order] < len(candidates)]
@@ -202,28 +195,11 @@ def _running(values: NDArray[Any], begins: NDArray[np.bool_]) -> NDArray[Any]:
     return np.asarray(sums - np.repeat(before, np.diff(np.append(first, len(values)))))
 
 
-def _cells(scores: Matrix, truth: CSR, weights: NDArray[Any], absent: float) -> Iterator[_Cells]:
+def _cells(scores: NDArray[Any], truth: CSR, weights: NDArray[Any]) -> Iterator[_Cells]:
     """Yield all cells of (n_groups, n_members) matrices in blocks of whole groups; the weights are the members'."""
-    is_sparse = sparse.issparse(scores)
-    rows = sparse.csr_array(scores) if is_sparse else scores
-    sizes = np.diff(rows.indptr) + 1 if is_sparse else np.full(scores.shape[0], scores.shape[1])
-    for block in uneven_blocks(_BYTES_PER_CELL * sizes):
+    n_members = scores.shape[1]
+    for block in row_blocks(scores.shape[0], _BYTES_PER_CELL * n_members):
         groups = np.arange(block.start, block.stop)
-        if not is_sparse:
-            shape = (len(groups), scores.shape[1])
-            predicted = np.broadcast_to(weights, shape)
-            hits = truth[block].toarray() * predicted
-            yield _Cells(np.repeat(groups, shape[1]), rows[block].reshape(-1), predicted.reshape(-1), hits.reshape(-1))
-            continue
-        stored = rows[block]
-        predicted = weights[stored.indices]
-        hits = predicted * _truth_of_stored(stored, truth[block])
-        group = np.repeat(groups, np.diff(stored.indptr))
-        rest = weights.sum() - np.bincount(group - block.start, predicted, minlength=len(groups))
-        true_rest = truth[block] @ weights - np.bincount(group - block.start, hits, minlength=len(groups))
-        yield _Cells(
-            np.concatenate([group, groups]),
-            np.concatenate([stored.data, np.full(len(groups), absent, dtype=stored.dtype)]),
-            np.concatenate([predicted, rest]),
-            np.concatenate([hits, true_rest]),
-        )
+        predicted = np.broadcast_to(weights, (len(groups), n_members))
+        hits = truth[block].toarray() * predicted
+        yield _Cells(np.repeat(groups, n_members), scores[block].reshape(-1), predicted.reshape(-1), hits.reshape(-1))

@@ -31,8 +31,6 @@ class MicroFOptimum(ByThresholds):
     ----------
     beta : float, default=1.0
         Weight of recall against precision, above 0.
-    absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store.
 
     Attributes
     ----------
@@ -73,19 +71,17 @@ class MicroFOptimum(ByThresholds):
     ([0.2, 0.4], 0.6666666666666666)
     """
 
-    def __init__(self, beta: float = 1.0, *, absent: float = 0.0) -> None:
+    def __init__(self, beta: float = 1.0) -> None:
         self.beta = beta
-        self.absent = absent
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_beta(self.beta)
 
     def _objective(self) -> Objective:
-        return Objective.named("micro_fbeta", self.beta, ALL)
+        return Objective.given("micro_fbeta", self.beta, ALL)
 
-    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
-        cuts = Cuts.of(label_cuts(scores, labels, weights, absent=self.absent))
+    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
+        cuts = Cuts.of(label_cuts(scores, labels, weights))
         gains, costs, constant = micro_f_terms(cuts, self.beta)
         reached, cost, self.n_iter_ = 0, 1, 0
         while True:

@@ -1,4 +1,4 @@
-"""Which measure a strategy optimises: by name, from the catalogue's measures of predictions."""
+"""The metric that a strategy optimises: of the catalogue, by name or as an object, or of the user's own."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
-from nearlabel.metrics import CATALOGUE
+from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.metrics.counts import Comparison, Counts
 from nearlabel.metrics.ratios import MEAN_RATIOS, Grouping, MeanRatio, fbeta
 from nearlabel.utils.types import FloatArray, Matrix
@@ -21,10 +21,10 @@ _FBETA: dict[str, Grouping] = {
     "macro_fbeta": "per_label",
     "micro_fbeta": "in_total",
 }
-OF_EXAMPLES = frozenset(name for name, measure in MEAN_RATIOS.items() if measure.groups == "per_example") | {
+OF_EXAMPLES = frozenset(name for name, metric in MEAN_RATIOS.items() if metric.groups == "per_example") | {
     "fbeta_examples"
 }
-OF_LABELS = frozenset(name for name, measure in MEAN_RATIOS.items() if measure.groups == "per_label") | {
+OF_LABELS = frozenset(name for name, metric in MEAN_RATIOS.items() if metric.groups == "per_label") | {
     "hamming_loss",  # a sum over labels, too
     "macro_fbeta",
 }
@@ -41,60 +41,79 @@ def check_beta(beta: object) -> float:
 
 @dataclass(frozen=True)
 class Objective:
-    """A measure to be made as good as possible; `value` is larger the better it is."""
+    """A metric to be made as good as possible: `sign` times its value is the larger the better it is."""
 
-    measure: MeanRatio
+    metric: MeanRatio | Metric  # a Metric is one of the user's own, of which nothing but its values is known
     sign: int
 
     @classmethod
-    def named(cls, metric: object, beta: object, known: Collection[str], hint: str = "") -> Objective:
-        """Return the measure of that name, if it is among the known ones."""
+    def given(
+        cls, metric: MetricLike, beta: object, known: Collection[str], hint: str = "", *, own: bool = False
+    ) -> Objective:
+        """Return the metric if it is among the known ones, or, with `own`, one of the user's own."""
         weight = check_beta(beta)
-        if not isinstance(metric, str) or metric not in known:
-            near = difflib.get_close_matches(str(metric), known, n=1)
-            say = hint if metric in ALL else f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"metric must be one of {', '.join(sorted(known))}, got {metric!r}.{say}")
-        if metric in _FBETA:
-            return cls(MeanRatio(_FBETA[metric], (fbeta(weight),)), 1)
-        if weight != 1:
-            raise ValueError(f"beta must be 1 unless metric is one of {', '.join(sorted(_FBETA))}, got {beta}.")
-        return cls(MEAN_RATIOS[metric], 1 if CATALOGUE[metric].greater_is_better else -1)
+        if isinstance(metric, str):
+            name = metric
+        else:
+            guest = get_metric(metric)
+            name = guest.name
+            if name not in CATALOGUE:
+                return cls._of_guest(guest, beta, own)
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            suggestion = hint if name in ALL else f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"metric must be one of {', '.join(sorted(known))}, got {name!r}.{suggestion}")
+        if name in _FBETA:
+            return cls(MeanRatio(_FBETA[name], (fbeta(weight),)), 1)
+        _check_no_beta(beta)
+        return cls(MEAN_RATIOS[name], 1 if CATALOGUE[name].greater_is_better else -1)
 
-    def of(self, labels: Matrix, predicted: Matrix, weights: Any = None) -> float:
-        """Return the value, in the measure's own direction, of predicted label sets; rows may have weights."""
-        if weights is None:
-            return self.measure.of(Comparison.of(labels, predicted))
-        counts, shares = _weighted_counts(labels, predicted, weights, self.measure.groups)
-        return float(abs(self.combine(self.parts(counts) @ shares[:, np.newaxis])[0]))
+    @classmethod
+    def _of_guest(cls, metric: Metric, beta: object, own: bool) -> Objective:
+        if not own:
+            raise ValueError(
+                f"metric must be one of the catalogue for this strategy, got {metric.name!r}."
+                " Hint: GlobalCut and RCut take metrics of your own."
+            )
+        if metric.needs != "prediction":
+            raise ValueError(f"metric must be one of predictions, got {metric.name!r}, which needs scores.")
+        _check_no_beta(beta)
+        return cls(metric, 1 if metric.greater_is_better else -1)
+
+    def of(self, labels: Matrix, predicted: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
+        """Return the metric of predicted label sets, not negated for a loss; rows may have weights."""
+        if isinstance(self.metric, Metric):
+            return self.metric(labels, predicted, sample_weight=weights)
+        return self.metric.of(Comparison.of(labels, predicted, weights))
 
     def parts(self, counts: Counts) -> FloatArray:
         """Return the ratios of each group, (n_ratios, n_groups); 0/0 counts as 0."""
-        return np.stack([ratio(counts, 0.0) for ratio in self.measure.ratios])
+        return np.stack([ratio(counts, 0.0) for ratio in self._mean_ratio.ratios])
 
     def combine(self, means: FloatArray) -> FloatArray:
         """Return the signed values of means of the ratios, (n_ratios, n) -> (n,)."""
         if len(means) == 1:
             return np.asarray(self.sign * means[0])
-        values: Any = np.fromiter((self.measure.combine(*column) for column in means.T), np.float64, means.shape[1])
+        combine = self._mean_ratio.combine
+        values: Any = np.fromiter((combine(*column) for column in means.T), np.float64, means.shape[1])
         return np.asarray(self.sign * values)
 
+    @property
+    def groups(self) -> Grouping:
+        """Return what the ratios are counted over."""
+        return self._mean_ratio.groups
 
-def _weighted_counts(labels: Matrix, predicted: Matrix, weights: Any, groups: Grouping) -> tuple[Counts, FloatArray]:
-    """Return the counts of each group where rows have weights, and what each group counts in the mean."""
-    if groups == "per_example":
-        return Comparison.of(labels, predicted).per_example, weights / weights.sum()
-    counts = label_counts(labels, predicted, weights)
-    if groups == "in_total":
-        hits, chosen, true = (part.sum(keepdims=True) for part in counts[:3])
-        counts = Counts(hits, chosen, true, counts.size * labels.shape[1])
-    return counts, np.full(len(counts.true), 1 / len(counts.true))
+    @property
+    def _mean_ratio(self) -> MeanRatio:
+        assert isinstance(self.metric, MeanRatio)
+        return self.metric
 
 
-def label_counts(labels: Matrix, predicted: Matrix, weights: Any = None) -> Counts:
+def _check_no_beta(beta: object) -> None:
+    if beta != 1:
+        raise ValueError(f"beta must be 1 unless metric is one of {', '.join(sorted(_FBETA))}, got {beta}.")
+
+
+def label_counts(labels: Matrix, predicted: NDArray[Any], weights: NDArray[Any] | None = None) -> Counts:
     """Return the counts of each label; rows may have weights."""
-    compared = Comparison.of(labels, predicted)
-    if weights is None:
-        return compared.per_label
-    true, chosen = compared.true, compared.predicted
-    hits = true.multiply(chosen) if sparse.issparse(true) else true * chosen
-    return Counts(weights @ hits, weights @ chosen, weights @ true, size=weights.sum())
+    return Comparison.of(labels, predicted, weights).per_label

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from nearlabel.thresholds._cuts import label_cuts
-from nearlabel.thresholds._global import cell_numbers
 from nearlabel.thresholds._strategy import ByThresholds
 from nearlabel.utils.types import Matrix
-from nearlabel.utils.validation import check_positive
+from nearlabel.utils.validation import as_dense, check_positive
 
 
 class PCut(ByThresholds):
@@ -26,8 +25,6 @@ class PCut(ByThresholds):
         Whether each label has its own threshold.
     factor : float, default=1.0
         How many times as often; Yang's x.
-    absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store.
 
     Attributes
     ----------
@@ -57,31 +54,21 @@ class PCut(ByThresholds):
     array([2, 1])
     """
 
-    def __init__(self, *, per_label: bool = True, factor: float = 1.0, absent: float = 0.0) -> None:
+    def __init__(self, *, per_label: bool = True, factor: float = 1.0) -> None:
         self.per_label = per_label
         self.factor = factor
-        self.absent = absent
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_positive("factor", self.factor)
         if not isinstance(self.per_label, bool | np.bool_):
             raise TypeError(f"per_label must be True or False, got {self.per_label!r}.")
 
-    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
+    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
         if not self.per_label:
-            scores, labels = _one_column(scores), _one_column(labels)
+            scores, labels = scores.reshape(-1, 1), as_dense(labels).reshape(-1, 1)
             weights = None if weights is None else np.repeat(weights, self.n_labels_)
         thresholds = [
             cuts.thresholds[np.abs(cuts.predicted - self.factor * cuts.positives).argmin()]
-            for cuts in label_cuts(scores, labels, weights, absent=self.absent, every=True)
+            for cuts in label_cuts(scores, labels, weights, every=True)
         ]
         self.thresholds_ = np.broadcast_to(thresholds, self.n_labels_).astype(np.float64)
-
-
-def _one_column(matrix: Matrix) -> Matrix:
-    """Return all cells below each other; as CSC if sparse, since CSR would keep a pointer for each cell."""
-    if not sparse.issparse(matrix):
-        return matrix.reshape((-1, 1))
-    n_cells = matrix.shape[0] * matrix.shape[1]
-    return sparse.csc_array((matrix.data, cell_numbers(matrix), [0, matrix.nnz]), shape=(n_cells, 1))

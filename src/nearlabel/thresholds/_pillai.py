@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import NDArray
+
 from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._micro_f import micro_f_terms
 from nearlabel.thresholds._objective import ALL, Objective, check_beta
@@ -29,8 +31,6 @@ class PillaiAscent(ByThresholds):
     tol : float, default=0.0
         Stop after a scan that gains less than this: with it, the greedy search of Fan and Lin (2007), which may stop
         short of the maximum.
-    absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store.
 
     Attributes
     ----------
@@ -64,16 +64,12 @@ class PillaiAscent(ByThresholds):
     (0.6666666666666666, 2, 15)
     """
 
-    def __init__(
-        self, beta: float = 1.0, *, max_scans: int | None = None, tol: float = 0.0, absent: float = 0.0
-    ) -> None:
+    def __init__(self, beta: float = 1.0, *, max_scans: int | None = None, tol: float = 0.0) -> None:
         self.beta = beta
         self.max_scans = max_scans
         self.tol = tol
-        self.absent = absent
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_beta(self.beta)
         if self.max_scans is not None:
             check_integer("max_scans", self.max_scans, low=1)
@@ -81,10 +77,10 @@ class PillaiAscent(ByThresholds):
             check_positive("tol", self.tol)
 
     def _objective(self) -> Objective:
-        return Objective.named("micro_fbeta", self.beta, ALL)
+        return Objective.given("micro_fbeta", self.beta, ALL)
 
-    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
-        cuts = Cuts.of(label_cuts(scores, labels, weights, absent=self.absent, every=True))
+    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
+        cuts = Cuts.of(label_cuts(scores, labels, weights, every=True))
         ascent = _Ascent(cuts, self.beta)
         self.n_scans_ = 0
         while True:
@@ -114,7 +110,7 @@ class _Ascent:
         return float(self.gain / self.cost) if self.cost else 0.0
 
     def scan(self) -> bool:
-        """Move each threshold to θ = argmax over τ >= t_k of F(t_1, ..., τ, ..., t_N); tell whether any moved."""
+        """Move each threshold to θ = argmax over τ >= t_k of F(t_1, ..., τ, ..., t_N); return whether any moved."""
         before = self.chosen.copy()
         for label in range(len(self.first)):
             self._raise(label)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from nearlabel.decision import top_labels
+from nearlabel.metrics import MetricLike
 from nearlabel.thresholds._global import first_largest, values_at
 from nearlabel.thresholds._objective import ALL, Objective
-from nearlabel.thresholds._strategy import ThresholdStrategy, check_not_below
+from nearlabel.thresholds._strategy import ThresholdStrategy
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import check_integer
@@ -23,13 +24,11 @@ class RCut(ThresholdStrategy):
     ----------
     n_labels : int or "auto", default="auto"
         How many; "auto" tries every number and takes the best for `metric`, the smallest of equally good ones.
-    metric : str, default="f1_examples"
-        For "auto": a measure of predictions of the catalogue, or "micro_fbeta", "macro_fbeta", "fbeta_examples".
+    metric : str, Metric or callable, default="f1_examples"
+        For "auto": a metric of predictions of the catalogue, "micro_fbeta", "macro_fbeta" or "fbeta_examples", or a
+        metric of your own, as `nearlabel.metrics.get_metric` takes it, which is computed for every number.
     beta : float, default=1.0
-        Weight of recall against precision in those.
-    absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store; stored ones must not be below it. Only stored scores are
-        chosen, so that a row that stores fewer gets fewer labels.
+        Weight of recall against precision in the F-beta.
 
     Attributes
     ----------
@@ -51,47 +50,35 @@ class RCut(ThresholdStrategy):
     array([[0, 1]])
     """
 
-    def __init__(
-        self, n_labels: int | str = "auto", *, metric: str = "f1_examples", beta: float = 1.0, absent: float = 0.0
-    ) -> None:
+    def __init__(self, n_labels: int | str = "auto", *, metric: MetricLike = "f1_examples", beta: float = 1.0) -> None:
         self.n_labels = n_labels
         self.metric = metric
         self.beta = beta
-        self.absent = absent
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         self._objective()
         if self.n_labels != "auto":
             check_integer("n_labels", self.n_labels, low=0)
 
     def _objective(self) -> Objective:
-        return Objective.named(self.metric, self.beta, ALL)
+        return Objective.given(self.metric, self.beta, ALL, own=True)
 
-    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
-        check_not_below(scores, self.absent)
-        ranks, most = _ranks(scores)
-        sizes = np.arange(most + 1)
-        values = values_at(-sizes.astype(float), self._objective(), -ranks, sparse.csr_array(labels), weights, -np.inf)
+    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
+        objective = self._objective()
+        sizes = np.arange(scores.shape[1] + 1)
+        values = values_at(-sizes.astype(float), objective, -_ranks(scores), labels, weights)
         self.n_chosen_ = first_largest(values) if self.n_labels == "auto" else int(self.n_labels)
-        self.objective_ = float(abs(values[min(self.n_chosen_, most)]))
+        self.objective_ = float(objective.sign * values[min(self.n_chosen_, scores.shape[1])])
 
-    def _decide(self, scores: Matrix) -> Matrix:
-        check_not_below(scores, self.absent)
-        return top_labels(scores, self.n_chosen_)
+    def _decide(self, scores: NDArray[Any]) -> NDArray[Any]:
+        labels: NDArray[Any] = top_labels(scores, self.n_chosen_)
+        return labels
 
 
-def _ranks(scores: Matrix) -> tuple[Matrix, int]:
-    """Return the rank of each score in its row, from 1, ties by lower label index, and the largest rank there is."""
-    if not sparse.issparse(scores):
-        ranks = np.empty(scores.shape, dtype=np.float32)  # whole numbers, exact up to 16 million labels
-        places = np.arange(1, scores.shape[1] + 1, dtype=np.float32)[np.newaxis]
-        for rows in row_blocks(scores.shape[0], 24 * scores.shape[1]):
-            np.put_along_axis(ranks[rows], np.argsort(-scores[rows], axis=1, kind="stable"), places, axis=1)
-        return ranks, scores.shape[1]
-    stored = np.diff(scores.indptr)
-    row = np.repeat(np.arange(scores.shape[0]), stored)
-    order = np.lexsort((scores.indices, -scores.data, row))
-    ranks = np.empty(scores.nnz)
-    ranks[order] = 1 + np.arange(scores.nnz) - scores.indptr[row[order]]
-    return sparse.csr_array((ranks, scores.indices, scores.indptr), shape=scores.shape), int(stored.max(initial=0))
+def _ranks(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return the rank of each score in its row, from 1, ties by lower label index."""
+    ranks = np.empty(scores.shape, dtype=np.float32)  # whole numbers, exact up to 16 million labels
+    places = np.arange(1, scores.shape[1] + 1, dtype=np.float32)[np.newaxis]
+    for rows in row_blocks(scores.shape[0], 24 * scores.shape[1]):
+        np.put_along_axis(ranks[rows], np.argsort(-scores[rows], axis=1, kind="stable"), places, axis=1)
+    return ranks

@@ -1,4 +1,4 @@
-"""SCut: each label's threshold by itself."""
+"""SCut: a threshold for each label, tuned for that label alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nearlabel.metrics import CATALOGUE, Metric, MetricLike
 from nearlabel.metrics.counts import Counts
 from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._global import first_largest
@@ -14,25 +16,25 @@ from nearlabel.thresholds._objective import OF_LABELS, Objective, label_counts
 from nearlabel.thresholds._strategy import ByThresholds
 from nearlabel.utils.types import FloatArray, Matrix
 
-_HINT = " Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscent serve measures of examples."
+_HINT = " Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscent serve metrics of examples."
+
+_FUNCTIONS = tuple(metric.function for metric in CATALOGUE.values())
 
 
 class SCut(ByThresholds):
     """Give each label the threshold that is best for that label alone.
 
-    The maximum of macro-averaged F, and of any other measure that is a mean over labels (Yang 2001). Exact over all
+    The maximum of macro-averaged F, and of any other metric that is a mean over labels (Yang 2001). Exact over all
     distinct cuts, one sort a label.
 
     Parameters
     ----------
-    metric : str or callable, default="macro_f1"
-        "macro_f1", "macro_fbeta", "macro_precision", "macro_recall" or "hamming_loss". A callable takes arrays
-        ``(hits, predicted, positives, n_samples)``, one entry a cut (the last two are numbers), and returns an array of
-        values, the larger the better.
+    metric : str, Metric or callable, default="macro_f1"
+        "macro_f1", "macro_fbeta", "macro_precision", "macro_recall" or "hamming_loss", or these entries or functions of
+        `nearlabel.metrics`. A function of your own is one of counts: it takes arrays ``(hits, predicted, positives,
+        n_samples)``, one entry a cut (the last two are numbers), and returns an array of values, larger is better.
     beta : float, default=1.0
         Weight of recall against precision in "macro_fbeta".
-    absent : {0.0, -inf}, default=0.0
-        The score of what sparse scores do not store.
 
     Attributes
     ----------
@@ -64,35 +66,36 @@ class SCut(ByThresholds):
     [0.8, 0.5]
     """
 
-    def __init__(
-        self,
-        metric: str | Callable[..., FloatArray] = "macro_f1",
-        *,
-        beta: float = 1.0,
-        absent: float = 0.0,
-    ) -> None:
+    def __init__(self, metric: MetricLike | Callable[..., FloatArray] = "macro_f1", *, beta: float = 1.0) -> None:
         self.metric = metric
         self.beta = beta
-        self.absent = absent
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         self._objective()
 
     def _objective(self) -> Objective | None:
-        return None if callable(self.metric) else Objective.named(self.metric, self.beta, OF_LABELS, _HINT)
+        if self._of_counts:
+            return None
+        metric: Any = self.metric
+        return Objective.given(metric, self.beta, OF_LABELS, _HINT)
 
-    def _learn(self, scores: Matrix, labels: Matrix, weights: Any) -> None:
+    @property
+    def _of_counts(self) -> bool:
+        """Whether the metric is a function of the user's own."""
+        listed = isinstance(self.metric, Metric) or self.metric in _FUNCTIONS
+        return callable(self.metric) and not listed
+
+    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
         total = labels.shape[0] if weights is None else weights.sum()
         thresholds, values = np.empty((2, labels.shape[1]))
-        every = callable(self.metric)  # which need not be best where F and its like are
-        for label, cuts in enumerate(label_cuts(scores, labels, weights, absent=self.absent, every=every)):
+        every = self._of_counts  # of which nothing is known: any cut can be the best
+        for label, cuts in enumerate(label_cuts(scores, labels, weights, every=every)):
             value = self._values(cuts.hits, cuts.predicted, cuts.positives, total)
             # The first of the best: the fewest chosen rows. Sums of fractional weights are rounded.
             best = value.argmax() if weights is None or weights.dtype.kind == "i" else first_largest(value)
             thresholds[label], values[label] = cuts.thresholds[best], value[best]
         self.thresholds_ = thresholds
-        self.objectives_ = values if callable(self.metric) else np.abs(values)
+        self.objectives_ = values if self._of_counts else np.abs(values)
         self.objective_ = float(self.objectives_.mean())
 
     def _values(self, hits: Any, predicted: Any, positives: Any, total: Any) -> FloatArray:
@@ -100,15 +103,16 @@ class SCut(ByThresholds):
         objective = self._objective()
         if objective is not None:
             return objective.combine(objective.parts(Counts(hits, predicted, np.full(len(hits), positives), total)))
-        values = np.asarray(self.metric(hits, predicted, positives, total), dtype=np.float64)  # type: ignore[operator]
+        of_counts: Any = self.metric
+        values = np.asarray(of_counts(hits, predicted, positives, total), dtype=np.float64)
         if values.shape != hits.shape or np.isnan(values).any():
             raise ValueError(
                 f"metric must return {len(hits)} numbers, one for each cut and none of them NaN, got {values!r}."
             )
         return values
 
-    def _reached(self, labels: Matrix, predicted: Matrix, weights: Any) -> float:
-        if not callable(self.metric):
+    def _reached(self, labels: Matrix, predicted: NDArray[Any], weights: Any) -> float:
+        if not self._of_counts:
             return super()._reached(labels, predicted, weights)
         counts = label_counts(labels, predicted, weights)
         of_labels = zip(counts.hits, counts.predicted, counts.true, strict=True)

@@ -72,13 +72,13 @@ class TunedThresholdsClassifierCV(WithThresholds):
     thresholds_ : ndarray of shape (n_labels,)
         Its thresholds, if it has any (`RCut`, `MCut` and `ExpectedF` decide row by row).
     objective_ : float
-        What it reached on the pooled scores, if it optimises a measure: an optimistic figure.
+        What it reached on the pooled scores, if it optimises a metric: an optimistic figure.
     cv_results_ : dict
         The spread over folds. Each fold in turn is judged by thresholds tuned on the scores of all other rows:
         "test_objective" (n_folds,), "mean_test_objective", "std_test_objective", "pooled_test_objective" (of the
         decisions of all folds together, for folds so small that their mean says little), and "thresholds" (n_folds,
         n_labels) if the strategy has any. Empty for "loo", "prefit", a single split, more than 100 folds, a strategy
-        that optimises no measure, and where a fold is without weight or leaves no other rows.
+        that optimises no metric, and where a fold is without weight or leaves no other rows.
     response_method_ : str
         Which scores are cut.
     classes_ : ndarray of shape (n_labels,)
