@@ -51,7 +51,7 @@ from nearlabel.thresholds import (
     SCut,
     TunedThresholdsClassifierCV,
 )
-from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
+from nearlabel.transformation import SMBR, BinaryRelevance, ClassifierChain, LabelPowerset
 
 TREE = "sklearn.tree._tree.Tree"
 _METHODS = ("predict_proba", "decision_function", "predict", "loo_predict_proba", "kneighbors", "transform")
@@ -183,6 +183,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "BR, linear": _dense(BinaryRelevance(LinearSVC(random_state=0))),
         "BR, trees": _dense(BinaryRelevance(DecisionTreeClassifier(max_depth=2, random_state=0)), TREE),
         "SMBR, sparse": _sparse(SMBR(_LOGISTIC)),
+        "CC": _dense(ClassifierChain(_LOGISTIC, order="random", random_state=0)),
         "LP": _dense(LabelPowerset(_LOGISTIC)),
         "LP, probability": _dense(LabelPowerset(LinearSVC(random_state=0), probability=True, random_state=0)),
         "EBR": _dense(EnsembleOfBinaryRelevance(_LOGISTIC, n_estimators=2, random_state=0)),

@@ -13,15 +13,44 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from nearlabel.adaptation import AdaBoostMH, ADTBoostMH
+from nearlabel.ensemble import (
+    HOMER,
+    EnsembleOfBinaryRelevance,
+    EnsembleOfClassifierChains,
+    RAkELd,
+    RAkELo,
+    RandomForestPCT,
+)
 from nearlabel.labels import labelsets_by_frequency
 from nearlabel.statistics.label_probabilities import Platt
 from nearlabel.statistics.temperature import HeldOut, Temperature, most_likely_slope
-from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
+from nearlabel.transformation import SMBR, BinaryRelevance, ClassifierChain, LabelPowerset
 from nearlabel.utils.fit_params import check_sample_weight, params_of_samples
 
 LOGISTIC = LogisticRegression(C=10, tol=1e-10, max_iter=10_000)
-META = [BinaryRelevance(LOGISTIC), SMBR(LOGISTIC), LabelPowerset(LOGISTIC)]
-WEIGHTED = [*META, BinaryRelevance(GaussianNB()), LabelPowerset(GaussianNB())]
+META = [
+    BinaryRelevance(LOGISTIC),
+    SMBR(LOGISTIC),
+    ClassifierChain(LOGISTIC, order=[2, 0, 3, 1]),
+    LabelPowerset(LOGISTIC),
+    EnsembleOfBinaryRelevance(LOGISTIC, n_estimators=2, max_samples=1.0, voting="soft", threshold="cardinality"),
+    RAkELo(LOGISTIC, n_estimators=2, voting="soft", random_state=0),
+    RAkELd(LOGISTIC, labelset_size=2, voting="soft", random_state=0),
+    HOMER(BinaryRelevance(LOGISTIC), n_clusters=2, random_state=0),
+]
+ROUTED = [META[0], META[2], META[3], META[4], META[5], META[7]]  # one a way of passing weights on
+WEIGHTED = [
+    *META,
+    BinaryRelevance(GaussianNB()),
+    LabelPowerset(GaussianNB()),
+    RandomForestPCT(5, max_features=1.0, bootstrap=False, random_state=0),
+    AdaBoostMH(20),
+    ADTBoostMH(5),
+]
+DEFAULTS = [type(model)(random_state=0) for model in META] + [
+    EnsembleOfClassifierChains(n_estimators=2, random_state=0)
+]
 
 
 @pytest.fixture
@@ -42,6 +71,20 @@ def weighted_problem():
     return X, y, weights, queries
 
 
+def made_of(model, estimator):
+    """Return a clone of a meta-estimator with another base estimator."""
+    return clone(model).set_params(estimator=BinaryRelevance(estimator) if isinstance(model, HOMER) else estimator)
+
+
+class Witness(GaussianNB):
+    """A classifier that remembers its samples and their weights."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Remember, and learn."""
+        self.rows_, self.weights_ = X[:, 0].astype(int), sample_weight
+        return super().fit(X, y, sample_weight)
+
+
 def scores(model, queries):
     """Return what a classifier gives each label."""
     return getattr(model, "predict_proba" if hasattr(model, "predict_proba") else "decision_function")(queries)
@@ -58,7 +101,7 @@ def test_whole_weights_are_repeated_samples(model, weighted_problem):
     assert np.abs(scores(weighted, queries) - scores(clone(model).fit(X, y), queries)).max() > 0.01
 
 
-@pytest.mark.parametrize("model", [*META, BinaryRelevance(random_state=0), LabelPowerset(random_state=0)], ids=str)
+@pytest.mark.parametrize("model", [*META, *DEFAULTS, *WEIGHTED[-3:]], ids=str)
 def test_weights_of_one_change_no_bit(model, weighted_problem):
     """Weights of 1 give the bits of no weights, also where decision values are calibrated."""
     X, y, _, queries = weighted_problem
@@ -68,7 +111,7 @@ def test_weights_of_one_change_no_bit(model, weighted_problem):
     np.testing.assert_array_equal(weighted.predict(queries), plain.predict(queries))
 
 
-@pytest.mark.parametrize("model", META, ids=str)
+@pytest.mark.parametrize("model", ROUTED, ids=str)
 def test_weights_through_scikit_learn_without_routing(model, weighted_problem):
     """A pipeline's `step__sample_weight` and a grid search pass weights on, each fold those of its samples."""
     X, y, weights, queries = weighted_problem
@@ -77,22 +120,48 @@ def test_weights_through_scikit_learn_without_routing(model, weighted_problem):
     step = pipeline.steps[-1][0]
     piped = pipeline.fit(X, y, **{f"{step}__sample_weight": weights})
     np.testing.assert_array_equal(scores(piped, queries), scores(direct, queries))
-    search = GridSearchCV(model, {"n_jobs": [None]}, cv=KFold(3)).fit(X, y, sample_weight=weights)
+    search = GridSearchCV(model, {}, cv=KFold(3)).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(scores(search.best_estimator_, queries), scores(direct, queries))
 
 
+@pytest.mark.parametrize("bootstrap", [False, True])
+@pytest.mark.parametrize("method", [EnsembleOfBinaryRelevance, EnsembleOfClassifierChains], ids=lambda m: m.__name__)
+def test_resampled_rows_keep_their_weights(method, bootstrap, weighted_problem):
+    """Each model of an ensemble gets the weights of the rows drawn for it, never a row of weight 0."""
+    X, y, weights, _ = weighted_problem
+    numbered = np.column_stack([np.arange(60), X])
+    model = method(Witness(), bootstrap=bootstrap, random_state=0).fit(numbered, y, sample_weight=weights)
+    seen = [witness for one in model.estimators_ for witness in one.estimators_]
+    assert len(seen) >= 20
+    for witness in seen:
+        np.testing.assert_array_equal(witness.weights_, weights[witness.rows_])
+    assert len({tuple(witness.rows_) for witness in seen}) == 10
+
+
+def test_a_threshold_by_cardinality_counts_weights(weighted_problem):
+    """The threshold predicts as many labels, weighted, as the training rows have."""
+    X, y, _, _ = weighted_problem
+    weights = np.where(y[:, 0] == 1, 1000, 1)
+    ensemble = EnsembleOfBinaryRelevance(GaussianNB(), voting="soft", threshold="cardinality", max_samples=1.0)
+    model = ensemble.fit(X, y[:, :3], sample_weight=weights)
+    wanted = (weights @ y[:, :3]).sum()
+    given = [(weights @ (model.predict_proba(X) >= cut)).sum() for cut in (model.threshold_, 0.5)]
+    assert abs(given[0] - wanted) <= abs(given[1] - wanted)
+    assert model.threshold_ != clone(ensemble).fit(X, y[:, :3]).threshold_
+
+
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize("model", META, ids=str)
+@pytest.mark.parametrize("model", ROUTED, ids=str)
 def test_weights_through_scikit_learn_with_routing(model, weighted_problem):
     """With routing, the base estimator's request decides; folds of a cross-validation get their part of the weights."""
     X, y, weights, queries = weighted_problem
-    asks = clone(model).set_params(estimator=clone(LOGISTIC).set_fit_request(sample_weight=True))
+    asks = made_of(model, clone(LOGISTIC).set_fit_request(sample_weight=True))
     asks.set_score_request(sample_weight=True)
     direct = clone(asks).fit(X, y, sample_weight=weights)
     pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), asks)
     piped = pipeline.fit(X, y, sample_weight=weights)[-1]
     assert (piped.predict_proba(queries) != clone(asks).fit(X, y).predict_proba(queries)).any()
-    search = GridSearchCV(asks, {"n_jobs": [None]}, cv=KFold(3)).fit(X, y, sample_weight=weights)
+    search = GridSearchCV(asks, {}, cv=KFold(3)).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(scores(search.best_estimator_, queries), scores(direct, queries))
     folds = cross_validate(asks, X, y, params={"sample_weight": weights}, cv=KFold(3), return_estimator=True)
     for fitted, (rows, _) in zip(folds["estimator"], KFold(3).split(X), strict=True):
@@ -105,26 +174,28 @@ def test_weights_through_scikit_learn_with_routing(model, weighted_problem):
 def test_requests_of_the_base_estimator(model, weighted_problem):
     """Unset or refused: scikit-learn's error; by another name, and of a pipeline's step: weights."""
     X, y, weights, queries = weighted_problem
-    weighted = clone(model).set_params(estimator=clone(LOGISTIC).set_fit_request(sample_weight=True))
+    weighted = made_of(model, clone(LOGISTIC).set_fit_request(sample_weight=True))
     expected = scores(weighted.fit(X, y, sample_weight=weights), queries)
     with pytest.raises(UnsetMetadataPassedError, match=r"sample_weight.*LogisticRegression"):
         clone(model).fit(X, y, sample_weight=weights)
-    refuses = clone(model).set_params(estimator=clone(LOGISTIC).set_fit_request(sample_weight=False))
+    refuses = made_of(model, clone(LOGISTIC).set_fit_request(sample_weight=False))
     with pytest.raises(TypeError, match="not routed to any object"):
         refuses.fit(X, y, sample_weight=weights)
-    renamed = clone(model).set_params(estimator=clone(LOGISTIC).set_fit_request(sample_weight="w"))
-    np.testing.assert_array_equal(scores(renamed.fit(X, y, w=weights), queries), expected)
     step = make_pipeline("passthrough", clone(LOGISTIC).set_fit_request(sample_weight=True))
-    piped = clone(model).set_params(estimator=step).fit(X, y, sample_weight=weights)
+    piped = made_of(model, step).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(scores(piped, queries), expected)
+    if isinstance(model, HOMER):
+        return  # by another name the weights are known to the inner classifier only, not to the clusters of labels
+    renamed = made_of(model, clone(LOGISTIC).set_fit_request(sample_weight="w"))
+    np.testing.assert_array_equal(scores(renamed.fit(X, y, w=weights), queries), expected)
 
 
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize("model", META, ids=str)
+@pytest.mark.parametrize("model", DEFAULTS, ids=str)
 def test_the_default_base_estimator_requests_weights(model, weighted_problem):
     """Nobody can set a request on what None stands for, so it takes the weights; answers are those without routing."""
     X, y, weights, queries = weighted_problem
-    routed = clone(model).set_params(estimator=None, random_state=0).fit(X, y, sample_weight=weights)
+    routed = clone(model).fit(X, y, sample_weight=weights)
     with sklearn.config_context(enable_metadata_routing=False):
         direct = clone(routed).fit(X, y, sample_weight=weights)
     np.testing.assert_array_equal(scores(routed, queries), scores(direct, queries))
@@ -134,7 +205,7 @@ def test_the_default_base_estimator_requests_weights(model, weighted_problem):
 def test_weights_that_cannot_be_used(model, weighted_problem):
     """A base estimator without weights, metadata without routing, and malformed weights are named."""
     X, y, weights, _ = weighted_problem
-    unweighted = clone(model).set_params(estimator=KNeighborsClassifier())
+    unweighted = made_of(model, KNeighborsClassifier())
     with pytest.raises(ValueError, match=r"sample_weight must be None .* got weights for KNeighborsClassifier\(\)"):
         unweighted.fit(X, y, sample_weight=weights)
     with pytest.raises(ValueError, match=r"takes \['groups'\] only if metadata routing is enabled"):

@@ -50,7 +50,7 @@ _CLASSES = {
     "report": "",
     "testing": "",
     "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",
-    "transformation": "BinaryRelevance LabelPowerset SMBR",
+    "transformation": "BinaryRelevance ClassifierChain LabelPowerset SMBR",
 }
 _HOME = {name: sub_package for sub_package, names in _CLASSES.items() for name in names.split()}
 

@@ -50,6 +50,7 @@ from nearlabel.thresholds import FixedThresholdsClassifier as FixedThresholdsCla
 from nearlabel.thresholds import TunedThresholdsClassifierCV as TunedThresholdsClassifierCV
 from nearlabel.transformation import SMBR as SMBR
 from nearlabel.transformation import BinaryRelevance as BinaryRelevance
+from nearlabel.transformation import ClassifierChain as ClassifierChain
 from nearlabel.transformation import LabelPowerset as LabelPowerset
 
 __all__: list[str]

@@ -139,7 +139,7 @@ def test_clusters_equal_a_naive_k_means(seed):
     rng = np.random.default_rng(seed)
     points = (rng.random((int(rng.integers(5, 25)), 30)) < 0.3).astype(int)
     k = int(rng.integers(2, 5))
-    clusters = balanced_clusters(sparse.csr_array(points), k, 20, np.random.RandomState(seed))
+    clusters = balanced_clusters(sparse.csr_array(points), np.ones(30), k, 20, np.random.RandomState(seed))
     assert [cluster.tolist() for cluster in clusters] == naive_clusters(points, k, 20, seed)
 
 
@@ -149,7 +149,7 @@ def test_clusters_bring_equal_columns_together():
     apart = [seed for seed in range(20) if len({p // 4 for p in np.random.RandomState(seed).permutation(8)[:2]}) == 2]
     assert len(apart) > 5
     for seed in apart:
-        clusters = balanced_clusters(points, 2, 20, np.random.RandomState(seed))
+        clusters = balanced_clusters(points, np.ones(points.shape[1]), 2, 20, np.random.RandomState(seed))
         assert [cluster.tolist() for cluster in clusters] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 

@@ -8,17 +8,18 @@ import numpy as np
 
 from nearlabel.adaptation._stumps import StumpSearch
 from nearlabel.adaptation._weights import Weights
-from nearlabel.base import WithDecisions
+from nearlabel.base import WeightedClassifier, WithDecisions
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_integer
 
 
-class AdaBoostMH(WithDecisions):
+class AdaBoostMH(WeightedClassifier, WithDecisions):
     """Boost stumps that rate every label at once: AdaBoost.MH, the algorithm of BoosTexter.
 
-    A distribution D over pairs of a row and a label starts uniform. With y = ±1 for a label that a row carries or
-    lacks, each round chooses the stump, feature <= threshold, and its output for each side and label, by ::
+    A distribution D over pairs of a row and a label starts uniform, or in proportion to `sample_weight`. With y = ±1
+    for a label that a row carries or lacks, each round chooses the stump, feature <= threshold, and its output for each
+    side and label, by ::
 
         least Z = 2 Σ_labels Σ_sides √(W₊ W₋)
 
@@ -56,9 +57,9 @@ class AdaBoostMH(WithDecisions):
 
     Notes
     -----
-    ε = 1 / (n_samples · n_labels), as in the paper of 1999. Features are numbers: BoosTexter's rules on words, which
-    ask for presence, are thresholds between 0 and the least count here if counts are made binary. Its stumps that
-    abstain where a word is missing are left out.
+    ε = 1 / (n_samples · n_labels), as in the paper of 1999; n_samples is the sum of the sample weights where there are
+    some. Features are numbers: BoosTexter's rules on words, which ask for presence, are thresholds between 0 and the
+    least count here if counts are made binary. Its stumps that abstain where a word is missing are left out.
 
     A row whose value is equal to the threshold goes left. Of equal Z, to a part in 10¹⁰, the lowest feature is taken,
     then the lowest threshold; the papers do not say. Sums of weights are made exact by rounding to multiples of 2⁻⁵² of
@@ -95,8 +96,8 @@ class AdaBoostMH(WithDecisions):
     def _check_parameters(self) -> None:
         check_integer("n_estimators", self.n_estimators, low=1)
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
-        weights, search, rules = Weights(labels), StumpSearch(X, labels.shape[1]), []
+    def _learn(self, X: Matrix, labels: Matrix, sample_weight: FloatArray | None = None) -> None:
+        weights, search, rules = Weights(labels, sample_weight), StumpSearch(X, labels.shape[1]), []
         for _ in range(self.n_estimators if search.has_thresholds else 0):
             stump = search.best(weights.by_sign())
             left = search.goes_left(stump.feature, stump.threshold)

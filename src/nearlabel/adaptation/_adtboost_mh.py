@@ -6,13 +6,13 @@ import numpy as np
 
 from nearlabel.adaptation._stumps import TIED, Stump, StumpSearch
 from nearlabel.adaptation._weights import Weights
-from nearlabel.base import WithDecisions
+from nearlabel.base import WeightedClassifier, WithDecisions
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_integer
 
 
-class ADTBoostMH(WithDecisions):
+class ADTBoostMH(WeightedClassifier, WithDecisions):
     """Grow an alternating decision tree that rates every label at once: ADTBoost.MH.
 
     The tree is a set of rules. The root rates all rows; each round adds the rule ::
@@ -98,8 +98,8 @@ class ADTBoostMH(WithDecisions):
     def _check_parameters(self) -> None:
         check_integer("n_estimators", self.n_estimators, low=1)
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
-        weights, search = Weights(labels), StumpSearch(X, labels.shape[1])
+    def _learn(self, X: Matrix, labels: Matrix, sample_weight: FloatArray | None = None) -> None:
+        weights, search = Weights(labels, sample_weight), StumpSearch(X, labels.shape[1])
         everywhere = np.ones(X.shape[0], dtype=np.bool_)
         outputs, z = weights.put_rule(np.zeros(X.shape[0], dtype=np.intp), n_parts=1)
         self.root_, rules, normalisers = outputs[0], [], [z]

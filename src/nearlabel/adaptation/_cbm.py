@@ -192,7 +192,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
         warnings.warn(
             f"Expectation-maximisation did not converge in max_iter={self.max_iter} steps.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return model
 

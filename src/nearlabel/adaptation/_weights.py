@@ -11,7 +11,7 @@ _PRECISION = 2.0**52
 
 
 class Weights:
-    """A distribution over pairs of a row and a label, uniform at first.
+    """A distribution over pairs of a row and a label, at first in proportion to the rows' weights.
 
     Sums are taken of the weights rounded to multiples of 2⁻⁵². No such sum rounds, so none depends on an order.
 
@@ -19,13 +19,17 @@ class Weights:
     ----------
     labels : ndarray or CSR array of shape (n_samples, n_labels)
         Indicator matrix.
+    sample_weight : ndarray of shape (n_samples,), default=None
+        How often each row counts. None: once.
     """
 
-    def __init__(self, labels: Matrix) -> None:
+    def __init__(self, labels: Matrix, sample_weight: FloatArray | None = None) -> None:
         self._carried = as_dense(labels).astype(np.float64)
         self._signs = 2 * self._carried - 1
-        self._smoothing = 1 / self._signs.size
-        self._weights = np.full(self._signs.shape, self._smoothing)
+        n_samples, n_labels = self._signs.shape
+        counts = np.ones(n_samples) if sample_weight is None else sample_weight
+        self._smoothing = 1 / (counts.sum() * n_labels)
+        self._weights = np.repeat(counts[:, np.newaxis] * self._smoothing, n_labels, axis=1)
         self._by_sign = self._rounded()
 
     def by_sign(self) -> FloatArray:
@@ -50,7 +54,7 @@ class Weights:
         Returns
         -------
         outputs : ndarray of shape (n_parts, n_labels)
-            ½ ln((W₊ + ε) / (W₋ + ε)) with ε = 1 / (n_samples · n_labels).
+            ½ ln((W₊ + ε) / (W₋ + ε)) with ε = 1 / (n_samples · n_labels), n_samples being the sum of the rows' weights.
         z : float
             Sum of the weights before they were normalised.
         """

@@ -11,13 +11,17 @@ from scipy import sparse
 from nearlabel.utils.types import CSR, FloatArray, IntArray
 
 
-def balanced_clusters(points: CSR, n_clusters: int, max_iter: int, random: RandomState) -> list[IntArray]:
+def balanced_clusters(
+    points: CSR, weights: FloatArray, n_clusters: int, max_iter: int, random: RandomState
+) -> list[IntArray]:
     """Return clusters of at most ⌈n_points / n_clusters⌉ points each.
 
     Parameters
     ----------
     points : CSR array of shape (n_points, n_dimensions)
-        Points; distances are Euclidean.
+        Points.
+    weights : ndarray of shape (n_dimensions,)
+        What each dimension counts in the squared Euclidean distance.
     n_clusters : int
         At most n_points; fewer clusters come back if some stay empty.
     max_iter : int
@@ -35,7 +39,7 @@ def balanced_clusters(points: CSR, n_clusters: int, max_iter: int, random: Rando
     centres = points[random.permutation(n_points)[:n_clusters]].toarray().astype(np.float64)
     cluster: IntArray = np.full(n_points, -1)
     for _ in range(max_iter):
-        before, cluster = cluster, balanced_assignment(_squared_distances(points, centres), capacity)
+        before, cluster = cluster, balanced_assignment(_squared_distances(points, centres, weights), capacity)
         if (cluster == before).all():
             break
         centres = _means(points, cluster, centres)
@@ -65,10 +69,10 @@ def balanced_assignment(distances: FloatArray, capacity: int) -> IntArray:
     return preferences[np.arange(len(distances)), evictions]
 
 
-def _squared_distances(points: CSR, centres: FloatArray) -> FloatArray:
-    """Return |p|² - 2 p·c + |c|² (n_points, n_clusters)."""
-    sizes = np.asarray(points.multiply(points).sum(axis=1), dtype=np.float64).reshape(-1, 1)
-    return np.asarray(sizes - 2 * (points @ centres.T) + np.square(centres).sum(axis=1))
+def _squared_distances(points: CSR, centres: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return |p|² - 2 p·c + |c|² (n_points, n_clusters), each dimension weighted."""
+    sizes = np.asarray(points.multiply(points) @ weights, dtype=np.float64).reshape(-1, 1)
+    return np.asarray(sizes - 2 * (points @ (weights * centres).T) + (weights * np.square(centres)).sum(axis=1))
 
 
 def _means(points: CSR, cluster: IntArray, centres: FloatArray) -> FloatArray:

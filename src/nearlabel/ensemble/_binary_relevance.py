@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from numpy.random import RandomState
-from sklearn.multioutput import MultiOutputClassifier
 
 from nearlabel.ensemble._resampled import ResampledEnsemble
+from nearlabel.transformation import BinaryRelevance
+from nearlabel.utils.types import IntArray
 
 
 class EnsembleOfBinaryRelevance(ResampledEnsemble):
@@ -41,8 +42,8 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
     Attributes
     ----------
     estimators_ : list of length n_estimators
-        The fitted models, scikit-learn's `MultiOutputClassifier`, each of the labels that have both classes in its
-        rows; None where no label has.
+        The fitted models, see `nearlabel.transformation.BinaryRelevance`. Their labels are those with both classes, so
+        column l of their y is the l-th of these.
     threshold_ : float
         The threshold.
     classes_ : ndarray of shape (n_labels,)
@@ -77,5 +78,5 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
            [0, 1]])
     """
 
-    def _model(self, estimator: Any, n_labels: int, random: RandomState) -> Any:
-        return MultiOutputClassifier(estimator)
+    def _model(self, estimator: Any, labels: IntArray, seed: int, random: RandomState) -> Any:
+        return BinaryRelevance(estimator, probability=self.voting == "soft", random_state=seed)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.random import RandomState
-from sklearn.multioutput import ClassifierChain
 
 from nearlabel.ensemble._resampled import ResampledEnsemble
+from nearlabel.transformation import ClassifierChain
+from nearlabel.utils.types import IntArray
 
 
 class EnsembleOfClassifierChains(ResampledEnsemble):
     """Let several classifier chains vote, each with labels in a random order and trained on random rows (ECC).
 
     A chain decides one label after the other by a binary classifier that sees the labels before as features: the true
-    ones in training, those it predicted itself when it predicts. It is scikit-learn's `ClassifierChain`.
+    ones in training, those it predicted itself when it predicts.
 
     Parameters
     ----------
@@ -42,8 +44,8 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
     Attributes
     ----------
     estimators_ : list of length n_estimators
-        The fitted chains, each of the labels that have both classes in its rows; None where no label has. Their labels
-        are counted without those that have one class.
+        The fitted chains, see `nearlabel.transformation.ClassifierChain`. Their labels are those with both classes, so
+        column l of their y is the l-th of these.
     threshold_ : float
         The threshold.
     classes_ : ndarray of shape (n_labels,)
@@ -56,6 +58,7 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
     See Also
     --------
     EnsembleOfBinaryRelevance : The same without chains.
+    nearlabel.transformation.ClassifierChain : A single chain, on all rows, in a given order.
 
     Notes
     -----
@@ -86,5 +89,8 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
            [0, 1]])
     """
 
-    def _model(self, estimator: Any, n_labels: int, random: RandomState) -> Any:
-        return ClassifierChain(estimator, order=random.permutation(n_labels))
+    def _model(self, estimator: Any, labels: IntArray, seed: int, random: RandomState) -> Any:
+        varies = np.ptp(labels, axis=0) > 0
+        varying, constant = np.flatnonzero(varies), np.flatnonzero(~varies)
+        order = np.append(varying[random.permutation(len(varying))], constant)
+        return ClassifierChain(estimator, order=order, probability=self.voting == "soft", random_state=seed)

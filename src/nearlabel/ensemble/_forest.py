@@ -10,13 +10,13 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
 
-from nearlabel.base import WithProbabilities
+from nearlabel.base import WeightedClassifier, WithProbabilities
 from nearlabel.utils.response_methods import label_scores
 from nearlabel.utils.types import CSR, FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, check_flag, check_integer
 
 
-class RandomForestPCT(WithProbabilities):
+class RandomForestPCT(WeightedClassifier, WithProbabilities):
     """Let trees vote that split on the variance of all labels at once: a random forest of predictive clustering trees.
 
     A tree splits where the variance of the labels, summed over the labels, falls most, among a few features drawn at
@@ -106,7 +106,7 @@ class RandomForestPCT(WithProbabilities):
         check_flag("bootstrap", self.bootstrap)
         check_random_state(self.random_state)
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
+    def _learn(self, X: Matrix, labels: Matrix, sample_weight: FloatArray | None = None) -> None:
         forest = RandomForestClassifier(
             self.n_estimators,
             max_features=X.shape[1] // 10 + 1 if self.max_features is None else self.max_features,
@@ -115,7 +115,7 @@ class RandomForestPCT(WithProbabilities):
             n_jobs=self.n_jobs,
         )
         self.shift_, self.scale_ = _shift_and_scale(X)
-        forest.fit(self._rescaled(X), _target(as_dense(labels)))
+        forest.fit(self._rescaled(X), _target(as_dense(labels)), sample_weight)
         # A forest adds up in the order in which its threads finish; one thread keeps the sum the same to the last bit.
         self.forest_ = forest.set_params(n_jobs=None)
 

@@ -12,16 +12,17 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel.base import WithOptionalProbabilities
+from nearlabel.base import MetaClassifier, WithOptionalProbabilities
 from nearlabel.ensemble._label_tree import Node, label_tree, meta_labels
 from nearlabel.statistics.label_probabilities import chosen_classifier, with_seed
 from nearlabel.transformation import BinaryRelevance
+from nearlabel.utils.fit_params import params_of_samples
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_integer
 
 
-class HOMER(WithOptionalProbabilities):
+class HOMER(MetaClassifier, WithOptionalProbabilities):
     """Decide among a few groups of labels first, then within the groups that apply, down to single labels.
 
     A tree has the labels as leaves. The labels below a node are dealt out to its children by balanced k-means on their
@@ -117,18 +118,21 @@ class HOMER(WithOptionalProbabilities):
         check_integer("max_iter", self.max_iter, low=1)
         check_random_state(self.random_state)
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
+    def _base_estimator(self) -> Any:
+        return chosen_classifier(self.estimator, BinaryRelevance)
+
+    def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
         super()._learn(X, labels)
         random = check_random_state(self.random_state)
-        estimator = chosen_classifier(self.estimator, BinaryRelevance)
+        estimator, weights = self._base_estimator(), params.get("sample_weight", np.ones(X.shape[0]))
         response_method_of(estimator, ("predict_proba" if self.probability else "predict",))
         seeded = with_seed(estimator, int(random.randint(np.iinfo(np.int32).max)))
         columns = self._columns_of_all(labels)
-        self.root_ = label_tree(self._varying, columns, self.n_clusters, self.max_iter, random)
+        self.root_ = label_tree(self._varying, columns, weights, self.n_clusters, self.max_iter, random)
         container = sparse.csr_array if sparse.issparse(labels) else as_dense
         nodes = list(self.root_.inner_nodes())
         models = Parallel(n_jobs=self.n_jobs)(
-            delayed(clone(seeded).fit)(X[rows], container(meta))
+            delayed(clone(seeded).fit)(X[rows], container(meta), **params_of_samples(params, rows, X.shape[0]))
             for rows, meta in (self._training_set(node, columns) for node in nodes)
         )
         for node, model in zip(nodes, models, strict=True):

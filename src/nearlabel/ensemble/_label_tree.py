@@ -11,7 +11,7 @@ from numpy.random import RandomState
 from scipy import sparse
 
 from nearlabel.ensemble._balanced_clusters import balanced_clusters
-from nearlabel.utils.types import CSR, IntArray
+from nearlabel.utils.types import CSR, FloatArray, IntArray
 
 
 @dataclass
@@ -30,16 +30,18 @@ class Node:
             yield from child.inner_nodes()
 
 
-def label_tree(labels: IntArray, columns: CSR, n_clusters: int, max_iter: int, random: RandomState) -> Node:
-    """Return the node of some labels; `columns` is the CSC label matrix (n_samples, n_labels)."""
+def label_tree(
+    labels: IntArray, columns: CSR, weights: FloatArray, n_clusters: int, max_iter: int, random: RandomState
+) -> Node:
+    """Return the node of some labels; `columns` is the CSC label matrix of weighted samples (n_samples, n_labels)."""
     if len(labels) <= n_clusters:
         return Node(labels, [Node(label, []) for label in labels[:, np.newaxis]])
-    clusters = balanced_clusters(_points(columns[:, labels]), n_clusters, max_iter, random)
+    clusters = balanced_clusters(*_points(columns[:, labels], weights), n_clusters, max_iter, random)
     groups = [labels[cluster] for cluster in clusters]
     return Node(
         labels,
         [
-            Node(group, []) if len(group) == 1 else label_tree(group, columns, n_clusters, max_iter, random)
+            Node(group, []) if len(group) == 1 else label_tree(group, columns, weights, n_clusters, max_iter, random)
             for group in groups
         ],
     )
@@ -53,7 +55,8 @@ def meta_labels(children: list[Node], columns: CSR) -> CSR:
     return (columns @ sparse.csc_array((np.ones(len(below)), below, ends), shape=shape) > 0).astype(np.int64).tocsr()
 
 
-def _points(columns: CSR) -> CSR:
-    """Return the labels as points (n_labels, n_rows) of those rows that have any: no other makes a distance."""
+def _points(columns: CSR, weights: FloatArray) -> tuple[CSR, FloatArray]:
+    """Return the labels as points (n_labels, n_rows) of those rows that have any, and the weights of these rows."""
     rows, place = np.unique(columns.indices, return_inverse=True)
-    return sparse.csr_array((columns.data, place, columns.indptr), shape=(columns.shape[1], len(rows)))
+    points = sparse.csr_array((columns.data, place, columns.indptr), shape=(columns.shape[1], len(rows)))
+    return points, weights[rows]

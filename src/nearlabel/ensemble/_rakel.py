@@ -14,16 +14,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.random import sample_without_replacement
 
-from nearlabel.base import WithProbabilities
+from nearlabel.base import MetaClassifier, WithProbabilities
+from nearlabel.statistics.label_probabilities import chosen_classifier
 from nearlabel.transformation import LabelPowerset
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 
-class _OnLabelSubsets(WithProbabilities):
+class _OnLabelSubsets(MetaClassifier, WithProbabilities):
     """Label powersets on subsets of the labels; a label's score is the mean answer of the models that hold it."""
 
-    estimator: Any
     labelset_size: int
     voting: str
     random_state: int | RandomState | None
@@ -39,14 +39,17 @@ class _OnLabelSubsets(WithProbabilities):
         check_choice("voting", self.voting, {"hard", "soft"})
         check_random_state(self.random_state)
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
+    def _base_estimator(self) -> Any:
+        return chosen_classifier(self.estimator)
+
+    def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
         random = check_random_state(self.random_state)
         self.subsets_ = self._draw(labels.shape[1], random)
         seeds = random.randint(np.iinfo(np.int32).max, size=len(self.subsets_))
         self._answer = "predict_proba" if self.voting == "soft" else "predict"
         columns = labels.tocsc() if sparse.issparse(labels) else labels
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(
-            delayed(self._powerset(int(seed)).fit)(X, as_dense(columns[:, subset]))
+            delayed(self._powerset(int(seed))._fit)(X, as_dense(columns[:, subset]), **params)
             for subset, seed in zip(self.subsets_, seeds, strict=True)
         )
 
@@ -168,7 +171,7 @@ class RAkELo(_OnLabelSubsets):
                 f"n_estimators={n_subsets} subsets of labelset_size={self.labelset_size} cannot hold {n_labels} labels:"
                 f" {self.label_names_[uncovered].tolist()} are in none and are not learned.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return subsets
 

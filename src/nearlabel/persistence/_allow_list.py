@@ -31,7 +31,6 @@ _OBJECTS = (
     "nearlabel.ensemble._label_tree.Node",
     "nearlabel.ensemble._rakel.RAkELd",
     "nearlabel.ensemble._rakel.RAkELo",
-    "nearlabel.ensemble._resampled._Member",
     "nearlabel.experiments._feature_scaler.FeatureScaler",
     "nearlabel.feature_selection.InformationGainSelector",
     "nearlabel.lazy._brknn.BRkNN",
@@ -73,6 +72,7 @@ _OBJECTS = (
     "nearlabel.thresholds._tuned.TunedThresholdsClassifierCV",
     "nearlabel.transformation._binary_relevance.BinaryRelevance",
     "nearlabel.transformation._binary_relevance.SMBR",
+    "nearlabel.transformation._classifier_chain.ClassifierChain",
     "nearlabel.transformation._label_powerset.LabelPowerset",
 )
 # Called by the models that hold them, with label sets and similarities.

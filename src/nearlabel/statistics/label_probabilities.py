@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.utils.fit_params import params_of_samples
-from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.response_methods import RESPONSE_METHODS, label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _N_FOLDS = 5
@@ -64,20 +64,20 @@ class LabelProbabilities:
         labels: Matrix,
         random: RandomState,
         n_jobs: int | None = None,
+        *,
+        probability: bool = True,
         **params: Any,
     ) -> Self:
         """Fit a clone of the estimator, see `chosen_classifier`, to each label, with `params` such as `sample_weight`.
 
-        One without `predict_proba` gets its decision values calibrated, see `Platt`. All labels are fitted by the same
-        random numbers, so their order does not matter.
+        One without `predict_proba` gets its decision values calibrated, see `Platt`, unless `probability` is False. All
+        labels are fitted by the same random numbers, so their order does not matter.
         """
-        estimator = chosen_classifier(estimator)
-        method = response_method_of(estimator)
-        columns = sparse.csc_array(labels)
         seed = int(random.randint(np.iinfo(np.int32).max))
+        classifier = seeded_classifier(chosen_classifier(estimator), seed, probability=probability)
+        columns = sparse.csc_array(labels)
         fitted = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_label)(estimator, method, X, _column(columns, label), seed, params)
-            for label in range(labels.shape[1])
+            delayed(_fit_label)(classifier, X, _column(columns, label), params) for label in range(labels.shape[1])
         )
         return cls(fitted)
 
@@ -104,12 +104,15 @@ def _column(columns: Any, label: int) -> IntArray:
     return y
 
 
-def _fit_label(estimator: Any, method: str, X: Matrix, y: IntArray, seed: int, params: Mapping[str, Any]) -> Any:
-    if y.min() == y.max():
-        return float(y[0])
+def _fit_label(classifier: Any, X: Matrix, y: IntArray, params: Mapping[str, Any]) -> Any:
+    return float(y[0]) if y.min() == y.max() else clone(classifier).fit(X, y, **params)
+
+
+def seeded_classifier(estimator: Any, seed: int, *, probability: bool) -> Any:
+    """Return a clone whose random states are set, with `predict_proba` if asked for: calibrated where it has none."""
     seeded = with_seed(estimator, seed)
-    classifier = seeded if method == "predict_proba" else Platt(seeded, seed)
-    return classifier.fit(X, y, **params)
+    method = response_method_of(seeded, RESPONSE_METHODS if probability else ("predict",))
+    return Platt(seeded, seed) if method == "decision_function" else seeded
 
 
 def with_seed(estimator: Any, seed: int) -> Any:

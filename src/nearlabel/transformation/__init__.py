@@ -1,6 +1,7 @@
 """Multi-label problems transformed into binary or multi-class ones."""
 
 from nearlabel.transformation._binary_relevance import SMBR, BinaryRelevance
+from nearlabel.transformation._classifier_chain import ClassifierChain
 from nearlabel.transformation._label_powerset import LabelPowerset
 
-__all__ = ["SMBR", "BinaryRelevance", "LabelPowerset"]
+__all__ = ["SMBR", "BinaryRelevance", "ClassifierChain", "LabelPowerset"]
