@@ -60,3 +60,18 @@ def test_a_run_of_the_paper_resumes_and_is_compared(folder, capsys):
     assert len(rows) == 1 + 4 + 2 * 2  # header, cells, points
     assert (folder / "results" / "smith2026-figure1.png").is_file()
     assert cli.main(["compare", "results/smith2026-main", "--over", "folds"]) == 0
+
+
+def test_a_method_of_a_user(folder, capsys):
+    """A name in the file stands for what the command says; without it the command is refused, and nothing imported."""
+    paper = folder / "smith2026.toml"
+    paper.write_text(paper.read_text().replace("brknn", "mine"))
+    code = cli.main(["reproduce", "smith2026.toml", "--table", "2", "--method", "mine=nearlabel.lazy:BRkNN"])
+    assert code == 0
+    assert "mine     3   hamming_loss   0.170 ± 0.080   0.167 ± 0.083" in capsys.readouterr().out
+    paper.write_text(paper.read_text().replace("mine", "./mine.py:Mine"))
+    assert cli.main(["reproduce", "smith2026.toml", "--table", "2"]) == 2
+    assert "add --method mine=./mine.py:Mine to the command" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["reproduce", "smith2026.toml", "--method", "mine"])
+    assert "must be NAME=WHAT, as in mine=./mine.py:Mine, got 'mine'" in capsys.readouterr().err

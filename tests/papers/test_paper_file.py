@@ -2,6 +2,7 @@
 
 import pytest
 
+from nearlabel.lazy import BRkNN
 from nearlabel.papers import Paper
 
 TOP = 'name = "mine"\ntitle = "t"\nreference = "r"\n'
@@ -9,6 +10,7 @@ EXPERIMENT = (
     '[experiments.main]\ndatasets = ["pets"]\nmethods = ["brknn"]\nn_neighbors = [1]\ncv = 2\nmetrics = ["micro_f1"]\n'
 )
 TABLE = '[tables.1]\ntitle = "t"\nexperiments = ["main"]\nprinted = [["pets", "brknn", 1, "micro_f1", 0.5]]\n'
+RANKING = '[rankings.1]\ntitle = "t"\nexperiments = ["main"]\nclaims = { agreeing = "it is first" }\n'
 
 
 @pytest.fixture
@@ -62,6 +64,37 @@ def test_cells_that_no_experiment_gives(write):
         paper.reproduce_table("1")
 
 
+def agreement(y_true, y_pred):
+    """The share of cells in which two label matrices agree."""
+    return float((y_true == y_pred).mean())
+
+
+def test_methods_and_metrics_of_a_user(write):
+    """Names in the file stand for objects, and the figures of both are those of the same run without a file."""
+    data = '[data.pets]\nfile = "pets.csv"\nlabels = ["cat", "dog"]\n'
+    experiment = EXPERIMENT.replace("brknn", "mine").replace("micro_f1", "agreeing")
+    table = TABLE.replace("brknn", "mine").replace("micro_f1", "agreeing")
+    path = write(TOP + data + experiment + table + RANKING)
+    paper = Paper(path, methods={"mine": BRkNN(weights="distance")}, metrics={"agreeing": agreement})
+    assert [cell.ours for cell in paper.reproduce_table("1").cells] == [1.0]
+    assert paper.reproduce_ranking("1").metrics[0].mean_ranks == {"mine": 1.0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["subprocess:Popen:args=['x']", "./mine.py:Mine", "br:estimator=sklearn.tree.ExtraTreeClassifier", "igs+a.b:C"],
+)
+def test_a_file_runs_no_code(write, text):
+    """Neither a class nor a file nor an estimator of another module is imported because a paper's file names it."""
+    data = '[data.pets]\nfile = "pets.csv"\nlabels = ["cat", "dog"]\n'
+    paper = Paper(write((TOP + data + EXPERIMENT + TABLE).replace("brknn", text)))
+    with pytest.raises(ValueError, match=r"methods of a paper's file must be names that nearlabel knows, got .* Hint:"):
+        paper.reproduce_table("1")
+    paper = Paper(write((TOP + data + EXPERIMENT + TABLE).replace("micro_f1", "os:getcwd")))
+    with pytest.raises(ValueError, match=r"metrics of a paper's file must be names .* got 'os:getcwd'"):
+        paper.reproduce_table("1")
+
+
 BAD_FILES = {
     "no TOML": ("name = ", "mine.toml must be TOML in UTF-8, got an error: Invalid value"),
     "missing keys": (
@@ -76,6 +109,10 @@ BAD_FILES = {
     "unknown setting": (
         TOP + EXPERIMENT + "k = 3\n",
         r"the keys of \[experiments.main\] must be of methods, .*, got \['k'\]",
+    ),
+    "unknown setting of a quick look": (
+        TOP + EXPERIMENT + "quick = { folds = 2 }\n",
+        r"the keys of \[experiments.main\] quick must be of methods, .*, got \['folds'\]",
     ),
     "unknown protocol": (
         TOP + EXPERIMENT + 'protocol = "x"\n',

@@ -38,6 +38,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="repeatable; of papers that claim an order of methods",
     )
+    for option in ("--method", "--metric"):
+        parser.add_argument(
+            option,
+            type=_named_object,
+            metavar="NAME=WHAT",
+            action="append",
+            default=[],
+            help="what a name in your own .toml file stands for, such as mine=./mine.py:Mine; repeatable",
+        )
     parser.add_argument(
         "--out", type=Path, default=None, help="folder for records and figures; the same command resumes"
     )
@@ -52,7 +61,13 @@ def main(arguments: argparse.Namespace) -> None:
     """Reproduce the tables, rankings and figures asked for, or all of them."""
     with _console.progress_bar("folds") as progress:
         paper = Paper(
-            arguments.paper, out=arguments.out, n_workers=arguments.jobs, progress=progress, quick=arguments.quick
+            arguments.paper,
+            methods=dict(arguments.method),
+            metrics=dict(arguments.metric),
+            out=arguments.out,
+            n_workers=arguments.jobs,
+            progress=progress,
+            quick=arguments.quick,
         )
         tables, rankings, numbers = _wanted(arguments, paper)
         files = _figure_files(arguments, paper, numbers) if arguments.out or arguments.figure else []
@@ -64,6 +79,14 @@ def main(arguments: argparse.Namespace) -> None:
     _print(paper, [*parts, *figures], arguments.format)
     for file in files if arguments.format == "table" else ():
         _console.print_text(f"Figure: {file}")
+
+
+def _named_object(text: str) -> tuple[str, str]:
+    """Parse ``name=package.module:Name``."""
+    name, equals, what = text.partition("=")
+    if not name or not equals or not what:
+        raise argparse.ArgumentTypeError(f"must be NAME=WHAT, as in mine=./mine.py:Mine, got {text!r}")
+    return name, what
 
 
 def _wanted(arguments: argparse.Namespace, paper: Paper) -> list[Sequence[str]]:

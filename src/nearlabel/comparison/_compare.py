@@ -129,16 +129,14 @@ def compare(
     _check_enough(tables, over)
     with warnings_as_notes() as of_tests:
         friedman = _friedman_tests(tables, post_hoc, alpha) if test == "friedman" else ()
-        tests = (
-            tuple(pair for of in friedman for pair in of.tests)
-            if friedman
-            else tuple(pair for table in tables for pair in paired_tests(table, test))
-        )
+        by_table = [list(of.tests) for of in friedman] or [paired_tests(table, test) for table in tables]
+    tests = tuple(pair for pairs in by_table for pair in pairs)
     if not tests:
         raise ValueError(
             f"methods must share {over} to be compared, got none in common of {', '.join(tables[0].methods)}."
             + (" Hint: the same seed, or over='datasets'." if over == "folds" else "")
         )
+    # Pairs count only where Friedman's test finds that the methods differ at all.
     rejected = {(of.dataset, of.metric) for of in friedman if of.rejects(alpha)}
     seen = [pair for pair in tests if not friedman or (pair.dataset, pair.metric) in rejected]
     names = tables[0].methods

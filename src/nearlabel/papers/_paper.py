@@ -13,7 +13,7 @@ import numpy as np
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Cell, Plan, Problem, Progress, Record, ThresholdPlan, run, summarise
-from nearlabel.papers._paper_file import NOT_OF_THE_PLAN, PROTOCOLS, load_named, read_paper
+from nearlabel.papers._paper_file import NOT_OF_THE_PLAN, PROTOCOLS, check_runs_no_code, load_named, read_paper
 from nearlabel.papers._printed_order import ReproducedOrder, reproduce_order
 from nearlabel.papers._printed_table import (
     PrintedCell,
@@ -71,6 +71,9 @@ class Paper:
     load : callable, default=None
         Takes the name of a data set and ``subset=`` "all", "train" or "test", and returns a `Dataset`. None: the data
         sets of the file's section ``data``, then "multidigits" and those of `nearlabel.datasets.fetch_dataset`.
+    methods, metrics : mapping of str to object, default=None
+        Your own classifiers and metrics by their names in the file, as `Plan` takes them. A file cannot name a
+        ``package.module:Name`` itself: reading a paper runs no code of others.
     out : str or path, default=None
         Folder for the records, one sub-folder for each experiment; an interrupted run resumes there.
     n_workers : int, default=1
@@ -99,6 +102,8 @@ class Paper:
         paper: str | os.PathLike[str],
         *,
         load: Loader | None = None,
+        methods: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, Any] | None = None,
         out: str | os.PathLike[str] | None = None,
         n_workers: int = 1,
         progress: Progress | None = None,
@@ -106,6 +111,7 @@ class Paper:
     ) -> None:
         self._facts = read_paper(paper)
         self._load: Loader = partial(load_named, self._facts.get("data", {})) if load is None else load
+        self._objects = {"methods": methods or {}, "metrics": metrics or {}}
         self._out = None if out is None else Path(out)
         self._n_workers = n_workers
         self._progress = progress
@@ -243,7 +249,7 @@ class Paper:
         """Return the records of an experiment, which is run when they are wanted for the first time."""
         if experiment not in self._records:
             facts = self._facts["experiments"][experiment] | self._instead(experiment)
-            plan = _plan_of(facts)
+            plan = _plan_of(facts, self._objects)
             look = "-quick" if self._instead(experiment) else ""
             out = None if self._out is None else self._out / f"{self.name}-{experiment}{look}"
             self._records[experiment] = run(
@@ -259,13 +265,21 @@ class Paper:
         return problems | {name: self._split(name) for name in facts.get("given_split", ())}
 
 
-def _plan_of(facts: Mapping[str, Any]) -> Plan | ThresholdPlan:
-    """Return the plan of an experiment's section: TOML has lists where plans have tuples."""
+def _plan_of(facts: Mapping[str, Any], objects: Mapping[str, Mapping[str, Any]]) -> Plan | ThresholdPlan:
+    """Return the plan of an experiment's section, with a user's objects in the place of their names."""
+    # TOML has lists where plans have tuples.
     settings: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in facts.items()
         if name not in NOT_OF_THE_PLAN
     }
+    for kind, by_name in objects.items():
+        names = settings.get(kind, ())
+        for name in names:
+            if name not in by_name:
+                check_runs_no_code(kind, name)
+        if any(name in by_name for name in names):
+            settings[kind] = {name: by_name.get(name, name) for name in names}
     return PROTOCOLS[facts.get("protocol", "methods")](**settings)
 
 

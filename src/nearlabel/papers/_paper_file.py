@@ -13,11 +13,14 @@ from typing import Any
 
 from nearlabel.datasets import Dataset, fetch_dataset, load_dataset, load_multidigits
 from nearlabel.experiments import Plan, ThresholdPlan
+from nearlabel.utils.guests import names_an_import
 
 PROTOCOLS: Mapping[str, type[Plan] | type[ThresholdPlan]] = {"methods": Plan, "thresholds": ThresholdPlan}
 
 # Keys of an experiment that are not parameters of its plan.
 NOT_OF_THE_PLAN = ("datasets", "with_labels", "given_split", "protocol", "quick")
+
+_IMPORTED_ESTIMATOR = re.compile(r"estimator=[A-Za-z_]\w*\.")  # estimator=package.module.Name
 
 # For each kind of section the keys that it must have, and those that it may have.
 _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -68,6 +71,16 @@ def read_paper(paper: str | os.PathLike[str]) -> dict[str, Any]:
     return facts
 
 
+def check_runs_no_code(kind: str, text: object) -> None:
+    """Raise ValueError if a method or metric of a file is to be imported: a file from elsewhere must not run code."""
+    if isinstance(text, str) and (names_an_import(text) or _IMPORTED_ESTIMATOR.search(text)):
+        option = f"--{kind.removesuffix('s')} mine={text}"
+        raise ValueError(
+            f"{kind} of a paper's file must be names that nearlabel knows, got {text!r}. Hint: name it in the file, say"
+            f" mine, and add {option} to the command, in Python Paper(..., {kind}={{'mine': ...}})."
+        )
+
+
 def load_named(data: Mapping[str, Mapping[str, Any]], name: str, subset: str = "all") -> Dataset:
     """Load a data set of the section ``data`` of a paper, "multidigits", or one of the catalogue.
 
@@ -94,6 +107,7 @@ def _check_paper(path: Path, facts: Mapping[str, Any]) -> None:
         _check_known(path, f"{where} protocol", [protocol], PROTOCOLS)
         settings = tuple(field.name for field in fields(PROTOCOLS[protocol]))
         _check_keys(path, where, experiment, ("methods",), (*settings, *NOT_OF_THE_PLAN))
+        _check_keys(path, f"{where} quick", experiment.get("quick", {}), (), (*settings, *NOT_OF_THE_PLAN))
     for name in (facts["name"], *facts["experiments"]):  # they become names of folders
         if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
             raise ValueError(f"{path}: names must consist of letters, digits, '.', '-' and '_', got {name!r}.")
@@ -140,6 +154,8 @@ def _sections(path: Path, facts: Mapping[str, Any], kind: str) -> list[tuple[str
 def _check_keys(
     path: Path, where: str, section: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]
 ) -> None:
+    if not isinstance(section, dict):
+        raise ValueError(f"{path}: {where} must be a table of keys and values, got {section!r}.")
     missing = [key for key in required if key not in section]
     if missing:
         raise ValueError(f"{path}: {where} must have the keys {', '.join(required)}, got none of {', '.join(missing)}.")

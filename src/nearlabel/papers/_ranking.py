@@ -80,7 +80,12 @@ def reproduce_ranking(
     paper: str, number: str, facts: Mapping[str, Any], cells: Sequence[Cell], records: Sequence[Record]
 ) -> Ranking:
     """Rank the methods by each metric of which the paper claims something, and test the pairs that its file names."""
-    metrics = tuple(rank_methods(cells, metric, claim) for metric, claim in facts["claims"].items())
+    # Records say of a user's metric whether greater is better.
+    directions = {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
+    metrics = tuple(
+        rank_methods(cells, metric, claim, greater_is_better=directions.get(metric))
+        for metric, claim in facts["claims"].items()
+    )
     tests = tuple(
         test
         for metric, *pair in facts.get("tests", ())
@@ -90,8 +95,10 @@ def reproduce_ranking(
     return Ranking(paper, number, facts["title"], tuple(facts.get("notes", ())), metrics, tests)
 
 
-def rank_methods(cells: Iterable[Cell], metric: str, claim: str) -> RankedMetric:
-    """Rank the methods of some cells, one for each data set and method, by a metric."""
+def rank_methods(
+    cells: Iterable[Cell], metric: str, claim: str, *, greater_is_better: bool | None = None
+) -> RankedMetric:
+    """Rank the methods of some cells, one for each data set and method, by a metric; None: by the catalogue."""
     values: dict[str, dict[str, float]] = defaultdict(dict)
     for cell in cells:
         if cell.metric == metric and cell.n_neighbors != "mean":
@@ -102,5 +109,6 @@ def rank_methods(cells: Iterable[Cell], metric: str, claim: str) -> RankedMetric
             missing = ", ".join(method for method in methods if method not in row)
             raise ValueError(f"{metric} must be defined for every method on {dataset}, got none of {missing}.")
     table = np.array([[row[method] for method in methods] for row in values.values()])
-    mean_ranks = PairedValues("all", metric, tuple(methods), table).ranks().mean(axis=0)
+    values_by_row = PairedValues("all", metric, tuple(methods), table, greater_is_better=greater_is_better)
+    mean_ranks = values_by_row.ranks().mean(axis=0)
     return RankedMetric(metric, claim, dict(values), dict(zip(methods, mean_ranks.tolist(), strict=True)))
