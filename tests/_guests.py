@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +18,7 @@ class Shares(BRkNN):
     """BRkNN under another name: its scores are the shares of neighbours."""
 
 
-class OwnNeighbors(BaseEstimator):
+class OwnNeighbors(ClassifierMixin, BaseEstimator):
     """BRkNN whose number of neighbours has another name, so that no plan sets it."""
 
     def __init__(self, k=3):
@@ -62,6 +62,18 @@ class Excused(Forgetful):
     """The same, with reasons."""
 
     expected_failed_checks: ClassVar = {"check_labels_with_one_class_are_constant": "it is there to be compared with"}
+
+
+class Matrices(Shares):
+    """Names a check that no plan runs."""
+
+    expected_failed_checks: ClassVar = {"check_one_dimensional_target": "it takes label matrices only"}
+
+
+class Misspelt(Shares):
+    """Names a check that there is not."""
+
+    expected_failed_checks: ClassVar = {"check_onedimensional": "it takes label matrices only"}
 
 
 class Listed(BaseEstimator):

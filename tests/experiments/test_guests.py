@@ -256,6 +256,14 @@ def test_checks_that_a_guest_cannot_pass(toy):
     assert len(run(Plan(("_guests:Excused",), (3,), cv=2, metrics=("micro_f1",)), {"toy": toy})) == 2
 
 
+def test_a_guest_may_excuse_what_no_plan_does(toy):
+    """Checks that are left out here may still be named, for those who run the whole contract; others may not."""
+
+    Plan({"mine": guests.Matrices()}, (3,))
+    with pytest.raises(ValueError, match=r"expected_failed_checks must name some of .*, got check_onedimensional\."):
+        Plan({"mine": guests.Misspelt()}, (3,))
+
+
 def test_a_slow_guest_waits_for_two_seconds_at_most(caplog):
     """No check starts after a second; the log says which did not."""
     slow = guests.Slow(weights="distance")  # no other test has had it checked
