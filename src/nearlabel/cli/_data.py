@@ -7,7 +7,7 @@ import csv
 from pathlib import Path
 
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_dataset, load_multidigits
-from nearlabel.datasets._feature_names import feature_names_of
+from nearlabel.datasets.tables import feature_names_of
 
 EMBEDDED = "multidigits"
 _OPTIONS = ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore")

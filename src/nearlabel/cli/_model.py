@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from nearlabel.cli import _data
 from nearlabel.cli._matched_data import are_numbers, features_among, with_features
 from nearlabel.datasets import RowBlock, open_rows
-from nearlabel.datasets._row_location import locate_row
+from nearlabel.datasets.tables import locate_row
 from nearlabel.persistence import ModelCard, load_model, read_card
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import first_not_finite

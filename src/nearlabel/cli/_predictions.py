@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, TextIO, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arrow import ParquetWriter
-from nearlabel.datasets._table_file import Kind
+from nearlabel.datasets.tables import Kind, ParquetWriter
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.types import FloatArray, Matrix
 

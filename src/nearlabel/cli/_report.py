@@ -10,9 +10,7 @@ from typing import Any
 
 from nearlabel.cli import _console, _data, _model
 from nearlabel.cli._matched_data import match_to
-from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_multidigits
-from nearlabel.datasets._catalogue import catalogue_entry
-from nearlabel.datasets._download import cache_folder
+from nearlabel.datasets import Dataset, cache_folder, catalogue, fetch_dataset, load_multidigits
 from nearlabel.experiments import Problem
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.persistence import DataSummary, ModelCard
@@ -102,7 +100,7 @@ def _is_at_hand(name: str) -> bool:
     if name == _data.EMBEDDED or name not in catalogue():
         return name == _data.EMBEDDED
     roots = [Path(folder) for folder in (os.environ.get("NEARLABEL_DATA"), cache_folder()) if folder]
-    return any((root / catalogue_entry(name).folder).is_dir() for root in roots)
+    return any((root / catalogue()[name].folder).is_dir() for root in roots)
 
 
 def _problem(name: str, is_split: bool) -> Problem | None:

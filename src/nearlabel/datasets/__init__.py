@@ -8,6 +8,7 @@ in blocks, for prediction. `write_store` and `open_store` keep a matrix on disk 
 
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile, catalogue
 from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._download import cache_folder
 from nearlabel.datasets._fetch import fetch_dataset
 from nearlabel.datasets._load import load_dataset
 from nearlabel.datasets._meka import read_meka
@@ -26,6 +27,7 @@ __all__ = [
     "Dataset",
     "RowBlock",
     "RowBlocks",
+    "cache_folder",
     "catalogue",
     "fetch_dataset",
     "load_dataset",

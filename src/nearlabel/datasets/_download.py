@@ -21,7 +21,20 @@ TIMEOUT_SECONDS = 30
 
 
 def cache_folder() -> Path:
-    """Return the folder of ``NEARLABEL_CACHE``, else the place the platform keeps caches in."""
+    """Return the folder into which `fetch_dataset` downloads.
+
+    Returns
+    -------
+    folder : pathlib.Path
+        The folder of the environment variable ``NEARLABEL_CACHE``, else ``nearlabel`` in the platform's folder of
+        caches. It need not exist.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import cache_folder
+    >>> cache_folder().is_absolute()
+    True
+    """
     if chosen := os.environ.get("NEARLABEL_CACHE"):
         return Path(chosen)
     if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""What the features of a file are called, without reading its rows."""
+"""What the command line needs of files beside their data: names of features, lines of rows, and writing Parquet."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nearlabel.datasets._arff_header import Header, read_header
+from nearlabel.datasets._arrow import ParquetWriter
 from nearlabel.datasets._formats import Format, format_of
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, labels_of_option
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
 from nearlabel.datasets._npz import matrix_of, names_of, open_npz
 from nearlabel.datasets._table import features_beside, open_table
+from nearlabel.datasets._table_file import Kind
+
+__all__ = ["Kind", "ParquetWriter", "feature_names_of", "locate_row"]
 
 
 def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the names of the features of a file; None of svmlight, whose features are the numbers that rows name.
+    """Return the names of the features of a file, without reading its rows; None for svmlight, which has no names.
 
-    Of a table, features are all columns but `others` and those whose names begin with `labels_prefix`, none of which
-    need be there; of other formats, what is no label.
+    Features of a table are all columns except `others` and those whose names start with `labels_prefix`, which need not
+    exist; features of other formats are all columns that are not labels.
     """
     format_ = format_of(path)
     if format_ in ("csv", "parquet"):
@@ -26,6 +30,17 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
         prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
         return features_beside(table, {*others, *prefixed}).names
     return _NAMES[format_](path)
+
+
+def locate_row(path: Path, row: int) -> str:
+    """Return where a row of a file, counted from 0, is: its line in CSV, else its number, counted from 1."""
+    if format_of(path) == "csv":
+        table = open_table(path)
+        for batch in table.batches(list(table.columns)[:1]):
+            if row < batch.n_rows:
+                return batch.locate(row)
+            row -= batch.n_rows
+    return f"row {row + 1}"
 
 
 def _of_arff(path: Path) -> tuple[str, ...]:
@@ -36,7 +51,7 @@ def _of_arff(path: Path) -> tuple[str, ...]:
 
 
 def _labels(header: Header) -> Sequence[int]:
-    """Return the columns of the labels; rows to be predicted need have none."""
+    """Return the columns of the labels, of which a file for prediction may have none."""
     xml_path = find_label_xml(header)
     if xml_path is not None:
         return labels_of_xml(header, xml_path)

@@ -1,4 +1,4 @@
-"""Names of features without the rows."""
+"""Names of features without the rows, and where a row is."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +6,7 @@ import pytest
 from pyarrow import parquet
 
 from nearlabel.datasets import Dataset, write_npz
-from nearlabel.datasets._feature_names import feature_names_of
+from nearlabel.datasets.tables import feature_names_of, locate_row
 
 HEADER = "@attribute a numeric\n@attribute b numeric\n@attribute y {0,1}\n@data\n1,2,0\n"
 
@@ -52,3 +52,19 @@ def test_npz_and_svmlight(tmp_path):
     assert names(write_npz(tmp_path / "t.npz", data)) == ("u", "v")
     (tmp_path / "t.svm").write_text("0 1:2\n")
     assert names(tmp_path / "t.svm") is None
+
+
+def test_line_of_a_row(tmp_path, monkeypatch):
+    """The line that a row begins in, across blocks, empty lines and cells of several lines."""
+    monkeypatch.setattr("nearlabel.datasets._lines.BLOCK_BYTES", 64)
+    monkeypatch.setattr("nearlabel.datasets._csv_file._ROWS_A_BLOCK", 2)
+    path = tmp_path / "t.csv"
+    path.write_text('a,b\n1,"x\ny"\n\n' + "1,z\n" * 200)
+    assert [locate_row(path, row) for row in (0, 1, 2, 200)] == ["line 2", "line 5", "line 6", "line 204"]
+
+
+def test_number_of_a_row(tmp_path):
+    """Rows count from 1, as in every message on a file."""
+    parquet.write_table(pa.table({"a": [1, 2]}), tmp_path / "t.parquet")
+    assert locate_row(tmp_path / "t.parquet", 1) == "row 2"
+    assert locate_row(tmp_path / "t.npz", 0) == "row 1"
