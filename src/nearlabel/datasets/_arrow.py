@@ -1,6 +1,6 @@
-"""What pyarrow does for tables: it parses CSV, opens and writes Parquet, and says what columns hold.
+"""Use pyarrow to parse CSV, open and write Parquet, and classify the types of columns.
 
-The arrays that come out are handled by their own methods elsewhere, so this is the one place that imports pyarrow.
+Other modules call methods of the returned arrays only, so this is the one place that imports pyarrow.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def open_parquet(path: Path) -> Any:
 class ParquetWriter:
     """Writes columns of lists to a Parquet file, block by block.
 
-    `kinds` says what the columns hold; one of kind "cell" has the type of the values that come first.
+    `kinds` are the kinds of the columns; a column of kind "cell" gets the type of its first values.
     """
 
     def __init__(self, path: Path, kinds: Mapping[str, Kind]) -> None:
@@ -91,7 +91,7 @@ class ParquetWriter:
 
 
 def kind_of(data_type: Any) -> Kind:
-    """Say what a column of a type holds."""
+    """Return the kind of a column of this type."""
     types = import_optional("pyarrow.types", extra=_EXTRA, purpose=_PURPOSE)
     if types.is_list(data_type) or types.is_large_list(data_type) or types.is_fixed_size_list(data_type):
         return _LISTS.get(_kind_of_scalar(types, data_type.value_type), "other")
@@ -111,7 +111,7 @@ def _kind_of_scalar(types: Any, data_type: Any) -> Kind:
 
 
 def plain(array: Any) -> Any:
-    """Return an array whose type is none of those that spare memory: categories as their values."""
+    """Return categories and string views as plain arrays, which other modules can handle."""
     types = import_optional("pyarrow.types", extra=_EXTRA, purpose=_PURPOSE)
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()

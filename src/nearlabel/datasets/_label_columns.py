@@ -19,7 +19,7 @@ _WRITTEN_LIST = re.compile(r"\[(?:\s*['\"].*)?\]", re.DOTALL)
 
 
 class LabelSource(Protocol):
-    """What makes Y of the rows of a table."""
+    """Reads Y from the rows of a table."""
 
     columns: tuple[str, ...]
 
@@ -33,7 +33,7 @@ class LabelSource(Protocol):
 
 
 class IndicatorColumns:
-    """Columns of 0 and 1, each a label."""
+    """0/1 columns, one for each label."""
 
     def __init__(self, table: TableFile, columns: tuple[str, ...]) -> None:
         _check_kinds(table, columns, ("cell", "number", "text"), "0 and 1")
@@ -42,7 +42,7 @@ class IndicatorColumns:
         self.columns = columns
 
     def append(self, batch: Batch) -> None:
-        """Add rows, in which every label must be known."""
+        """Add rows; a missing label is an error."""
         Y = np.empty((batch.n_rows, len(self.columns)))
         for label, column in enumerate(self.columns):
             try:
@@ -68,7 +68,7 @@ def _zero_one(array: Any) -> Any:
 
 
 class TagColumn:
-    """A column of lists of tags, or of text that joins the tags of a row."""
+    """A column of lists of tags, or of text with a separator between tags."""
 
     def __init__(self, table: TableFile, column: str, separator: str) -> None:
         _check_kinds(table, (column,), ("cell", "number", "text", "texts", "numbers"), "tags")
@@ -80,7 +80,7 @@ class TagColumn:
         self.columns: tuple[str, ...] = (column,)
 
     def append(self, batch: Batch) -> None:
-        """Add rows; a tag that a row names twice counts once."""
+        """Add rows; a repeated tag counts once."""
         array = batch.columns[self.columns[0]]
         try:
             rows, values = self._cells(array)
@@ -101,9 +101,9 @@ class TagColumn:
         return _in_its_storage(Y), tuple(map(str, tags))
 
     def _cells(self, array: Any) -> tuple[IntArray, Any]:
-        """Return values, each a tag or a text of several, and the row (n_values,) to which each belongs."""
+        """Return the row (n_values,) of each value, and the values: tags, or text of several."""
         if self._kind == "cell":
-            array = array.fill_null("")  # nothing written means no tag
+            array = array.fill_null("")  # an empty cell of CSV has no tag
         _check_present(array, np.arange(len(array)))
         if self._kind not in ("texts", "numbers"):
             return np.arange(len(array)), array
@@ -114,7 +114,7 @@ class TagColumn:
         return rows, values
 
     def _tags_of(self, n_rows: int, rows: IntArray, values: Any) -> CSR:
-        """Return how often each row has each tag that is known so far; only distinct values are split."""
+        """Return the counts (n_rows, n_tags) of the tags known so far; each distinct value is split once."""
         encoded = values.dictionary_encode()
         codes = encoded.indices.to_numpy()
         tags: list[int] = []
@@ -156,7 +156,7 @@ def _check_kinds(table: TableFile, columns: Sequence[str], kinds: Sequence[str],
 
 
 def _in_its_storage(Y: CSR) -> Matrix:
-    """Return int64 labels: CSR where a dense array would be large and nearly empty."""
+    """Return int64 labels, as CSR if a dense array would be large and nearly empty."""
     cells = Y.shape[0] * Y.shape[1]
     labels = Y.astype(np.int64)
     return labels if 8 * cells > BLOCK_BYTES and 10 * Y.nnz < cells else labels.toarray()

@@ -26,7 +26,7 @@ class _ByteStream(Protocol):
 class Lines:
     """A text file, plain, gzip or bzip2 by its first bytes, as a context manager.
 
-    `number` is the number of the last line that was given.
+    `number` is the number of the last line that was returned.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class Lines:
 
     @property
     def share_read(self) -> float:
-        """How much of the file, of its bytes as they lie on disk, is read: from 0 to 1."""
+        """The share of the (compressed) file that was read, from 0 to 1."""
         return self._file.tell() / max(1, self.path.stat().st_size)
 
     def next_line(self) -> str | None:
@@ -55,7 +55,7 @@ class Lines:
         return None if line is None else decode(line).rstrip("\r\n")
 
     def next_bytes(self) -> bytes | None:
-        """Return the next line as it is but for a byte order mark, or None after the last."""
+        """Return the next line without a byte order mark, or None after the last."""
         line = self._read(0)
         if not line:
             return None
@@ -89,7 +89,7 @@ class Lines:
 
 
 def _plain_stream(file: BinaryIO) -> _ByteStream:
-    """Unpack by content, since files are renamed more often than they are repacked."""
+    """Detect compression by content, since files are renamed more often than repacked."""
     start = file.read(3)
     file.seek(0)
     if start.startswith(b"\x1f\x8b"):

@@ -19,7 +19,7 @@ _ELEMENT = re.compile(r"(.+)\[(0|[1-9]\d*)\]", re.DOTALL)
 
 
 class CellError(ValueError):
-    """A cell that is not what its column must contain: in which row, and what was got."""
+    """An invalid cell: its row in the batch, and what was got."""
 
     def __init__(self, row: int, got: str) -> None:
         super().__init__(got)
@@ -27,22 +27,16 @@ class CellError(ValueError):
 
 
 def numbers(array: Any) -> FloatArray:
-    """Return numbers, booleans, or text that says either, as float64; NaN where a cell is missing.
-
-    Raises
-    ------
-    CellError
-        If a cell is something else.
-    """
+    """Return numbers, booleans and text of either as float64, a missing cell as NaN; raise CellError for others."""
     try:
         values: FloatArray = array.cast("double", safe=False).to_numpy(zero_copy_only=False)
-    except ValueError:  # a cell is text but no number in pyarrow's eyes
+    except ValueError:  # pyarrow takes no blanks, words for missing values, or booleans in text
         return _parsed(array.dictionary_encode())
     return values
 
 
 def _parsed(array: Any) -> FloatArray:
-    """Return the numbers that the distinct texts say."""
+    """Return the numbers of text; each distinct text is parsed once."""
     texts = array.dictionary.to_pylist()
     values = [_number(text) for text in texts]
     codes = array.indices.fill_null(len(texts)).to_numpy()
@@ -60,13 +54,7 @@ def _number(text: str) -> float | None:
 
 
 def vectors(array: Any, width: int) -> FloatArray:
-    """Return lists of `width` numbers as rows (n_rows, width); a missing list is a row of NaN.
-
-    Raises
-    ------
-    CellError
-        If a list is of another length.
-    """
+    """Return lists of `width` numbers as rows (n_rows, width), a missing list as NaN; raise CellError for others."""
     present = array.is_valid().to_numpy(zero_copy_only=False)
     if not hasattr(array.type, "list_size"):
         lengths = array.value_lengths().fill_null(width).to_numpy()
@@ -79,7 +67,7 @@ def vectors(array: Any, width: int) -> FloatArray:
 
 
 class _Part(NamedTuple):
-    """What one column gives to X: `elements` of its lists, None for a column of single numbers, at `places` of X."""
+    """The features in one column: `elements` of its lists (None for single numbers), which go to `places` in X."""
 
     column: str
     places: IntArray
@@ -88,9 +76,9 @@ class _Part(NamedTuple):
 
 
 class FeatureColumns:
-    """The columns of a table that make X, in the order of X.
+    """The features of X in their order, and the columns of a table in which they are.
 
-    A column of lists, such as embeddings, is as many features, named ``embedding[0]``, ``embedding[1]`` and so on.
+    A column of lists, such as embeddings, has a feature for each number: ``embedding[0]``, ``embedding[1]`` and so on.
     """
 
     def __init__(self, table: TableFile, parts: Iterable[_Part], names: tuple[str, ...], *, may_ignore: bool) -> None:
@@ -101,30 +89,22 @@ class FeatureColumns:
 
     @classmethod
     def all(cls, table: TableFile, columns: Iterable[str]) -> Self:
-        """Take every one of some columns whole."""
+        """Take all features of some columns."""
         names: list[str] = []
-        parts = []
         for column in columns:
-            if table.columns[column].kind == "numbers":
-                width = table.width(column)
-                elements = np.arange(width)
-                parts.append(_Part(column, len(names) + elements, elements, width))
-                names += _element_names(table, column, width)
-            else:
-                parts.append(_Part(column, np.array([len(names)])))
-                names.append(column)
-        return cls(table, parts, tuple(names), may_ignore=True)
+            names += _element_names(table, column) if table.columns[column].kind == "numbers" else [column]
+        return cls.named(table, tuple(names), may_ignore=True)
 
     @classmethod
-    def named(cls, table: TableFile, names: tuple[str, ...]) -> Self:
-        """Take the features of the given names, in their order, wherever they stand."""
+    def named(cls, table: TableFile, names: tuple[str, ...], *, may_ignore: bool = False) -> Self:
+        """Take the features of these names, in this order; `may_ignore` adds a hint to errors."""
         sources = [_source(table, name) for name in names]
         _check_found(table, names, sources)
         of_column: dict[str, list[int]] = {}
         for place, (column, _) in enumerate(sources):
             of_column.setdefault(column, []).append(place)
         parts = (_part(table, column, places, sources) for column, places in of_column.items())
-        return cls(table, parts, names, may_ignore=False)
+        return cls(table, parts, names, may_ignore=may_ignore)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -154,12 +134,12 @@ class FeatureColumns:
         return not_features(problem, wrong) if self._may_ignore else ValueError(problem)
 
 
-def _element_names(table: TableFile, column: str, width: int) -> list[str]:
-    """Return the names of the features that a column of lists gives; no column may bear one of them, even unused.
+def _element_names(table: TableFile, column: str) -> list[str]:
+    """Return the names of the features in a column of lists.
 
-    Else it would be taken for the feature when rows for prediction are read by name.
+    No other column may have such a name: it would be taken for the feature when rows for prediction are read by name.
     """
-    names = [f"{column}[{element}]" for element in range(width)]
+    names = [f"{column}[{element}]" for element in range(table.width(column))]
     if both := [name for name in names if name in table.columns]:
         problem = f"{table.path} must have no column named like a number in the lists of {column!r}, got {both[0]!r}."
         raise ParameterError("{problem} Hint: rename one, or {ignore}.", {"ignore": [column]}, {"problem": problem})
@@ -167,7 +147,7 @@ def _element_names(table: TableFile, column: str, width: int) -> list[str]:
 
 
 def _source(table: TableFile, name: str) -> tuple[str, int | None]:
-    """Return the column of a feature and its place in the column's lists; ("", None) if there is none."""
+    """Return the column of a feature and its position in the lists of that column; ("", None) if it is missing."""
     if name in table.columns:
         return name, None
     element = _ELEMENT.fullmatch(name)

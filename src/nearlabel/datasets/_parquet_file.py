@@ -16,7 +16,7 @@ _LEAST_ROWS, _MOST_ROWS = 2**8, 2**16  # of a batch: the cost of a batch grows w
 
 
 class ParquetFile:
-    """The rows of a Parquet file; the index of a pandas data frame is taken for names of rows."""
+    """The rows of a Parquet file; the index of a pandas data frame is no feature."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -29,7 +29,7 @@ class ParquetFile:
         self.columns = columns_by_name(path, columns)
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
-        """Yield the columns in a few MiB of rows at a time, whatever the row groups."""
+        """Yield the rows in batches of a few MiB, independent of the row groups."""
         done = 0
         with open_parquet(self.path) as file:
             for rows in self._record_batches(file, names):
@@ -64,7 +64,7 @@ class ParquetFile:
 
 
 def _bytes_per_row(metadata: Any, names: Collection[str]) -> dict[str, float]:
-    """Return what a cell of each column takes on average, as numbers if it is stored in less."""
+    """Return the mean size of a cell in each column: as float64 or as stored, whichever is larger."""
     size = dict.fromkeys(names, 0.0)
     for group in range(metadata.num_row_groups):
         for number in range(metadata.num_columns):

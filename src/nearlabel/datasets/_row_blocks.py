@@ -1,4 +1,4 @@
-"""Rows for prediction, read from a file in blocks that fit a budget."""
+"""Read rows for prediction from a file in blocks of limited size."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ def open_rows(
     block_rows: int | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> RowBlocks:
-    r"""Open a file to read the features of a model from it, block by block.
+    r"""Open a file to read the features of a model, block by block.
 
-    Features are found by their names, wherever they stand; what else the file holds, labels among it, is passed over.
-    The file is never held whole, but for ``.npz``, of which X is loaded at once.
+    Features are found by name, in any order; other columns, including labels, are ignored. The file is never in memory
+    as a whole, except for ``.npz``, of which X is loaded at once.
 
     Parameters
     ----------
     path : path-like
-        ARFF, svmlight, CSV (each plain, gzip or bzip2), Parquet or ``.npz``, as the suffix shows. No label need be in
-        it. In svmlight features are named by their indices, and those that a row leaves out are 0; in Parquet
-        ``embedding[3]`` is number 3 of the lists in column ``embedding``.
+        ARFF, svmlight, CSV (each plain, gzip or bzip2), Parquet or ``.npz``, by its suffix. It needs no labels. In
+        svmlight, features are named by index, and those left out of a row are 0; in Parquet, ``embedding[3]`` is number
+        3 of the lists in column ``embedding``.
     feature_names : sequence of str of length n_features
         The columns of X in their order, such as `Dataset.feature_names` of the training data.
     id_column : str, default=None
-        A column that is handed along with the rows; of ``.npz`` an array.
+        A column to return with the rows; of ``.npz`` an array.
     block_rows : int, default=None
-        Number of rows of a block, of which the last may have fewer. None: as many as `block_bytes` allows.
+        Number of rows in a block; the last may have fewer. None: as many as `block_bytes` allows.
     block_bytes : int, default=64 MiB
-        What X of a block may take. A block has at least one row.
+        Limit of the size of X in a block. A block has at least one row.
 
     Returns
     -------
     RowBlocks
-        Each loop over it reads the file anew.
+        Each iteration reads the file again.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     TypeError, ValueError
-        If the suffix is unknown, the file lacks a feature or the column of ids, or a parameter is of a wrong kind;
-        while reading, if the file holds no row or is malformed (with the line or row).
+        If the suffix is unknown, a feature or the column of ids is missing, or a parameter has a wrong type; while
+        reading, if the file has no rows or is malformed (with the line or row).
 
     See Also
     --------
@@ -64,9 +64,8 @@ def open_rows(
 
     Notes
     -----
-    Beside a block, the reader holds some MiB: the block of text or the rows of the Parquet file that it is at. Nominal
-    features of ARFF are numbered in the order in which this file declares their values, which must be that of the
-    training file.
+    In addition to a block, the reader takes some MiB for the present part of the file. Nominal features of ARFF are
+    numbered in the order in which this file declares their values, which must be that of the training file.
 
     Examples
     --------
@@ -106,7 +105,7 @@ class RowBlocks:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None where only reading the file would tell; `RowBlock.share_done` is always known."""
+        """Number of rows, None if unknown before reading; `RowBlock.share_done` is always known."""
         return self.source.n_rows
 
     def __iter__(self) -> Iterator[RowBlock]:
@@ -129,7 +128,7 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fitted(blocks: Iterable[RowBlock], most_rows: int, most_bytes: int) -> Iterator[RowBlock]:
-    """Yield the rows in blocks as large as the limits allow, in their order."""
+    """Yield the rows in order, in blocks as large as the limits allow."""
     held: list[RowBlock] = []
     rows_left, bytes_left = most_rows, most_bytes
     for block in blocks:
@@ -148,7 +147,7 @@ def _fitted(blocks: Iterable[RowBlock], most_rows: int, most_bytes: int) -> Iter
 
 
 def _byte_ends(block: RowBlock) -> IntArray:
-    """Return how many bytes the rows before each row take, and all (n_rows + 1,)."""
+    """Return the size of the rows before each row, and of all rows (n_rows + 1,)."""
     if sparse.issparse(block.X):
         ends: IntArray = block.X.indptr.astype(np.intp) * _CELL_BYTES
         return ends

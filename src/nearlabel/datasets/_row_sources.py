@@ -1,4 +1,4 @@
-"""The features of a model, found by name in a file of any format, in blocks as large as the format gives them."""
+"""Read the features of a model, found by name, from a file of any format, in blocks of any size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RowBlock(NamedTuple):
     ids : ndarray of shape (n_rows,) or None
         The cells of the column of ids, as text or numbers in an array of objects; None if none was asked for.
     share_done : float
-        How much of the file was read when the last of these rows was: from 0 to 1.
+        The share of the file that was read up to the last of these rows, from 0 to 1.
     """
 
     X: Matrix
@@ -43,7 +43,7 @@ class RowBlock(NamedTuple):
 
 
 class RowSource(Protocol):
-    """Rows of a file, read as often as asked; `n_rows` is None where only reading it all would tell."""
+    """Rows of a file, which can be read several times; `n_rows` is None if unknown before reading."""
 
     n_rows: int | None
 
@@ -53,13 +53,13 @@ class RowSource(Protocol):
 
 
 def open_source(path: Path, names: tuple[str, ...], id_column: str | None) -> RowSource:
-    """Open a file by its suffix; raise ValueError if it lacks a feature or the column of ids."""
+    """Open a file by its suffix; raise ValueError if a feature or the column of ids is missing."""
     source: RowSource = _SOURCES[format_of(path)](path, names, id_column)
     return source
 
 
 class _TableRows:
-    """Of CSV and Parquet."""
+    """Rows of CSV and Parquet."""
 
     def __init__(self, path: Path, names: tuple[str, ...], id_column: str | None) -> None:
         self._table = open_table(path)
@@ -84,7 +84,7 @@ class _TableRows:
 
 
 class _ArffRows:
-    """Of ARFF; nominal features are numbered in the order in which this file declares their values."""
+    """Rows of ARFF; nominal features are numbered in the order in which this file declares their values."""
 
     n_rows = None
 
@@ -118,7 +118,7 @@ class _ArffRows:
 
 
 class _SvmlightRows:
-    """Of svmlight, where features are named by their indices and those that a row leaves out are 0."""
+    """Rows of svmlight, where features are named by index and those left out of a row are 0."""
 
     n_rows = None
 
@@ -131,7 +131,7 @@ class _SvmlightRows:
         self._path = path
         self._columns: IntArray = np.array([int(name) for name in names], dtype=np.intp)
         with Lines(path):
-            pass  # a file that cannot be opened is told now
+            pass  # raises now if the file cannot be opened
 
     def blocks(self) -> Iterator[RowBlock]:
         width = int(self._columns.max(initial=0)) + 1
@@ -142,7 +142,7 @@ class _SvmlightRows:
 
 
 class _NpzRows:
-    """Of a .npz file, whose X is loaded whole."""
+    """Rows of a .npz file, whose X is loaded at once."""
 
     def __init__(self, path: Path, names: tuple[str, ...], id_column: str | None) -> None:
         with open_npz(path) as arrays:
@@ -167,7 +167,7 @@ _SOURCES: dict[str, Any] = {
 
 
 def _places(path: Path, names: Sequence[str], known: Sequence[str]) -> IntArray:
-    """Return where each feature stands among the columns of a file."""
+    """Return the column of each feature."""
     place = {name: column for column, name in enumerate(known)}
     if missing := [name for name in names if name not in place]:
         raise missing_features(path, missing, did_you_mean(missing[0], known))

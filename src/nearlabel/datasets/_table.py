@@ -30,11 +30,11 @@ def read_table(
 ) -> Dataset:
     r"""Read a CSV or Parquet file, block by block.
 
-    Exactly one of `labels`, `labels_prefix` and `labels_column` says which columns are labels; all others that are not
-    ignored are features, and must contain numbers or booleans. In Parquet a column of lists of numbers, all of one
-    length, is as many features, named ``embedding[0]``, ``embedding[1]`` and so on; no other column may be so named.
-    Names of rows are no features: a first column of a CSV file that has no name, and the columns that Parquet knows as
-    the index of a pandas data frame.
+    Exactly one of `labels`, `labels_prefix` and `labels_column` names the labels. All other columns that are not
+    ignored are features and must contain numbers or booleans. In Parquet, a column of lists of numbers, all of one
+    length, has a feature for each number, named ``embedding[0]``, ``embedding[1]`` and so on; no other column may have
+    such a name. Index columns are no features: the first column of a CSV file if it has no name, and in Parquet the
+    index of a pandas data frame.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def read_table(
     labels : sequence of str, default=None
         Columns of 0 and 1 (also 0.0, false, "true"), each a label, in the order wanted.
     labels_prefix : str, default=None
-        The same for all columns whose names begin so, in the order of the file. The names are kept as they are.
+        The same for all columns whose name starts with this prefix, in the order of the file, under their full names.
     labels_column : str, default=None
-        A column of tags: lists of text or of integers, or text in which tags are joined. Labels are the distinct tags,
-        sorted.
+        A column of tags: lists of text or integers, or text with a separator between tags. Labels are the distinct
+        tags, sorted.
     labels_separator : str, default=";"
-        What joins the tags of a row; blanks around a tag do not belong to it.
+        The separator between tags; blanks around a tag are removed.
     ignore : sequence of str, default=()
         Columns that are neither labels nor features.
 
@@ -75,12 +75,12 @@ def read_table(
 
     Notes
     -----
-    A missing feature (in CSV: nothing, NA, N/A, NaN, null or None) is NaN; estimators refuse it. A missing label is an
-    error, since no method can tell it from 0. A row without tags has no label: in CSV nothing is written, in Parquet
-    the list or text is empty (null is a missing value). A tag that a row names twice counts once.
+    A missing feature (in CSV: an empty cell, NA, N/A, NaN, null or None) is NaN, which estimators refuse. A missing
+    label is an error. A row without tags has no label: in CSV the cell is empty, in Parquet the list or text is empty
+    (null is a missing value). A repeated tag counts once.
 
-    In CSV a quote opens a quoted cell only where the cell begins; within, it is written twice. Lines end as on Linux or
-    Windows; empty ones are passed over. Of a line that an error names, 1 is the first of the file.
+    In CSV, a quote opens a quoted cell only at its beginning; inside, it is doubled. Lines end as on Linux or Windows;
+    empty lines are skipped. Line numbers in errors start at 1.
 
     In a Parquet column of fixed-size lists a missing list needs pyarrow 26; older ones refuse the file.
 
@@ -140,7 +140,7 @@ def _label_source(
 
 
 def _check_one_choice(table: TableFile, *choices: object) -> None:
-    """Exactly one of the three ways to name labels."""
+    """Raise ValueError unless exactly one of the three ways to name labels is used."""
     given = sum(choice is not None for choice in choices)
     if given != 1:
         raise ParameterError(
@@ -169,7 +169,7 @@ def _with_prefix(table: TableFile, prefix: str, ignored: set[str]) -> tuple[str,
 
 
 def features_beside(table: TableFile, others: set[str]) -> FeatureColumns:
-    """Return all columns but some, and but names of rows, as features."""
+    """Return all columns as features, except `others` and index columns."""
     columns = [column for column in table.columns.values() if column.name not in others and not column.names_rows]
     wrong = {column.name: column.description for column in columns if column.kind in ("text", "texts", "other")}
     if wrong:

@@ -1,4 +1,4 @@
-"""What a file with named columns offers, whatever its format."""
+"""The interface of files with named columns, and the messages on their columns."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-# A cell of a CSV file may mean anything, the others are what a type says; "numbers" and "texts" are lists.
+# "cell" is a cell of CSV, which has no type; "numbers" and "texts" are lists.
 Kind: TypeAlias = Literal["cell", "number", "text", "numbers", "texts", "other"]
 
 
 class Column(NamedTuple):
-    """A column; `description` is its type in the file's words, `names_rows` tells that it is no feature by itself."""
+    """A column; `description` is its type in the file, and `names_rows` excludes it from the features."""
 
     name: str
     kind: Kind
@@ -24,8 +24,8 @@ class Column(NamedTuple):
 class Batch(NamedTuple):
     """Some consecutive rows.
 
-    `columns` maps names to pyarrow arrays of `n_rows` cells, `share_done` is how much of the file is read, `locate`
-    says in words where in the file a row of this batch stands.
+    `columns` maps names to pyarrow arrays of `n_rows` cells, `share_done` is the share of the file that was read, and
+    `locate` returns the line or row of the file for a row of this batch.
     """
 
     n_rows: int
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
 
 
 class TableFile(Protocol):
-    """A file with named columns, read as often as asked."""
+    """A file with named columns, which can be read several times."""
 
     path: Path
 
@@ -46,11 +46,11 @@ class TableFile(Protocol):
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None where only reading the file would tell."""
+        """Number of rows, None if unknown before reading."""
         ...
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
-        """Yield all rows, of some columns."""
+        """Yield all rows of some columns."""
         ...
 
     def width(self, name: str) -> int:
@@ -59,7 +59,7 @@ class TableFile(Protocol):
 
 
 def columns_by_name(path: Path, columns: Iterable[Column]) -> dict[str, Column]:
-    """Return the columns by their names, which must be distinct and not empty."""
+    """Return the columns by name; raise ValueError for empty or duplicate names."""
     columns = list(columns)
     for name, count in Counter(column.name for column in columns).items():
         if not name:
@@ -70,13 +70,13 @@ def columns_by_name(path: Path, columns: Iterable[Column]) -> dict[str, Column]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint of those known names that are near, or none."""
+    """Return a hint of the most similar known names, or nothing."""
     near = difflib.get_close_matches(name, list(known), n=3)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def columns_hint(table: TableFile, wanted: str = "") -> str:
-    """Return a hint of the columns near the wanted one, or of those there are; of separators where CSV has but one."""
+    """Return a hint of similar columns, else of the first ones, or of the separators if a CSV file has one column."""
     names = list(table.columns)
     if len(names) == 1 and table.columns[names[0]].kind == "cell":
         ends = "cells end in a comma or a semicolon, in .tsv in a tab"
@@ -93,6 +93,6 @@ def require_columns(table: TableFile, option: str, names: Iterable[str]) -> None
 
 
 def shortened(value: object) -> str:
-    """Return what a message shows of a value."""
+    """Return the repr of a value, truncated for a message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
