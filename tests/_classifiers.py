@@ -8,9 +8,21 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
+from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
+from nearlabel.ensemble import RandomForestPCT
 from nearlabel.lazy import MLkNN
 
 _ROOMS = ("lazy", "transformation", "adaptation", "ensemble", "thresholds", "model_selection")
+
+# The classifiers whose defaults take long, in a smaller size.
+SMALL: dict[str, Any] = {
+    "BPMLL": BPMLL(n_epochs=5),
+    "ADTBoostMH": ADTBoostMH(n_estimators=6),
+    "AdaBoostMH": AdaBoostMH(n_estimators=12),
+    "ConditionalBernoulliMixture": ConditionalBernoulliMixture(2, tol=0.1),
+    "RankSVM": RankSVM(kernel="linear"),
+    "RandomForestPCT": RandomForestPCT(5),
+}
 
 
 def default_classifiers() -> dict[str, Any]:

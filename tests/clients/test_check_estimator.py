@@ -6,9 +6,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from _classifiers import default_classifiers
-from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
-from nearlabel.ensemble import RandomForestPCT
+from _classifiers import SMALL, default_classifiers
 from nearlabel.testing import expected_failed_checks
 
 _ONE_CLUSTER = "it sets n_clusters to 1 where there is such a parameter; here a node has at least two children"
@@ -48,15 +46,6 @@ OTHERS = {
         "check_methods_subset_invariance": _ONE_CLUSTER,
         "check_non_transformer_estimators_n_iter": "max_iter is of the clustering of every node: many n_iter_",
     },
-}
-# The defaults of these take half a minute each; these instances differ in size only.
-SMALL = {
-    "BPMLL": BPMLL(n_epochs=5),
-    "ADTBoostMH": ADTBoostMH(n_estimators=6),
-    "AdaBoostMH": AdaBoostMH(n_estimators=12),
-    "ConditionalBernoulliMixture": ConditionalBernoulliMixture(2, tol=0.1),
-    "RankSVM": RankSVM(kernel="linear"),
-    "RandomForestPCT": RandomForestPCT(5),
 }
 DEFAULTS = default_classifiers()
 

@@ -210,9 +210,11 @@ def _score_fold(
 
 
 def rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
-    """Return some rows of an array, sparse matrix, list or data frame."""
+    """Return some rows of an array, sparse matrix, list, data frame or pyarrow.Table."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if hasattr(X, "column_names"):
+        return X.take(rows)
     return [X[row] for row in rows] if isinstance(X, list | tuple) else X[rows]
 
 

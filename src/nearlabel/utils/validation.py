@@ -359,9 +359,12 @@ def is_dask_array(X: object) -> bool:
 
 
 def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask: bool = False) -> Matrix:
-    """Return rows as dense array or CSR; a dask array stays one if `takes_dask`, else it is refused, not gathered."""
+    """Return rows as a dense array or CSR, each in a form that every method takes.
+
+    A dask array stays one if `takes_dask`; else it is refused, not gathered.
+    """
     if not is_dask_array(X):
-        return validate_data(estimator, X, accept_sparse="csr", reset=reset)
+        return _as_plain_rows(validate_data(estimator, X, accept_sparse="csr", reset=reset))
     if not takes_dask:
         raise TypeError(
             f"X must be an array for this {type(estimator).__name__}, got a dask array. Hint: search=DaskNeighbors()"
@@ -375,6 +378,24 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
             " to_dask_array(lengths=True) of a data frame."
         )
     return validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def _as_plain_rows(X: Matrix) -> Matrix:
+    """Return a checked matrix in native byte order and, if sparse, canonical with 32-bit indices where they suffice.
+
+    scipy.sparse has no float16 and no foreign byte order, scikit-learn's solvers and trees take no 64-bit indices, and
+    whoever reads `data` of a CSR array forgets that an entry may be stored in two parts. X itself is not changed.
+    """
+    if X.dtype == np.float16:
+        X = X.astype(np.float32)
+    if not sparse.issparse(X):
+        return X.astype(X.dtype.newbyteorder("="), copy=False)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if X.indices.dtype == np.int64 and max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
+        X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    return X
 
 
 def check_problem(estimator: Any, X: MatrixLike, y: MatrixLike, *, takes_dask: bool = False) -> tuple[Matrix, Matrix]:
@@ -409,14 +430,15 @@ def with_multilabel_target(tags: Tags) -> Tags:
 
 
 def label_names_of(y: MatrixLike, n_labels: int) -> NDArray[Any]:
-    """Return the column names of a data frame, else 0 .. n_labels - 1.
+    """Return the column names of a data frame or table, else 0 .. n_labels - 1.
 
     Raises
     ------
     ValueError
         If two names are equal, or the same as text, which is all that a file keeps of them.
     """
-    columns = getattr(y, "columns", None)
+    # pyarrow calls the names `column_names`; its `columns` are the data.
+    columns = getattr(y, "column_names", getattr(y, "columns", None))
     if columns is None:
         return np.arange(n_labels)
     name, count = Counter(map(str, columns)).most_common(1)[0]
