@@ -38,13 +38,13 @@ def test_model(nearlabel, model, fruit, tmp_path):
     page = out.read_text()
     assert "<h1>MLkNN on test</h1>" in page
     assert all(name in page for name in LABELS)
-    assert "very rows" not in page.partition("<h2>Measures")[0]
+    assert "to these samples" not in page.partition("<h2>Metrics")[0]
 
 
 def test_model_on_its_training_rows(nearlabel, model, tmp_path):
     """The page warns."""
     assert nearlabel("report", model, tmp_path / "training.npz", "--out", tmp_path / "r.html").code == 0
-    assert "The model was fitted to these very rows" in (tmp_path / "r.html").read_text()
+    assert "The model was fitted to these samples" in (tmp_path / "r.html").read_text()
 
 
 @pytest.mark.parametrize("option", ["", "--training"])
@@ -56,7 +56,7 @@ def test_training_rows_with_other_columns_first(nearlabel, model, fruit, tmp_pat
     files = (tmp_path / "test.npz", option) if option else ()
     answer = nearlabel("report", model, *files, tmp_path / "turned.npz", "--out", tmp_path / "r.html")
     assert answer.code == 0
-    assert ("The model was fitted to these very rows" in (tmp_path / "r.html").read_text()) == (not option)
+    assert ("The model was fitted to these samples" in (tmp_path / "r.html").read_text()) == (not option)
 
 
 def test_training_rows_with_other_features(nearlabel, model, fruit, tmp_path):
@@ -100,7 +100,7 @@ def test_run(nearlabel, meka, tmp_path):
     assert nearlabel("report", tmp_path / "run", "--out", tmp_path / "a.html", "--title", "Mine").code == 0
     page = (tmp_path / "a.html").read_text()
     assert "<h1>Mine</h1>" in page
-    assert "The data were not at hand" in page
+    assert "The data were not found" in page
     assert nearlabel("report", tmp_path / "run", meka, "--out", tmp_path / "b.html").code == 0
     assert "Label cardinality" in (tmp_path / "b.html").read_text()
 
@@ -110,7 +110,7 @@ def test_run_on_known_data(nearlabel, tmp_path):
     options = ("--methods", "brknn,mlknn", "--k", "3", "--cv", "2", "--metrics", "micro_f1", "--out", tmp_path / "run")
     assert nearlabel("evaluate", "multidigits", *options).code == 0
     assert nearlabel("report", tmp_path / "run", "--out", tmp_path / "a.html").code == 0
-    assert "<dt>Rows</dt><dd>2,000</dd>" in (tmp_path / "a.html").read_text()
+    assert "<dt>Samples</dt><dd>2,000</dd>" in (tmp_path / "a.html").read_text()
 
 
 def test_given_split_of_the_catalogue(nearlabel, data_folder, tmp_path):
@@ -129,7 +129,7 @@ def test_given_split_of_the_catalogue(nearlabel, data_folder, tmp_path):
     )
     assert nearlabel("evaluate", "emotions", *options).code == 0
     assert nearlabel("report", tmp_path / "r", "--out", tmp_path / "a.html").code == 0
-    assert "<dt>Rows</dt><dd>593</dd>" in (tmp_path / "a.html").read_text()
+    assert "<dt>Samples</dt><dd>593</dd>" in (tmp_path / "a.html").read_text()
 
 
 def test_a_model_that_needs_trust(nearlabel, fruit, tmp_path):

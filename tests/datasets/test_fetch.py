@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import _download as download_module
-from nearlabel.datasets import catalogue, fetch_dataset
+from nearlabel.datasets import catalogue, fetch_dataset, is_on_disk
 from nearlabel.datasets._catalogue import CatalogueFile
 from nearlabel.datasets._download import cache_folder, cached_file
 
@@ -93,6 +93,20 @@ def test_good_download(server, capfd):
     assert server == ["/emotions/good.arff"]
     assert files_in_cache() == [path]
     assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_on_disk(server, monkeypatch, tmp_path):
+    """A folder in the cache or in NEARLABEL_DATA; nothing is downloaded to find out."""
+    assert not is_on_disk("emotions")
+    get("good.arff")
+    assert is_on_disk("emotions")
+    assert not is_on_disk("yeast")
+    (tmp_path / "data" / catalogue()["yeast"].folder).mkdir(parents=True)
+    monkeypatch.setenv("NEARLABEL_DATA", str(tmp_path / "data"))
+    assert is_on_disk("yeast")
+    assert server == ["/emotions/good.arff"]
+    with pytest.raises(ValueError, match="got 'poem'"):
+        is_on_disk("poem")
 
 
 def test_download_is_logged(server, caplog):

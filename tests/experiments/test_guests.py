@@ -258,7 +258,6 @@ def test_checks_that_a_guest_cannot_pass(toy):
 
 def test_a_guest_may_excuse_what_no_plan_does(toy):
     """Checks that are left out here may still be named, for those who run the whole contract; others may not."""
-
     Plan({"mine": guests.Matrices()}, (3,))
     with pytest.raises(ValueError, match=r"expected_failed_checks must name some of .*, got check_onedimensional\."):
         Plan({"mine": guests.Misspelt()}, (3,))

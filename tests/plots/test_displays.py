@@ -255,10 +255,10 @@ def test_curve_of_cv_results():
     assert (shown.metric, shown.values.tolist()) == ("one_error", model.cv_results_["one_error"].tolist())
     assert shown.ax_.get_ylabel() == "one-error"
     with pytest.raises(
-        ValueError, match="metric must be one of the table's measures one_error, micro_f1, got 'coverage'"
+        ValueError, match="metric must be one of the table's metrics one_error, micro_f1, got 'coverage'"
     ):
         NeighborsCurveDisplay.from_cv_results(model.cv_results_, metric="coverage")
-    with pytest.raises(ValueError, match=r"one of the table's measures \(none\), got None"):
+    with pytest.raises(ValueError, match=r"one of the table's metrics \(none\), got None"):
         NeighborsCurveDisplay.from_cv_results({})
 
 
@@ -274,7 +274,7 @@ def test_curve_of_records(records):
         min(cells[k].mean - cells[k].std for k in (1, 4, 7))
     )
     for wrong in ({"method": "br"}, {"metric": "coverage"}, {"dataset": "other"}):
-        with pytest.raises(ValueError, match=r"records must hold .* over numbers of neighbours, got none"):
+        with pytest.raises(ValueError, match=r"records must contain .* over numbers of neighbours, got none"):
             NeighborsCurveDisplay.from_records(records, **({"metric": "micro_f1", "method": "mlknn"} | wrong))
     two = [*records, *({**record, "dataset": "other"} for record in records)]
     with pytest.raises(ValueError, match="dataset must be one of toy, other, got None"):
@@ -408,7 +408,7 @@ def test_critical_differences(tmp_path):
     plain = CriticalDifferenceDisplay(RANKS, []).write(tmp_path / "c.svg").read_text()
     assert "critical difference" not in plain
     assert "stroke-width: 3.5" not in plain
-    with pytest.raises(ValueError, match="mean_ranks must hold at least two methods, got 1"):
+    with pytest.raises(ValueError, match="mean_ranks must contain at least two methods, got 1"):
         CriticalDifferenceDisplay({"a": 1.0}, [])
 
 
@@ -442,5 +442,5 @@ def test_bad_curves(options, message):
 
 def test_no_panel():
     """A picture of nothing is a mistake."""
-    with pytest.raises(ValueError, match="panels must hold at least one, got none"):
+    with pytest.raises(ValueError, match="panels must contain at least one, got none"):
         NeighborsPanelsDisplay({})

@@ -57,7 +57,7 @@ def nldd_facts() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def wide_run() -> dict[str, Any]:
-    """Facts of a run with all measures."""
+    """Facts of a run with all metrics."""
     digits = load_multidigits()
     data = Dataset(digits.X[:60], digits.Y[:60], digits.feature_names, digits.label_names, "digits")
     with tempfile.TemporaryDirectory() as folder:
@@ -105,13 +105,13 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def run_of_one(make_run: Callable[..., Any]) -> dict[str, Any]:
-    """Facts of a run on one data set, at hand."""
+    """Facts of a run on one data set that is found."""
     folder, problems = make_run("one")
     return run_facts([folder], open_problem=lambda name, _: problems[name])
 
 
 @pytest.fixture(scope="session")
 def run_of_many(make_run: Callable[..., Any]) -> dict[str, Any]:
-    """Facts of a run on six data sets, none of them at hand."""
+    """Facts of a run on six data sets, none of which is found."""
     folder, _ = make_run(*(f"set {i}" for i in range(6)), k=(1, 3), n=40, metrics=METRICS[:2])
     return run_facts([folder])

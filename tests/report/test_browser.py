@@ -145,7 +145,7 @@ def test_filtering_pairs(visit):
     pairs = page.locator("section#label-co-occurrence")
     pairs.locator("summary").click()
     pairs.get_by_label("Filter labels").fill("label 5")
-    sides = [column(page, "Labels that go together", side) for side in (1, 2)]
+    sides = [column(page, "Labels that occur together", side) for side in (1, 2)]
     assert all("label 5" in first + second for first, second in zip(*sides, strict=True))
     assert all(any("label 5" in name for name in side) for side in sides)
 

@@ -55,15 +55,15 @@ def test_labels_by_loops():
     assert (never["precision"], never["recall"], never["f1"]) == (None, None, None)
 
 
-def test_measures_are_those_of_the_catalogue():
+def test_metrics_are_those_of_the_catalogue():
     """Each with its direction, and beside it what the card says."""
     training, test = problem(), problem(30, seed=1)
     model = MLkNN(5).fit(training.X, training.Y)
     card = json.loads(ModelCard.of(model, scores={"micro_f1": 0.25, "own": 1.0}).to_json())
     facts = model_facts(model, test, card=card)
     values = score_all(test.Y, model.predict(test.X), model.predict_proba(test.X))
-    assert {one["name"]: one["value"] for one in facts["measures"]} == values
-    told = {one["name"]: (one["greater_is_better"], one["at_training"]) for one in facts["measures"]}
+    assert {one["name"]: one["value"] for one in facts["metrics"]} == values
+    told = {one["name"]: (one["greater_is_better"], one["at_training"]) for one in facts["metrics"]}
     assert told["micro_f1"] == (True, 0.25)
     assert told["hamming_loss"] == (False, None)
 

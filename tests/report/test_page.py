@@ -131,7 +131,7 @@ def test_several_data_sets(run_of_many):
     page = report_page(run_of_many)
     assert all(f'id="comparison-on-set-{i}"' in page for i in range(6))
     assert page.count("<title>Mean ranks, ") == 2
-    assert page.count("The data were not at hand") == 6
+    assert page.count("The data were not found") == 6
 
 
 @pytest.mark.usefixtures("_no_figures")
@@ -187,8 +187,8 @@ def test_lines_that_hide_each_other(run_of_one):
 
 @pytest.mark.usefixtures("_no_figures")
 def test_training_rows_of_a_model_without_neighbours(digits_facts):
-    """No row is its own neighbour where there are none."""
-    assert "and each row is its own neighbour." in report_page(digits_facts)
+    """No sample is its own neighbour where there are none."""
+    assert "and each sample is its own neighbour." in report_page(digits_facts)
     explorer = {**digits_facts["explorer"], "explained": False}
     assert "all figures are optimistic.<" in report_page({**digits_facts, "explorer": explorer})
 
@@ -213,7 +213,7 @@ def test_what_a_model_lacks(digits_facts):
     assert "The model has no probabilities." in page
     assert "The model has no scores" in page
     assert "does not explain itself" in page
-    assert "fitted to these very rows" in page
+    assert "fitted to these samples" in page
 
 
 @pytest.mark.usefixtures("_no_figures")

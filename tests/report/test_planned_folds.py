@@ -59,7 +59,7 @@ def test_methods_of_different_folds():
     some = records("a", [(0, 0), (0, 1)]) + records("b", [(0, 0)])
     folds = FoldsOfMethods.of("toy", [plan], some)
     assert folds.notes == [
-        "Of 6 folds the records of toy hold 2 of a and 1 of b and 0 of c: the run is not finished.",
+        "Of 6 folds the records of toy contain 2 of a and 1 of b and 0 of c: the run is not finished.",
         NO_BEST,
     ]
 

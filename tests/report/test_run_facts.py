@@ -25,8 +25,8 @@ def test_facts_are_the_records(folder, toy):
     cells = {(c["method"], c["n_neighbors"], c["metric"]): c["mean"] for c in facts["datasets"][0]["cells"]}
     assert cells == {(c.method, c.n_neighbors, c.metric): c.mean for c in summarise(records)}
     assert facts["tests"][0]["scores"] == compare(records).order.scores
-    assert [one["name"] for one in facts["measures"]] == list(METRICS)
-    assert [one["greater_is_better"] for one in facts["measures"]] == [False, True, None]
+    assert [one["name"] for one in facts["metrics"]] == list(METRICS)
+    assert [one["greater_is_better"] for one in facts["metrics"]] == [False, True, None]
     dataset = facts["datasets"][0]
     assert (dataset["folds"], dataset["numbers"], dataset["given_split"]) == (3, [1, 3], False)
     assert (dataset["data"]["instances"], dataset["data"]["features"]) == (36, 5)
@@ -43,9 +43,9 @@ def test_unfinished_run(folder):
     assert facts["notes"] == ["2 of 3 folds are in the records of toy: the run is not finished."]
     (dataset,) = facts["datasets"]
     assert (dataset["folds"], dataset["planned_folds"], dataset["comparable"]) == (2, 3, True)
-    (folder / "records.jsonl").write_text("".join(lines[: 2 * a_fold + 6]))  # brknn by 2 numbers and 3 measures
+    (folder / "records.jsonl").write_text("".join(lines[: 2 * a_fold + 6]))  # brknn by 2 numbers and 3 metrics
     facts = run_facts([folder])
-    words = "Of 3 folds the records of toy hold 3 of brknn and 2 of mlknn, br: the run is not finished."
+    words = "Of 3 folds the records of toy contain 3 of brknn and 2 of mlknn, br: the run is not finished."
     assert facts["notes"][0] == words
     assert not facts["datasets"][0]["comparable"]
 
@@ -77,7 +77,7 @@ def test_other_data_are_not_described(folder, toy, make_dataset):
     facts = run_facts([folder], open_problem=lambda *_: make_dataset(seed=1))
     assert facts["datasets"][0]["data"] is None
     assert "not those of the run" in facts["datasets"][0]["why_no_data"]
-    assert "not at hand" in run_facts([folder])["datasets"][0]["why_no_data"]
+    assert "not found" in run_facts([folder])["datasets"][0]["why_no_data"]
 
 
 def test_given_split(toy, make_dataset, tmp_path):
@@ -130,5 +130,5 @@ def test_what_is_no_run(folder, toy, tmp_path):
         run_facts([tmp_path / "searches"])
     record = {"dataset": "toy", "seed": 0, "fold": 0, "method": "brknn", "n_neighbors": 1, "metric": "micro_f1"}
     (folder / "records.jsonl").write_text(json.dumps(record | {"value": None}) + "\n")
-    with pytest.raises(ValueError, match="must hold at least one value"):
+    with pytest.raises(ValueError, match="must contain at least one value"):
         run_facts([folder])

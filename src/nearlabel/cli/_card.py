@@ -1,4 +1,4 @@
-"""``nearlabel card``: what a file tells about the model in it."""
+"""``nearlabel card``: the model card of a file."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _by_number(data: str, blocks: Iterable[RowBlock], row: int) -> _Found:
 
 
 def _by_id(data: str, blocks: Iterable[RowBlock], column: str, value: str) -> _Found:
-    """Read all rows: an id that is there twice names none."""
+    """Find a row by its id; read all rows, as an id may occur twice."""
     found: list[_Found] = []
     first = 0
     for block in blocks:

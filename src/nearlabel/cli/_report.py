@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from nearlabel.cli import _console, _data, _model
 from nearlabel.cli._matched_data import match_to
-from nearlabel.datasets import Dataset, cache_folder, catalogue, fetch_dataset, load_multidigits
+from nearlabel.datasets import Dataset, catalogue, fetch_dataset, is_on_disk, load_multidigits
 from nearlabel.experiments import Problem
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.persistence import DataSummary, ModelCard
@@ -88,23 +87,16 @@ def _of_run(arguments: argparse.Namespace) -> dict[str, Any]:
     given = None if arguments.data is None else _data.open_data(arguments)
 
     def open_problem(name: str, is_split: bool) -> Problem | None:
-        if given is not None and (given.name == name or not _is_at_hand(name)):
-            return given
-        return _problem(name, is_split) if _is_at_hand(name) else None
+        found = None if given is not None and given.name == name else _problem(name, is_split)
+        return given if found is None else found
 
     return run_facts([arguments.source], open_problem=open_problem)
 
 
-def _is_at_hand(name: str) -> bool:
-    """Tell whether a data set is known by its name and on this machine: no report downloads anything unasked."""
-    if name == _data.EMBEDDED or name not in catalogue():
-        return name == _data.EMBEDDED
-    roots = [Path(folder) for folder in (os.environ.get("NEARLABEL_DATA"), cache_folder()) if folder]
-    return any((root / catalogue()[name].folder).is_dir() for root in roots)
-
-
 def _problem(name: str, is_split: bool) -> Problem | None:
-    """Return a data set by its name, or its given parts; None where a file is missing after all."""
+    """Return a data set by its name, or its given parts; None if it is not on this machine."""
+    if name != _data.EMBEDDED and (name not in catalogue() or not is_on_disk(name)):
+        return None  # a report downloads nothing that it was not asked for
     try:
         if name == _data.EMBEDDED:
             return load_multidigits()
@@ -144,5 +136,5 @@ def _training(arguments: argparse.Namespace, card: ModelCard) -> Dataset | None:
 
 
 def _is_training(card: ModelCard, data: Dataset) -> bool:
-    """Tell whether rows, their features in the model's order, are those that it was fitted to."""
+    """Return whether these are the samples that the model was fitted to, their features in its order."""
     return card.data.digest_X is not None and DataSummary.of_data(data).digest_X == card.data.digest_X

@@ -9,7 +9,7 @@ in blocks, for prediction. `write_store` and `open_store` keep a matrix on disk 
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile, catalogue
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._download import cache_folder
-from nearlabel.datasets._fetch import fetch_dataset
+from nearlabel.datasets._fetch import fetch_dataset, is_on_disk
 from nearlabel.datasets._load import load_dataset
 from nearlabel.datasets._meka import read_meka
 from nearlabel.datasets._mulan import read_mulan
@@ -30,6 +30,7 @@ __all__ = [
     "cache_folder",
     "catalogue",
     "fetch_dataset",
+    "is_on_disk",
     "load_dataset",
     "load_multidigits",
     "open_rows",

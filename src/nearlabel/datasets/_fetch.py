@@ -12,7 +12,7 @@ from scipy import sparse
 
 from nearlabel.datasets._catalogue import SUBSETS, CatalogueEntry, CatalogueFile, catalogue_entry
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._download import cached_file
+from nearlabel.datasets._download import cache_folder, cached_file
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import read_meka
 from nearlabel.datasets._mulan import read_mulan
@@ -64,6 +64,34 @@ def fetch_dataset(name: str, subset: str = "all") -> Dataset:
     parts = [_part(entry, file) for file in entry.files(subset)]
     whole = parts[0] if len(parts) == 1 else _stack(parts)
     return replace(whole, name=name if subset == "all" else f"{name}-{subset}")
+
+
+def is_on_disk(name: str) -> bool:
+    """Return whether a data set of the catalogue is on this machine: `fetch_dataset` then downloads nothing.
+
+    Parameters
+    ----------
+    name : str
+        One of `catalogue`.
+
+    Returns
+    -------
+    bool
+        Whether its folder is in ``NEARLABEL_DATA`` or in the user's cache.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import is_on_disk
+    >>> is_on_disk("emotions")  # doctest: +SKIP
+    True
+    """
+    roots = [Path(folder) for folder in (os.environ.get("NEARLABEL_DATA"), cache_folder()) if folder]
+    return any((root / catalogue_entry(name).folder).is_dir() for root in roots)
 
 
 def _part(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:

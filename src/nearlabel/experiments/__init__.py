@@ -1,7 +1,7 @@
 """Run plans of experiments to records, and summarise the records."""
 
 from nearlabel.experiments._feature_scaler import FeatureScaler
-from nearlabel.experiments._folds import Problem
+from nearlabel.experiments._folds import Problem, problem_digest
 from nearlabel.experiments._methods import METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, MethodSpec, make_method
 from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
@@ -41,6 +41,7 @@ __all__ = [
     "Tuning",
     "make_method",
     "make_search",
+    "problem_digest",
     "read_records",
     "run",
     "search_costs",

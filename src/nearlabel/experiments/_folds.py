@@ -63,7 +63,18 @@ def stacked(upper: Matrix, lower: Matrix) -> Matrix:
 
 
 def problem_digest(problem: Problem) -> str:
-    """Return a hash of the rows and label sets, which stands in the plans of their runs."""
+    """Return a hash of samples and label sets, by which the plan of a run identifies its data.
+
+    Parameters
+    ----------
+    problem : Dataset or (Dataset, Dataset)
+        A data set, or its given training and test part.
+
+    Returns
+    -------
+    str
+        Equal for equal values, dense or sparse storage apart; names do not count.
+    """
     parts = problem if isinstance(problem, tuple) else (problem,)
     return str(joblib.hash([(_content(part.X), _content(part.Y)) for part in parts]))
 

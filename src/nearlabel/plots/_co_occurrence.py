@@ -1,4 +1,4 @@
-"""Which labels go together: a heat map."""
+"""Which labels occur together: a heat map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST = 22
 
 
 class CoOccurrenceDisplay(Display):
-    """Of the rows that have one label, a line each, the share that has each other, a column each.
+    """Of the samples with one label, a line each, the share that has each other label, a column each.
 
     Made by `from_labels`.
 
@@ -34,7 +34,7 @@ class CoOccurrenceDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn last.
     figure_ : matplotlib Figure
-        The figure that holds them.
+        The figure that contains them.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class CoOccurrenceDisplay(Display):
         ax: Any = None,
         **style: Any,
     ) -> Self:
-        """Draw which labels go together in label sets.
+        """Draw which labels occur together.
 
         Parameters
         ----------

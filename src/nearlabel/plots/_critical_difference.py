@@ -35,7 +35,7 @@ class CriticalDifferenceDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn last.
     figure_ : matplotlib Figure
-        The figure that holds them.
+        The figure that contains them.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class CriticalDifferenceDisplay(Display):
         title: str = "",
     ) -> None:
         if len(mean_ranks) < 2:
-            raise ValueError(f"mean_ranks must hold at least two methods, got {len(mean_ranks)}.")
+            raise ValueError(f"mean_ranks must contain at least two methods, got {len(mean_ranks)}.")
         self.mean_ranks = dict(mean_ranks)
         self.alike = [list(group) for group in alike]
         self.critical_difference = critical_difference

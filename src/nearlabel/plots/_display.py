@@ -13,14 +13,14 @@ from nearlabel.plots._svg import LOOK, svg_element
 
 
 class Display(ABC):
-    """Numbers that can be drawn; a subclass says how, and how large the figure should be.
+    """Numbers that can be drawn; a subclass defines how, and how large the figure is.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
         Where it was drawn last; an array of them where there are several.
     figure_ : matplotlib Figure
-        The figure that holds them.
+        The figure that contains them.
     """
 
     ax_: Any
@@ -35,7 +35,7 @@ class Display(ABC):
             Where, for instance ``ax_`` of another display of the same kind, to see both; as many as ``ax_`` has. None:
             in a new figure of pyplot.
         title : str, default=None
-            Above it. None: what the display says of itself, if anything.
+            Above it. None: that of the display, if it has one.
         **style : properties of matplotlib
             Of the line, if it is one that is drawn, or of the image.
 

@@ -37,7 +37,7 @@ class ExplanationDisplay(DisplayInSeveralAxes):
     ax_ : array of two matplotlib Axes
         Where it was drawn last: neighbours and labels.
     figure_ : matplotlib Figure
-        The figure that holds them.
+        The figure that contains them.
 
     Raises
     ------

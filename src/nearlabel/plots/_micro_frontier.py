@@ -1,4 +1,4 @@
-"""Micro-averaged precision over recall: all that thresholds can do, and what was chosen."""
+"""Micro-averaged precision over recall: the best that thresholds can reach, and where predictions are."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _EQUAL_F = "equal F"  # marks the lines behind, which are drawn once
 
 
 class MicroFrontierDisplay(Display):
-    """Micro-averaged precision over recall, the best that thresholds can do for any F-beta, above lines of equal F1.
+    """Micro-averaged precision over recall, the best that thresholds can reach for any F-beta, above lines of equal F1.
 
-    Made by `from_estimator` or `from_predictions`. Lines of several displays stand in one figure if each is drawn into
+    Made by `from_estimator` or `from_predictions`. Lines of several displays share a figure if each is drawn into
     ``ax_`` of the first.
 
     Parameters
     ----------
     recall, precision : array-like of shape (n_points,)
-        The line, as `nearlabel.thresholds.micro_pr_frontier` gives it.
+        The line, as returned by `nearlabel.thresholds.micro_pr_frontier`.
     name : str, default=None
         Of the line.
     points : mapping of str to (recall, precision), default=None
@@ -38,7 +38,7 @@ class MicroFrontierDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn last.
     figure_ : matplotlib Figure
-        The figure that holds them.
+        The figure that contains them.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class MicroFrontierDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: MatrixLike, Y: MatrixLike, *, name: str | None = None, ax: Any = None, **style: Any
     ) -> Self:
-        """Draw the frontier of a classifier's scores, and where its own label sets stand.
+        """Draw the frontier of a classifier's scores, and the point of its own predictions.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class MicroFrontierDisplay(Display):
         ax: Any = None,
         **style: Any,
     ) -> Self:
-        """Draw the frontier of scores, and where label sets stand.
+        """Draw the frontier of scores, and the points of predicted label sets.
 
         Parameters
         ----------

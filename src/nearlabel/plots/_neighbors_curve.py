@@ -1,4 +1,4 @@
-"""A measure over the number of neighbours."""
+"""A metric over the number of neighbours."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from nearlabel.utils.types import FloatArray, MatrixLike
 
 
 class NeighborsCurveDisplay(Display):
-    """The values of a measure over the number of neighbours, as a line, with a band if it is known how they vary.
+    """The values of a metric over the number of neighbours, as a line, with a band if it is known how they vary.
 
-    Made by `from_estimator`, `from_cv_results` or `from_records`. Lines of several displays stand in one figure if each
+    Made by `from_estimator`, `from_cv_results` or `from_records`. Lines of several displays share a figure if each
     is drawn into ``ax_`` of the first.
 
     Parameters
@@ -26,11 +26,11 @@ class NeighborsCurveDisplay(Display):
     n_neighbors : array-like of shape (n_numbers,)
         Numbers of neighbours, ascending.
     values : array-like of shape (n_numbers,)
-        The value of the measure for each.
+        The value of the metric for each.
     deviations : array-like of shape (n_numbers,), default=None
         Half the height of the band; none where NaN.
     metric : str, default=None
-        Name of the measure, a key of `nearlabel.metrics.CATALOGUE` or "empty_predictions"; other words are shown as
+        Name of the metric, a key of `nearlabel.metrics.CATALOGUE` or "empty_predictions"; other words are shown as
         they are.
     name : str, default=None
         Of the line.
@@ -42,7 +42,7 @@ class NeighborsCurveDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn last.
     figure_ : matplotlib Figure
-        The figure that holds them.
+        The figure that contains them.
 
     Raises
     ------
@@ -93,7 +93,7 @@ class NeighborsCurveDisplay(Display):
         ax: Any = None,
         **style: Any,
     ) -> Self:
-        """Draw what each number of neighbours reaches on rows held out, by leaving one out where the method can.
+        """Draw a metric on held-out samples over the number of neighbours, by leave-one-out if the method supports it.
 
         All numbers come from one search, without a refit (`nearlabel.model_selection.tune_neighbors`).
 
@@ -172,7 +172,7 @@ class NeighborsCurveDisplay(Display):
         cv_results : mapping
             ``cv_results_`` of a classifier that was fitted with ``n_neighbors="auto"`` or by `tune_neighbors`.
         metric : str, default=None
-            Which of its measures. None: the first, which decided.
+            Which of its metrics. None: the first, which decided.
         name : str, default=None
             Of the line.
         chosen : int, default=None
@@ -190,7 +190,7 @@ class NeighborsCurveDisplay(Display):
         Raises
         ------
         ValueError
-            If there is no such measure in the table.
+            If there is no such metric in the table.
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
@@ -198,7 +198,7 @@ class NeighborsCurveDisplay(Display):
         shown = metric if metric is not None or not known else known[0]
         if shown not in known or "n_neighbors" not in cv_results:
             raise ValueError(
-                f"metric must be one of the table's measures {', '.join(known) or '(none)'}, got {metric!r}."
+                f"metric must be one of the table's metrics {', '.join(known) or '(none)'}, got {metric!r}."
             )
         curve = cls(cv_results["n_neighbors"], cv_results[shown], metric=shown, name=name, chosen=chosen)
         return curve.plot(ax, **style)
@@ -220,9 +220,9 @@ class NeighborsCurveDisplay(Display):
         Parameters
         ----------
         records : iterable of Record
-            What `nearlabel.experiments.run` or `read_runs` returns.
+            As returned by `nearlabel.experiments.run` or `nearlabel.comparison.read_runs`.
         metric : str
-            Name of a measure of the records.
+            Name of a metric of the records.
         method : str
             Name of a method of the records, one with numbers of neighbours.
         dataset : str, default=None
@@ -280,14 +280,14 @@ def means_of(records: Sequence[Record], metric: str, method: str, dataset: str |
     own = [c for c in cells if c.metric == metric and c.method == method and isinstance(c.n_neighbors, int)]
     if not own:
         wanted = f"{metric} of {method}" + ("" if dataset is None else f" on {dataset}")
-        raise ValueError(f"records must hold {wanted} over numbers of neighbours, got none.")
+        raise ValueError(f"records must contain {wanted} over numbers of neighbours, got none.")
     points = sorted((cell.n_neighbors, cell.mean, cell.std) for cell in own if isinstance(cell.n_neighbors, int))
     numbers, means, deviations = zip(*points, strict=True)
     return {"n_neighbors": numbers, "values": means, "deviations": deviations, "metric": metric}
 
 
 def words_of(metric: str | None) -> str:
-    """Return what stands beside the values."""
+    """Return the words beside the values."""
     if metric is None:
         return ""
     if metric == EMPTY_PREDICTIONS:

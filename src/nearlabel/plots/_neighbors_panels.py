@@ -1,4 +1,4 @@
-"""Several measures over the number of neighbours."""
+"""Several metrics over the number of neighbours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay, means_of, wo
 
 
 class NeighborsPanelsDisplay(DisplayInSeveralAxes):
-    """Several measures over the number of neighbours: a panel for each, with a line for each method.
+    """Several metrics over the number of neighbours: a panel for each, with a line for each method.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
     ax_ : ndarray of matplotlib Axes
         The panels it was drawn into last.
     figure_ : matplotlib Figure
-        The figure that holds them.
+        The figure that contains them.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
         legend: bool = True,
     ) -> None:
         if not panels:
-            raise ValueError("panels must hold at least one, got none.")
+            raise ValueError("panels must contain at least one, got none.")
         self.panels = panels
         of_panels = dict.fromkeys(str(curve.name) for curves in panels.values() for curve in curves)
         self.names = list(of_panels if names is None else names)
@@ -71,9 +71,9 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
         Parameters
         ----------
         records : iterable of Record
-            What `nearlabel.experiments.run` or `read_runs` returns.
+            As returned by `nearlabel.experiments.run` or `nearlabel.comparison.read_runs`.
         metrics : sequence of str, default=None
-            Names of measures, a panel for each. None: all of the records.
+            Names of metrics, a panel for each. None: all of the records.
         dataset : str, default=None
             Name of a data set of the records. None: there is but one.
         ax : array of matplotlib Axes, default=None

@@ -20,16 +20,16 @@ class ReliabilityDisplay(Display):
     """The share of labels that are true over their probability, in ten bins: on the diagonal they are calibrated.
 
     Micro-averaged: each pair of a row and a label counts once. Made by `from_estimator` or `from_predictions`. Lines of
-    several displays stand in one figure if each is drawn into ``ax_`` of the first.
+    several displays share a figure if each is drawn into ``ax_`` of the first.
 
     Parameters
     ----------
     mean_probability, true_share : array-like of shape (n_bins,)
-        Of each bin that holds a probability.
+        Values of each bin that is not empty.
     counts : array-like of shape (n_bins,)
-        How many probabilities each holds; the larger the dot, the more.
+        Number of probabilities in each bin, shown by the size of the dot.
     name : str, default=None
-        Of the line; the expected calibration error stands beside it.
+        Name of the line; the expected calibration error follows it.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class ReliabilityDisplay(Display):
     ax_ : matplotlib Axes
         Where it was drawn last.
     figure_ : matplotlib Figure
-        The figure that holds them.
+        The figure that contains them.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class ReliabilityDisplay(Display):
         shapes = {self.mean_probability.shape, self.true_share.shape, self.counts.shape}
         if len(shapes) > 1 or self.counts.ndim != 1 or not self.counts.sum():
             raise ValueError(
-                "mean_probability, true_share and counts must be of one shape (n_bins,) and hold a probability,"
+                "mean_probability, true_share and counts must be of one shape (n_bins,) and not empty,"
                 f" got {self.mean_probability.shape}, {self.true_share.shape} and {self.counts.shape}."
             )
         distances = np.abs(self.mean_probability - self.true_share)

@@ -1,4 +1,4 @@
-"""Some rows with their label sets, scores and neighbours: what a report lets its reader look into."""
+"""Some samples with their label sets, scores and neighbours, which the reader of a report can look into."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_NEIGHBORS = ("row", "labels", "names")  # shown of any neighbour, whatever e
 def explorer_facts(
     model: Any, data: Dataset, predicted: Matrix, scores: FloatArray | None, training: Dataset | None, n_rows: int
 ) -> dict[str, Any]:
-    """Return some rows, spread evenly over the data, with all that is known of them.
+    """Return some samples, spread evenly over the data, with all that is known of them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Facts of label sets for a report: figures, how often each label is there, and which go together."""
+"""Facts of label sets for a report: figures, how often each label is there, and which occur together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearlabel.utils.validation import as_dense, as_label_matrix
 
 
 def labelset_facts(y: MatrixLike, names: Sequence[str], *, most_paired: int = 40) -> dict[str, Any]:
-    """Return what a report says of label sets.
+    """Return the facts of label sets in a report.
 
     Parameters
     ----------
@@ -54,5 +54,5 @@ def labelset_facts(y: MatrixLike, names: Sequence[str], *, most_paired: int = 40
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number, or None for one that JSON has not."""
+    """Return a finite number, or None: JSON has no others."""
     return value if value is not None and np.isfinite(value) else None

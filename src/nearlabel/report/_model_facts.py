@@ -1,4 +1,4 @@
-"""Facts of a model on rows whose label sets are known: what a report shows, computed here and nowhere else."""
+"""Facts of a model on samples whose label sets are known: all numbers of its report are computed here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def model_facts(
     data : Dataset
         Rows with their label sets, in the model's order of features and labels.
     card : mapping
-        What `ModelCard.to_json` says of the model, parsed.
+        The card of the model: `ModelCard.to_json`, parsed.
     training : Dataset, default=None
         What the model was fitted to, for pictures of the neighbours.
     seen : bool, default=False
@@ -64,7 +64,7 @@ def model_facts(
     Notes
     -----
     Precision is None for a label that is never predicted, recall for one that never occurs, F1 for one that neither
-    occurs nor is predicted; the measures above the table count such a 0/0 as 0, as `nearlabel.metrics` does.
+    occurs nor is predicted; the metrics above the table count such a 0/0 as 0, as `nearlabel.metrics` does.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def model_facts(
         "card": dict(card),
         "data": {"name": data.name, "features": n_features, **figures},
         "seen": seen,
-        "measures": _measures(Y, predicted, scores, card),
+        "metrics": _metrics(Y, predicted, scores, card),
         "labels": _of_labels(data.label_names, compared.per_label, card["thresholds"], frontier),
         "n_labels": int(Y.shape[1]),
         "calibration": _calibration(scores, Y) if scores is not None and method == "predict_proba" else None,
@@ -120,8 +120,8 @@ def _check_labels(predicted: Matrix, Y: Matrix) -> None:
         raise ValueError(f"model must predict label sets of shape {Y.shape}, got {np.shape(predicted)}.")
 
 
-def _measures(Y: Matrix, predicted: Matrix, scores: FloatArray | None, card: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return all measures of the catalogue, each with what the card says of it."""
+def _metrics(Y: Matrix, predicted: Matrix, scores: FloatArray | None, card: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return all metrics of the catalogue, each with the value on the card."""
     values = score_all(Y, predicted, scores)
     return [
         {
@@ -164,7 +164,7 @@ def _ratios(hits: int, predicted: int, true: int) -> dict[str, Any]:
 
 
 def _plain(threshold: Any) -> float | str:
-    """Return a threshold as JSON has it; one that is infinite as text."""
+    """Return a threshold for JSON, which has no infinite numbers: those become text."""
     return float(threshold) if np.isfinite(float(threshold)) else str(float(threshold))
 
 
@@ -181,7 +181,7 @@ def _calibration(scores: FloatArray, Y: Matrix) -> dict[str, Any]:
 
 
 def _frontier(frontier: MicroPRFrontier, total: Counts) -> dict[str, Any]:
-    """Return points of the frontier, as many as a figure can show, its best one, and where the model stands."""
+    """Return as many points of the frontier as a figure can show, the best one, and the model's."""
     best = frontier.best_point()
     shown = np.unique(np.linspace(0, len(frontier.recall) - 1, _MOST_POINTS).round().astype(np.intp))
     shown = np.union1d(shown, [best])

@@ -1,4 +1,4 @@
-"""The page of a model: card, measures, labels, calibration, thresholds, co-occurrence, explorer."""
+"""The page of a model: card, metrics, labels, calibration, thresholds, co-occurrence, explorer."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nearlabel.report._tables import Column, facts_list, figure, more, notes, ta
 
 Facts = Mapping[str, Any]
 
-_SEEN = "The model was fitted to these very rows: all figures are optimistic"
+_SEEN = "The model was fitted to these samples: all figures are optimistic"
 
 
 def model_title(facts: Facts) -> str:
-    """Return what the page is of."""
+    """Return the title of the page."""
     return f"{facts['card']['method']} on {facts['data']['name']}"
 
 
@@ -26,7 +26,7 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     parts = [
         ("Model", _card(facts["card"])),
         ("Data", join(notes([*_seen(facts), *facts["notes"]]), data_figures(facts["data"]))),
-        ("Measures", _measures(facts)),
+        ("Metrics", _metrics(facts)),
         ("Labels", _labels(facts)),
         ("Calibration", _calibration(facts["calibration"])),
         ("Thresholds", _frontier(facts["frontier"])),
@@ -36,7 +36,7 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
 
 
 def _seen(facts: Facts) -> list[str]:
-    own = ", and each row is its own neighbour" if facts["explorer"]["explained"] else ""
+    own = ", and each sample is its own neighbour" if facts["explorer"]["explained"] else ""
     return [f"{_SEEN}{own}."] if facts["seen"] else []
 
 
@@ -60,32 +60,32 @@ def _card(card: Facts) -> Markup:
     return join(facts_list(pairs), remarks, more(f"{len(card['parameters'])} parameters", parameters))
 
 
-def _measures(facts: Facts) -> Markup:
-    recorded = any(one["at_training"] is not None for one in facts["measures"])
+def _metrics(facts: Facts) -> Markup:
+    recorded = any(one["at_training"] is not None for one in facts["metrics"])
     keys = {"value": "value"} | ({"at_training": "at training time"} if recorded else {})
-    columns = [Column("measure", numeric=False), *map(Column, keys.values())]
+    columns = [Column("metric", numeric=False), *map(Column, keys.values())]
     rows = [
         (f"{one['title']} {'↑' if one['greater_is_better'] else '↓'}", *(one[key] for key in keys))
-        for one in facts["measures"]
+        for one in facts["metrics"]
     ]
     told = f" At training time: {facts['card']['measured']}." if recorded and facts["card"]["measured"] else ""
     words = f"↑ higher is better, ↓ lower is better.{told}"
-    return join(notes([words]), table(columns, rows, f"Measures on {facts['data']['name']}"))
+    return join(notes([words]), table(columns, rows, f"Metrics on {facts['data']['name']}"))
 
 
 def _labels(facts: Facts) -> Markup:
     labels = facts["labels"]
     keys = {
-        "support": "rows", "predicted": "predicted", "precision": "precision", "recall": "recall", "f1": "F1",
+        "support": "samples", "predicted": "predicted", "precision": "precision", "recall": "recall", "f1": "F1",
         "threshold": "threshold", "best_threshold": "best threshold",
     }  # fmt: skip
     used = [key for key in keys if any(one[key] is not None for one in labels)]
     columns = [Column("label", numeric=False)]
     columns += [Column(keys[key], show=shown_threshold if "threshold" in key else shown) for key in used]
     rows = [(one["name"], *(one[key] for key in used)) for one in labels]
-    remarks = ["– stands for 0/0: a label that is never predicted has no precision."]
+    remarks = ["– means 0/0: a label that is never predicted has no precision."]
     if "best_threshold" in used:
-        remarks.append("The best threshold is that of the largest micro-averaged F1 on these very rows.")
+        remarks.append("The best thresholds are those of the largest micro-averaged F1 on these samples.")
     if len(labels) < facts["n_labels"]:
         remarks.append(f"The {len(labels):,} most frequent of {facts['n_labels']:,} labels.")
     each = table(columns, rows, "Precision, recall and F1 of each label", filtered="labels")
@@ -101,8 +101,8 @@ def _calibration(calibration: Facts | None) -> Markup:
         for one in calibration["bins"]
     ]
     words = (
-        f"Expected calibration error {shown(calibration['error'])}, over all pairs of a row and a label."
-        " Above the diagonal more is true than the model says, below it less; the larger a dot, the more pairs."
+        f"Expected calibration error {shown(calibration['error'])}, over all pairs of a sample and a label."
+        " Above the diagonal the probabilities are too low, below it too high; the larger a dot, the more pairs."
     )
     numbers = table(columns, rows, "Probabilities in ten bins")
     return figure("Reliability, micro-averaged", draw_reliability(calibration), numbers, words)
@@ -111,14 +111,14 @@ def _calibration(calibration: Facts | None) -> Markup:
 def _frontier(frontier: Facts | None) -> Markup:
     if frontier is None:
         return notes(["The model has no scores, or no label occurs in the data."])
-    names = {"model": "the model's decisions", "best": "best thresholds for these rows"}
+    names = {"model": "the model's decisions", "best": "best thresholds for these samples"}
     points = [(names[key], *(frontier[key][name] for name in ("precision", "recall", "f1"))) for key in names]
     columns = [Column("point", numeric=False), Column("micro precision"), Column("micro recall"), Column("micro F1")]
     drawn, count = len(frontier["recall"]), frontier["n_points"]
     points_of_line = f"all {count:,} points" if drawn == count else f"{drawn:,} of the {count:,} points"
     words = (
         f"The line: {points_of_line} that thresholds per label can reach and that are best for some F-beta."
-        " The best thresholds are those of the largest F1 on these very rows, hence optimistic."
+        " The best thresholds are those of the largest F1 on these samples, hence optimistic."
     )
     numbers = table(columns, points, "Two points of the figure")
     return figure("Micro-averaged precision and recall", draw_precision_recall(frontier), numbers, words)
@@ -129,12 +129,12 @@ def _co_occurrence(facts: Facts) -> Markup:
     count = len(pairs["names"])
     of = f"The {count} most frequent of {facts['n_labels']:,} labels. " if count < facts["n_labels"] else ""
     words = of + CO_OCCURRENCE_NOTE
-    return figure("Which labels go together", draw_co_occurrence(pairs), co_occurrence_table(pairs), words)
+    return figure("Labels that occur together", draw_co_occurrence(pairs), co_occurrence_table(pairs), words)
 
 
 def _explorer(explorer: Facts) -> Markup:
     count, total = len(explorer["rows"]), explorer["n_rows"]
-    which = f"{count} of {total:,} rows, spread evenly." if count < total else "All rows."
+    which = f"{count} of {total:,} samples, spread evenly." if count < total else "All samples."
     neighbours = "" if explorer["explained"] else " The model does not explain itself: no neighbours are known."
     place = element("div", element("p", "The explorer needs JavaScript.", class_="note"), id="explorer-view")
     return join(notes([f"{which}{neighbours}"]), place)

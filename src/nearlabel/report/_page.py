@@ -18,21 +18,21 @@ from nearlabel.utils.validation import check_choice
 
 _PAGES = {"run": (run_title, run_sections), "model": (model_title, model_sections)}
 _ENDINGS = (".html", ".htm")
-# Nothing is loaded, whatever stands in a name.
+# The browser loads nothing, whatever a name contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-    """Write the page of some facts; the file appears whole or not at all.
+    """Write the page of some facts; the file is written whole or not at all.
 
     Parameters
     ----------
     facts : mapping
-        What `nearlabel.report.run_facts` or `nearlabel.report.model_facts` gives.
+        As returned by `run_facts` or `model_facts`.
     path : path-like
         The file, ending in ``.html``; its folder is made if it is not there.
     title : str, default=None
-        Heading of the page. None or blank: what the facts are of.
+        Heading of the page. None or blank: made from the facts.
 
     Returns
     -------
@@ -76,9 +76,9 @@ def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
     Parameters
     ----------
     facts : mapping
-        What `nearlabel.report.run_facts` or `nearlabel.report.model_facts` gives.
+        As returned by `run_facts` or `model_facts`.
     title : str, default=None
-        Heading of the page. None or blank: what the facts are of.
+        Heading of the page. None or blank: made from the facts.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def _head(title: str) -> Markup:
 
 
 def _data(facts: Mapping[str, Any]) -> Markup:
-    """Return what the script reads; no text in it can end the element."""
+    """Return the data of the script; no text in them can end the element."""
     text = json.dumps(_rounded(facts.get("explorer")), separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return element("script", Markup(safe), type="application/json", id="facts")

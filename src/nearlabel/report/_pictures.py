@@ -1,4 +1,4 @@
-"""Rows that are small pictures: features named after lines and columns, such as ``pixel_0_3``."""
+"""Samples that are small pictures: features named after lines and columns, such as ``pixel_0_3``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 _NAME = re.compile(r"(.*?)_?(\d+)_(\d+)")
-_MOST_PIXELS = 1024  # so that some hundred rows and their neighbours fit a page
+_MOST_PIXELS = 1024  # so that some hundred samples and their neighbours fit a page
 _DIGITS = "0123456789abcdef"
 
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """How rows become pictures.
+    """How to draw samples as pictures.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Pictures:
 
     @classmethod
     def of(cls, X: Matrix, names: Sequence[str]) -> Self | None:
-        """Return how the rows of X (n_samples, n_features) become pictures; None if the names do not say so."""
+        """Return how to draw the samples X (n_samples, n_features); None if the names are not those of a picture."""
         found = [_NAME.fullmatch(name) for name in names]
         places = [(one[1], int(one[2]), int(one[3])) for one in found if one]
         order = sorted(range(len(places)), key=places.__getitem__)

@@ -1,4 +1,4 @@
-"""What a plan asks for, beside what its records have: whether a run is finished, and its methods can be compared."""
+"""The folds of plans and of their records: whether a run is finished, and its methods can be compared."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FoldsOfMethods:
 
     @classmethod
     def of(cls, dataset: str, plans: Iterable[Mapping[str, Any]], records: Iterable[Record]) -> FoldsOfMethods:
-        """Take what plans and records say of a data set."""
+        """Return the folds of a data set, by plans and records."""
         own = [record for record in records if record["dataset"] == dataset]
         given = any(record["seed"] is None for record in own)
         planned: dict[str, set[FoldKey]] = {}
@@ -65,7 +65,7 @@ class FoldsOfMethods:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know of folds that are not there."""
+        """Notes about missing folds."""
         notes = []
         if any(planned - self.found[method] for method, planned in self.planned.items()):
             notes.append(f"{self._counts()}: the run is not finished.")
@@ -83,7 +83,7 @@ class FoldsOfMethods:
         if len(methods_of) == 1:
             return f"{next(iter(methods_of))} of {self.n_planned} folds are in the records of {self.dataset}"
         each = " and ".join(f"{count} of {', '.join(methods)}" for count, methods in methods_of.items())
-        return f"Of {self.n_planned} folds the records of {self.dataset} hold {each}"
+        return f"Of {self.n_planned} folds the records of {self.dataset} contain {each}"
 
 
 def _all_equal(values: Sequence[Any]) -> bool:

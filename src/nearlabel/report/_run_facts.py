@@ -6,15 +6,17 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+
 from nearlabel.comparison import Comparison, FriedmanTest, compare, read_results
-from nearlabel.datasets import Dataset
-from nearlabel.experiments._folds import Problem, problem_digest, stacked
-from nearlabel.experiments._summary import Cell, summarise
+from nearlabel.experiments import Cell, Problem, problem_digest, summarise
 from nearlabel.experiments.records import Record, read_plan, run_folders
 from nearlabel.metrics import CATALOGUE
 from nearlabel.report._label_facts import finite, labelset_facts
 from nearlabel.report._planned_folds import FoldsOfMethods
 from nearlabel.utils.notes import warnings_as_notes
+from nearlabel.utils.types import Matrix
 
 # Returns the data of a name, or None; told whether the run was on a given training and test part.
 OpenProblem = Callable[[str, bool], Problem | None]
@@ -43,7 +45,7 @@ def run_facts(
     Raises
     ------
     ValueError
-        If a folder holds no run, or there is no record, or runs contradict each other.
+        If a folder contains no run, there is no record, or runs contradict each other.
 
     Examples
     --------
@@ -64,7 +66,7 @@ def run_facts(
     plans = [read_plan(folder) for folder in run_folders(paths)]
     cells = summarise(records)
     if not cells:
-        raise ValueError("RECORDS must hold at least one value, got measures that are undefined on every fold.")
+        raise ValueError("RECORDS must contain at least one value, got metrics that are undefined on every fold.")
     names = dict.fromkeys(name for plan in plans for name in plan["problems"])
     folds = {name: FoldsOfMethods.of(name, plans, records) for name in names}
     notes += [note for of in folds.values() for note in of.notes]
@@ -72,7 +74,7 @@ def run_facts(
         "kind": "run",
         "plans": [_plan(plan) for plan in plans],
         "methods": list(dict.fromkeys(cell.method for cell in cells)),
-        "measures": [_measure(name) for name in dict.fromkeys(cell.metric for cell in cells)],
+        "metrics": [_metric(name) for name in dict.fromkeys(cell.metric for cell in cells)],
         "datasets": [_dataset(name, folds[name], cells, plans, open_problem) for name in _names(records)],
         "tests": _tests(records, alpha, notes),
         "notes": notes,
@@ -87,7 +89,7 @@ def _plan(plan: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in plan.items() if name != "problems"} | {"datasets": list(plan["problems"])}
 
 
-def _measure(name: str) -> dict[str, Any]:
+def _metric(name: str) -> dict[str, Any]:
     known = CATALOGUE.get(name)
     title = name.replace("_", " ") if known is None else known.title
     return {"name": name, "title": title, "greater_is_better": None if known is None else known.greater_is_better}
@@ -127,33 +129,31 @@ def _data_facts(
     """Return the figures of the data, if they can be had and are those of the run."""
     problem = None if open_problem is None else open_problem(name, given)
     if problem is None:
-        return {"data": None, "why_no_data": "The data were not at hand when this page was made."}
+        return {"data": None, "why_no_data": "The data were not found when this page was made."}
     digests = {plan["problems"].get(name) for plan in plans} - {None}
     if problem_digest(problem) not in digests:
         return {"data": None, "why_no_data": "The data found under this name are not those of the run."}
-    X, Y, names = _whole(problem)
-    facts = labelset_facts(Y, names)
-    figures = {"features": int(X.shape[1]), **facts["figures"]}
+    parts = problem if isinstance(problem, tuple) else (problem,)
+    names = parts[0].label_names
+    facts = labelset_facts(_one_below_the_other([part.Y for part in parts]), names)
+    figures = {"features": int(parts[0].X.shape[1]), **facts["figures"]}
     counted = [{"name": str(label), "support": count} for label, count in zip(names, facts["counts"], strict=True)]
     return {"data": figures, "labels": counted, "co_occurrence": facts["co_occurrence"]}
 
 
-def _whole(problem: Problem) -> tuple[Any, Any, tuple[str, ...]]:
-    if isinstance(problem, Dataset):
-        return problem.X, problem.Y, problem.label_names
-    training, test = problem
-    return stacked(training.X, test.X), stacked(training.Y, test.Y), training.label_names
+def _one_below_the_other(parts: Sequence[Matrix]) -> Matrix:
+    return sparse.vstack(parts, format="csr") if any(map(sparse.issparse, parts)) else np.vstack(parts)
 
 
 def _tests(records: Sequence[Record], alpha: float, notes: list[str]) -> list[dict[str, Any]]:
-    """Return what tests say: of pairs over folds or data sets, and of all methods over several data sets."""
+    """Return the results of tests: of pairs over folds or data sets, and of all methods over several data sets."""
     judged = [record for record in records if record["metric"] in CATALOGUE]
     wanted = ["friedman", None] if len(_names(judged)) > 1 else [None]
     tests = []
     for test in wanted:
         try:
             tests.append(_test(compare(judged, test=test, alpha=alpha)))
-        except ValueError as error:  # too few methods, folds or data sets: the page says so
+        except ValueError as error:  # too few methods, folds or data sets: the page has a note instead
             reason = str(error).partition(" Hint:")[0]
             notes.append(f"No {'Friedman test' if test else 'test of pairs'}: {reason}")
     return tests

@@ -1,4 +1,4 @@
-"""The page of a run: data, comparison, orders, and each measure over the number of neighbours."""
+"""The page of a run: data, comparison, orders, and each metric over the number of neighbours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TESTS = {
 
 
 def run_title(facts: Facts) -> str:
-    """Return what the page is of."""
+    """Return the title of the page."""
     names = [one["name"] for one in facts["datasets"]]
     methods = len(facts["methods"])
     where = names[0] if len(names) == 1 else f"{len(names)} data sets"
@@ -79,7 +79,9 @@ def _data(dataset: Facts) -> Markup:
     if dataset["data"] is None:
         return notes([dataset["why_no_data"]])
     rows = [(one["name"], one["support"]) for one in dataset["labels"]]
-    labels = table([Column("label", numeric=False), Column("rows")], rows, "Rows of each label", filtered="labels")
+    labels = table(
+        [Column("label", numeric=False), Column("samples")], rows, "Samples of each label", filtered="labels"
+    )
     parts = [data_figures(dataset["data"]), more(f"{len(rows):,} labels", labels)]
     pairs = dataset["co_occurrence"]
     if len(pairs["names"]) > 1:
@@ -88,8 +90,8 @@ def _data(dataset: Facts) -> Markup:
     return join(*parts)
 
 
-def _arrow(measure: Facts) -> str:
-    return {True: "\N{NO-BREAK SPACE}↑", False: "\N{NO-BREAK SPACE}↓", None: ""}[measure["greater_is_better"]]
+def _arrow(metric: Facts) -> str:
+    return {True: "\N{NO-BREAK SPACE}↑", False: "\N{NO-BREAK SPACE}↓", None: ""}[metric["greater_is_better"]]
 
 
 def _comparison(facts: Facts, dataset: Facts) -> Markup:
@@ -100,33 +102,33 @@ def _comparison(facts: Facts, dataset: Facts) -> Markup:
     at = f", k = {numbers[0]}" if len(numbers) == 1 else ""
     means = {(c["method"], c["metric"]): c["mean"] for c in dataset["cells"] if not isinstance(c["n_neighbors"], int)}
     caption = f"{dataset['name']}{at}{', mean over ' if over else ''}{' and '.join(over)}"
-    best = "the best of each column stands out" if dataset["comparable"] else "no best is marked: folds or k differ"
+    best = "the best of each column is bold" if dataset["comparable"] else "no best is marked: folds or k differ"
     return join(
         notes([f"↑ higher is better, ↓ lower is better; {best}."]),
-        _measure_table(facts, dataset, means, caption),
+        _metric_table(facts, dataset, means, caption),
         _at_best_k(facts, dataset) if len(numbers) > 1 else None,
     )
 
 
 def _at_best_k(facts: Facts, dataset: Facts) -> Markup:
-    caption = f"{dataset['name']}, each method at its best k by each measure"
+    caption = f"{dataset['name']}, each method at its best k by each metric"
     words = notes(["Chosen on the same test folds, hence optimistic."])
-    best = _measure_table(facts, dataset, _best_over_k(facts, dataset), caption)
+    best = _metric_table(facts, dataset, _best_over_k(facts, dataset), caption)
     return more("Each method at its best k", join(words, best))
 
 
-def _measure_table(facts: Facts, dataset: Facts, values: Mapping[tuple[str, str], float], caption: str) -> Markup:
-    measures = [one for one in facts["measures"] if any(metric == one["name"] for _, metric in values)]
+def _metric_table(facts: Facts, dataset: Facts, values: Mapping[tuple[str, str], float], caption: str) -> Markup:
+    metrics = [one for one in facts["metrics"] if any(name == one["name"] for _, name in values)]
     columns = [Column("method", numeric=False)]
-    best = {one["name"]: one["greater_is_better"] if dataset["comparable"] else None for one in measures}
-    columns += [Column(f"{one['title']}{_arrow(one)}", best=best[one["name"]]) for one in measures]
+    best = {one["name"]: one["greater_is_better"] if dataset["comparable"] else None for one in metrics}
+    columns += [Column(f"{one['title']}{_arrow(one)}", best=best[one["name"]]) for one in metrics]
     methods = [method for method in facts["methods"] if any(name == method for name, _ in values)]
-    rows = [(method, *(values.get((method, one["name"])) for one in measures)) for method in methods]
+    rows = [(method, *(values.get((method, one["name"])) for one in metrics)) for method in methods]
     return table(columns, rows, caption, filtered="methods")
 
 
 def _best_over_k(facts: Facts, dataset: Facts) -> dict[tuple[str, str], float]:
-    better = {one["name"]: one["greater_is_better"] for one in facts["measures"]}
+    better = {one["name"]: one["greater_is_better"] for one in facts["metrics"]}
     best: dict[tuple[str, str], float] = {}
     for cell in dataset["cells"]:
         key, value = (cell["method"], cell["metric"]), cell["mean"]
@@ -140,7 +142,7 @@ def _order(facts: Facts, test: Facts) -> Markup:
     named = f"{_TESTS[test['test']]}, over {_OVER[test['over']]}, level {test['alpha']:g}"
     if not test["relations"]:
         return notes([f"No method is significantly better than another: {named}.", *test["notes"]])
-    titles = {one["name"]: one["title"] for one in facts["measures"]}
+    titles = {one["name"]: one["title"] for one in facts["metrics"]}
     metrics = list(test["by_metric"])
     columns = [Column("method", numeric=False), Column("total", show=_signed)]
     columns += [Column(titles[metric], show=_signed) for metric in metrics]
@@ -149,7 +151,7 @@ def _order(facts: Facts, test: Facts) -> Markup:
         for method, total in test["scores"].items()
     ]
     return join(
-        table(columns, rows, f"Significant wins less losses: {named}"),
+        table(columns, rows, f"Significant wins minus losses: {named}"),
         notes(test["notes"]),
         more(f"{len(test['relations'])} significant differences", _relations(titles, test)),
     )
@@ -160,7 +162,7 @@ def _signed(value: float | str | None) -> str:
 
 
 def _relations(titles: Mapping[str, str], test: Facts) -> Markup:
-    words = [Column(name, numeric=False) for name in ("measure", "better", "worse", "data set")]
+    words = [Column(name, numeric=False) for name in ("metric", "better", "worse", "data set")]
     difference = "difference of mean ranks" if test["friedman"] else "difference"
     columns = [*words, Column(difference), Column("p"), Column(_OVER[test["over"]])]
     rows = [
@@ -168,7 +170,7 @@ def _relations(titles: Mapping[str, str], test: Facts) -> Markup:
          one["n_pairs"])
         for one in test["relations"]
     ]  # fmt: skip
-    return table(columns, rows, "Significant differences", filtered="measures or methods")
+    return table(columns, rows, "Significant differences", filtered="metrics or methods")
 
 
 def _differences(ranked: Sequence[Facts]) -> Markup:
@@ -189,17 +191,17 @@ def _friedman(test: Facts) -> str:
 
 
 def _curves(facts: Facts, dataset: Facts) -> Markup:
-    curves_of = {one["name"]: _curves_of(dataset, one["name"]) for one in facts["measures"]}
+    curves_of = {one["name"]: _curves_of(dataset, one["name"]) for one in facts["metrics"]}
     drawn = [
-        _curve(one, curves_of[one["name"]], facts["methods"]) for one in facts["measures"] if curves_of[one["name"]]
+        _curve(one, curves_of[one["name"]], facts["methods"]) for one in facts["metrics"] if curves_of[one["name"]]
     ]
     methods = [name for name in facts["methods"] if any(name in curves for curves in curves_of.values())]
-    words = "Lines are means over the folds, bands one standard deviation to either side."
+    words = "Lines are means over the folds, bands one standard deviation above and below."
     return join(notes([words]), _legend(methods, facts["methods"]), element("div", *drawn, class_="grid"))
 
 
-def _curve(measure: Facts, curves: Curves, order: Sequence[str]) -> Markup:
-    title = f"{measure['title']}{_arrow(measure)}"
+def _curve(metric: Facts, curves: Curves, order: Sequence[str]) -> Markup:
+    title = f"{metric['title']}{_arrow(metric)}"
     return figure(title, draw_curves(curves, order, title), _numbers_over_k(curves, title), _hidden_lines(curves))
 
 

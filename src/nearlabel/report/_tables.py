@@ -34,7 +34,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Value]], caption: s
     rows : sequence of sequence
         A value for each column: a number or None in a numeric one, else text or markup.
     caption : str
-        What the table holds.
+        Its title.
     filtered : str, default=""
         What the rows are, to filter them by their names if there are enough of them; "": there is no filter.
 
@@ -64,12 +64,12 @@ def figure(title: str, picture: Markup, numbers: Markup, note: str = "") -> Mark
 
 
 def more(summary: str, content: Markup) -> Markup:
-    """Return what is seen when it is asked for."""
+    """Return content that the reader unfolds."""
     return element("details", element("summary", summary), content)
 
 
 def facts_list(pairs: Sequence[tuple[str, Value]]) -> Markup:
-    """Return terms and what is said of them; a number as it is shown."""
+    """Return terms with their values."""
     each = [
         element("div", element("dt", term), element("dd", shown(value) if isinstance(value, (int, float)) else value))
         for term, value in pairs
@@ -100,7 +100,7 @@ def anchors_of(titles: Sequence[str]) -> list[str]:
 
 
 def notes(texts: Sequence[str]) -> Markup:
-    """Return what a reader must know."""
+    """Return notes, a paragraph each."""
     return join(*(element("p", text, class_="note") for text in texts))
 
 
