@@ -256,3 +256,14 @@ def test_the_largest_float():
     scores, Y = [[np.finfo(float).max], [0.0]], [[0], [1]]
     for strategy in (MicroFOptimum(), SCut("macro_precision"), GlobalCut(), CyclicAscent()):
         assert np.isfinite(strategy.fit(scores, Y).objective_)
+
+
+@pytest.mark.parametrize("strategy", [MicroFOptimum(), PillaiAscent(), SCut(), GlobalCut()], ids=repr)
+def test_adjacent_floats_are_told_apart(strategy):
+    """No float lies between two neighbours, and half their sum may round down: the threshold is the upper one."""
+    lower = 0.1
+    for _ in range(8):
+        upper = math.nextafter(lower, 1)
+        scores = np.array([[lower], [upper]])
+        assert clone(strategy).fit(scores, [[0], [1]]).predict(scores).tolist() == [[0], [1]]
+        lower = upper
