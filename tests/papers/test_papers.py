@@ -269,6 +269,19 @@ def test_remarks_and_corrections_are_of_the_transcripts_corrections(transcripts)
     assert corrected == {key: float(implied) for key, implied in known.items() if implied}
 
 
+def test_a_quick_look_at_the_coupled_labels(load):
+    """CML-kNN beside its printed figures, without the feature selections, which small random data do not bear."""
+    paper = with_methods(Paper("chaudhari2016", load=load), "cmlknn", "mlknn")
+    paper._facts["tables"]["1"] |= {"beside_methods": {"cmlknn": ["mlknn"]}, "experiments": ["cmlknn"]}
+    cells = paper.reproduce_table("1").cells
+    assert {(cell.dataset, cell.metric) for cell in cells if cell.method == "cmlknn"} == {
+        (dataset, metric) for dataset in ("enron", "medical") for metric in ("hamming_loss", "one_error")
+    }
+    for cell in cells:
+        assert cell.difference == cell.ours - cell.printed
+        assert cell.method == "mlknn" or 0 <= cell.beside["mlknn"] <= 1
+
+
 def test_the_printed_web_tables_give_the_printed_order(load):
     """The t-test over the printed figures of tables 10 to 14 returns table 15, relation for relation."""
     order = with_methods(Paper("zhang2007", load=load), "mlknn", "br:estimator=logistic").reproduce_table("15")

@@ -1,4 +1,4 @@
-"""How a comparison of methods is shown: a table by metric and method, and panels over k."""
+"""Show a comparison of methods: a table by metric and method, and panels over k."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
+from typing import Any
 
 from nearlabel.cli import _console
 from nearlabel.comparison import Order
@@ -35,24 +37,23 @@ def directions_of(records: Iterable[Record]) -> dict[str, bool]:
 
 def show(cells: Sequence[Cell], format_: str, directions: Mapping[str, bool] = _DIRECTIONS) -> None:
     """Print the cells as a table, JSON or CSV; `directions` tell by metric whether greater is better."""
-    if format_ == "json":
-        _console.print_json([asdict(cell) for cell in cells])
-    elif format_ == "csv":
-        _console.print_csv([asdict(cell) for cell in cells])
-    else:
-        for dataset in dict.fromkeys(cell.dataset for cell in cells):
-            _print_dataset(dataset, [cell for cell in cells if cell.dataset == dataset], directions)
+    _show(cells, format_, partial(_print_dataset, directions=directions))
 
 
 def show_costs(costs: Sequence[SearchCost], format_: str) -> None:
-    """Print what searches cost as a table, JSON or CSV."""
+    """Print the costs of searches as a table, JSON or CSV."""
+    _show(costs, format_, _print_costs)
+
+
+def _show(figures: Sequence[Any], format_: str, print_dataset: Callable[[str, Sequence[Any]], None]) -> None:
+    """Print dataclasses in a format; as tables, one for each data set."""
     if format_ == "json":
-        _console.print_json([asdict(cost) for cost in costs])
+        _console.print_json([asdict(each) for each in figures])
     elif format_ == "csv":
-        _console.print_csv([asdict(cost) for cost in costs])
+        _console.print_csv([asdict(each) for each in figures])
     else:
-        for dataset in dict.fromkeys(cost.dataset for cost in costs):
-            _print_costs(dataset, [cost for cost in costs if cost.dataset == dataset])
+        for dataset in dict.fromkeys(each.dataset for each in figures):
+            print_dataset(dataset, [each for each in figures if each.dataset == dataset])
 
 
 def panels(cells: Sequence[Cell], metrics: Sequence[str]) -> NeighborsPanelsDisplay:

@@ -51,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=None, help="folder for records and figures; the same command resumes"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="a look: fewer folds and data sets where that saves much; says which"
+        "--quick",
+        action="store_true",
+        help="run fewer folds and data sets where that saves much time; notes say which",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
     parser.add_argument("--format", choices=_console.PAGE_FORMATS, default="table", help="default: table")

@@ -44,7 +44,7 @@ class Comparison:
     order : Order
         What follows. After a Friedman test that rejects nothing its pairs are not looked at.
     notes : tuple of str
-        What a reader must know.
+        Sentences that a reader must know: assumptions that do not hold, and results that were left out.
     """
 
     test: str
@@ -147,7 +147,7 @@ def compare(
 
 
 def _friedman_tests(tables: Sequence[PairedValues], post_hoc: str, alpha: float) -> tuple[FriedmanTest, ...]:
-    """Test each metric that is known of enough methods, or refuse if none is."""
+    """Test each metric that enough methods have values of; raise ValueError if there is none."""
     enough = [table for table in tables if is_enough_for_friedman(table)]
     for table in tables if enough else ():
         if table not in enough:

@@ -17,7 +17,7 @@ _TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.
 
 
 class Located(NamedTuple):
-    """A record and where it stands, for messages: "meka.csv, line 3"."""
+    """A record and its place in its source, for messages: "meka.csv, line 3"."""
 
     place: str
     record: Record
@@ -75,7 +75,7 @@ def checked_records(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Locat
 
 
 def key_of(record: Record) -> tuple[Any, ...]:
-    """Return what tells a record from others."""
+    """Return the values that no two records of a source have in common."""
     return tuple(record.get(name) for name in ("dataset", "seed", "fold", "method", "n_neighbors", "metric"))
 
 

@@ -1,4 +1,4 @@
-"""From tests to an order of methods, as Zhang and Zhou (2007, section 4.2) make it."""
+"""Order methods by the tests that they win and lose, as Zhang and Zhou (2007, section 4.2) do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Order:
-    """Partial orders by each metric, and the total order that they add up to.
+    """Partial orders by each metric, and the total order that results from their sum.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def order_methods(tests: Iterable[PairedTest], methods: Sequence[str], alpha: fl
     tests : iterable of PairedTest
         Of any metrics.
     methods : sequence of str
-        All methods; of equal scores the earlier stands first.
+        All methods; of equal scores the earlier comes first.
     alpha : float, default=0.05
         A p-value below it is significant.
 

@@ -20,7 +20,7 @@ from nearlabel.utils.validation import check_choice, each_once
 OVER = ("folds", "datasets")
 
 _DECIMALS = 12
-ROUNDING = 10.0**-_DECIMALS  # what the order of a sum may change is no difference
+ROUNDING = 10.0**-_DECIMALS  # smaller differences come from the order in which sums are taken
 
 # Values of one method on one fold, by the number of neighbours.
 _ByNumber: TypeAlias = dict[int | None, float]
@@ -55,7 +55,7 @@ class PairedValues:
     greater_is_better: bool | None = None
 
     def difference(self, first: str, second: str) -> FloatArray:
-        """Return what the first method has more than the second, where both have a value."""
+        """Return the values of the first method less those of the second, where both have a value."""
         of_first, of_second = (self.values[:, self.methods.index(method)] for method in (first, second))
         difference = rounded(of_first - of_second)
         return difference[~np.isnan(difference)]
@@ -79,7 +79,7 @@ class PairedValues:
 
 
 def rounded(values: FloatArray) -> FloatArray:
-    """Return values without what the order of a sum may change."""
+    """Return values without the digits that depend on the order in which sums are taken."""
     return np.asarray(np.round(values, _DECIMALS))
 
 

@@ -1,4 +1,4 @@
-"""Which of two methods is better, and whether chance explains it: tests on paired values."""
+"""Test on paired values whether methods differ by more than chance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _N_SAMPLES = 50_000  # of the posterior
 
 
 class OverlappingFoldsWarning(UserWarning):
-    """A test takes folds as independent whose training parts overlap."""
+    """A test that assumes independent folds is run on folds whose training parts overlap."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class FriedmanTest:
     tests: tuple[PairedTest, ...]
 
     def rejects(self, alpha: float = 0.05) -> bool:
-        """Tell whether the methods differ, by Iman and Davenport's F; if not, no pair is looked at."""
+        """Return whether the methods differ by Iman and Davenport's F; if not, their pairs do not count."""
         return self.f_p_value < alpha
 
     def not_different(self, alpha: float = 0.05) -> list[list[str]]:
@@ -146,7 +146,7 @@ def _t_with_variance(difference: FloatArray, factor: float) -> _Outcome:
 
 
 def _wilcoxon(difference: FloatArray, overlap: float) -> _Outcome:
-    """Wilcoxon's signed ranks; equal pairs have a rank and speak for neither side, as Demšar (2006) has it.
+    """Wilcoxon's signed ranks; pairs without a difference keep their ranks and count for neither side (Demšar 2006).
 
     The distribution over all signs is exact, also where ranks are tied: they are halves of whole numbers.
     """
@@ -193,9 +193,9 @@ def paired_tests(values: PairedValues, test: str, pairs: Sequence[tuple[str, str
     test : {"t", "corrected-t", "wilcoxon", "bayes"}
         Student's paired t-test; the same with the variance corrected for training parts that overlap (Nadeau and
         Bengio 2003; it is "t" where they do not); Wilcoxon's signed ranks; the Bayesian signed-rank test (Benavoli et
-        al. 2014), which needs the extra ``stats``.
+        al. 2014).
     pairs : sequence of (str, str), default=None
-        Which methods; None: all pairs. A pair without a fold where both have a value has no test.
+        The methods to compare; None: all pairs. A pair without a row on which both have a value is left out.
 
     Raises
     ------
@@ -252,7 +252,7 @@ def _test_of(
 
 
 def is_enough_for_friedman(values: PairedValues) -> bool:
-    """Tell whether three methods have a value on each of two rows."""
+    """Return whether three methods have a value on each of two rows."""
     n, k = values.complete().values.shape
     return bool(n >= 2 and k >= 3)
 
