@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.decision import cut
+from nearlabel.utils.estimators import explaining_sparse
 from nearlabel.utils.fit_params import routed_to_estimator, without_zero_weights
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -247,7 +248,9 @@ class MetaClassifier(MultilabelClassifier):
         """
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
-        return self._fit(X, y, **routed_to_estimator(self, self._base_estimator(), params))
+        estimator = self._base_estimator()
+        with explaining_sparse(estimator, X):
+            return self._fit(X, y, **routed_to_estimator(self, estimator, params))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed.

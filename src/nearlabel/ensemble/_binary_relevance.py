@@ -19,7 +19,7 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
 
     Parameters
     ----------
-    estimator : classifier, default=None
+    estimator : binary classifier, default=None
         Cloned and fitted to each label of each model. None: ``LinearSVC(dual=False)``, a linear support vector machine.
     n_estimators : int, default=10
         Number of models.

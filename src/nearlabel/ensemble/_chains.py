@@ -20,7 +20,7 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
 
     Parameters
     ----------
-    estimator : classifier, default=None
+    estimator : binary classifier, default=None
         Cloned and fitted to each label of each chain. None: ``LinearSVC(dual=False)``, a linear support vector machine.
     n_estimators : int, default=10
         Number of chains.

@@ -16,6 +16,7 @@ from nearlabel.base import MetaClassifier, WithOptionalProbabilities
 from nearlabel.ensemble._label_tree import Node, label_tree, meta_labels
 from nearlabel.statistics.label_probabilities import chosen_classifier, with_seed
 from nearlabel.transformation import BinaryRelevance
+from nearlabel.utils.estimators import requiring_multilabel
 from nearlabel.utils.fit_params import params_of_samples
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
@@ -33,8 +34,8 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
     Parameters
     ----------
     estimator : multi-label classifier, default=None
-        Cloned and fitted to each inner node; has `predict_proba` unless `probability` is False. None:
-        `BinaryRelevance()`.
+        Cloned and fitted to each inner node; has `predict_proba` unless `probability` is False. A binary classifier
+        serves as ``BinaryRelevance(classifier)``. None: `BinaryRelevance()`.
     n_clusters : int, default=3
         Children of a node, at least 2. If no less than the labels, the root decides all: the method is the estimator.
     max_iter : int, default=20
@@ -131,10 +132,11 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
         self.root_ = label_tree(self._varying, columns, weights, self.n_clusters, self.max_iter, random)
         container = sparse.csr_array if sparse.issparse(labels) else as_dense
         nodes = list(self.root_.inner_nodes())
-        models = Parallel(n_jobs=self.n_jobs)(
-            delayed(clone(seeded).fit)(X[rows], container(meta), **params_of_samples(params, rows, X.shape[0]))
-            for rows, meta in (self._training_set(node, columns) for node in nodes)
-        )
+        with requiring_multilabel(estimator):
+            models = Parallel(n_jobs=self.n_jobs)(
+                delayed(clone(seeded).fit)(X[rows], container(meta), **params_of_samples(params, rows, X.shape[0]))
+                for rows, meta in (self._training_set(node, columns) for node in nodes)
+            )
         for node, model in zip(nodes, models, strict=True):
             node.model = model
 

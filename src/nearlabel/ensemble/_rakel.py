@@ -72,9 +72,9 @@ class RAkELo(_OnLabelSubsets):
 
     Parameters
     ----------
-    estimator : classifier, default=None
-        The multi-class classifier of each label powerset. None: ``LinearSVC(dual=False)``, a linear support vector
-        machine; see `nearlabel.transformation.LabelPowerset`.
+    estimator : multi-class classifier, default=None
+        The classifier of each label powerset, whose classes are label sets of a few labels. None:
+        ``LinearSVC(dual=False)``, a linear support vector machine; see `nearlabel.transformation.LabelPowerset`.
     labelset_size : int, default=3
         Labels k of a subset; all labels, where there are fewer.
     n_estimators : int, default=None
@@ -181,9 +181,9 @@ class RAkELd(_OnLabelSubsets):
 
     Parameters
     ----------
-    estimator : classifier, default=None
-        The multi-class classifier of each label powerset. None: ``LinearSVC(dual=False)``, a linear support vector
-        machine; see `nearlabel.transformation.LabelPowerset`.
+    estimator : multi-class classifier, default=None
+        The classifier of each label powerset, whose classes are label sets of a few labels. None:
+        ``LinearSVC(dual=False)``, a linear support vector machine; see `nearlabel.transformation.LabelPowerset`.
     labelset_size : int, default=3
         Labels k of a part; all labels, where there are fewer.
     voting : {"hard", "soft"}, default="hard"

@@ -35,14 +35,20 @@ def default_estimator() -> Any:
 def chosen_classifier(estimator: Any, default: Callable[[], Any] = default_estimator) -> Any:
     """Return the classifier that is to be cloned, the default for None.
 
-    Raises ValueError for a name, a class, or what scikit-learn's tags say is no classifier but a regressor, say; what
-    has no tags is taken at its word.
+    Raises ValueError for a name, a class, or what scikit-learn's tags say is no classifier but, for instance, a
+    regressor; what has no tags is taken at its word.
     """
     if estimator is None:
         return default()
-    if isinstance(estimator, type) or not hasattr(estimator, "fit") or _kind(estimator) not in (None, "classifier"):
-        raise ValueError(f"estimator must be a classifier, got {estimator!r}.")
-    return estimator
+    if isinstance(estimator, type):
+        hint = f" Hint: an object instead of the class, {estimator.__name__}()."
+    elif not hasattr(estimator, "fit"):
+        hint = ""
+    elif _kind(estimator) in (None, "classifier"):
+        return estimator
+    else:
+        hint = f" Hint: scikit-learn's tags say that it is a {_kind(estimator)}."
+    raise ValueError(f"estimator must be a classifier, got {estimator!r}.{hint}")
 
 
 def _kind(estimator: Any) -> str | None:

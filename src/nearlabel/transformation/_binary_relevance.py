@@ -25,9 +25,10 @@ class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
 
     Parameters
     ----------
-    estimator : classifier, default=None
-        Cloned and fitted to each label. One without `predict_proba` gets its decision values calibrated by Platt's
-        sigmoid on a five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear support vector machine.
+    estimator : binary classifier, default=None
+        Cloned and fitted to each label; a regressor is refused. One without `predict_proba` gets its decision values
+        calibrated by Platt's sigmoid on a five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear support
+        vector machine.
     probability : bool, default=True
         Whether there is a `predict_proba`. False saves the cross-validation, five sixths of the time to fit; an
         estimator that has `predict_proba` needs none.
@@ -114,8 +115,8 @@ class SMBR(BinaryRelevance):
 
     Parameters
     ----------
-    estimator : classifier, default=None
-        The binary classifier of each label; see `BinaryRelevance`.
+    estimator : binary classifier, default=None
+        Cloned and fitted to each label; see `BinaryRelevance`.
     probability : bool, default=True
         Whether there is a `predict_proba`; see `BinaryRelevance`.
     random_state : int, RandomState or None, default=None

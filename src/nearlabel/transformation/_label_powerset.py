@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from sklearn.dummy import DummyClassifier
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 
 from nearlabel.base import MetaClassifier, WithOptionalProbabilities
 from nearlabel.labels import labelsets_by_frequency
@@ -29,7 +29,7 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
 
     Parameters
     ----------
-    estimator : classifier, default=None
+    estimator : multi-class classifier, default=None
         Cloned and fitted to the classes. One without `predict_proba` gets its decision values turned into probabilities
         by the softmax of them times one slope, fitted on a five-fold cross-validation (temperature scaling). None:
         ``LinearSVC(dual=False)``, a linear support vector machine, one class against the rest.
@@ -113,11 +113,23 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
         super()._learn(X, labels)
         classifier = self._classifier()
         self.labelsets_, classes = labelsets_by_frequency(labels, params.get("sample_weight"))
+        self._check_multiclass()
         if self.labelsets_.shape[0] == 1:
             classifier, params = DummyClassifier(), {}  # most classifiers refuse a single class
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=_MANY_CLASSES, category=UserWarning)
             self.estimator_ = classifier.fit(X, classes, **params)
+
+    def _check_multiclass(self) -> None:
+        """Raise ValueError if the classifier says that it takes two classes only, and there are more."""
+        estimator = self._base_estimator()
+        tags = get_tags(estimator).classifier_tags if hasattr(estimator, "__sklearn_tags__") else None
+        if tags is not None and not tags.multi_class and self.labelsets_.shape[0] > 2:
+            raise ValueError(
+                f"estimator must be a multi-class classifier, got {type(estimator).__name__}, which takes two classes;"
+                f" y has {self.labelsets_.shape[0]} label sets. Hint: sklearn.multiclass.OneVsRestClassifier around it,"
+                " or a classifier of several classes such as LogisticRegression."
+            )
 
     def _classifier(self) -> Any:
         """Return the classifier to fit, with `predict_proba` if that is asked for."""
