@@ -58,6 +58,8 @@ class FixedThresholdsClassifier(WithThresholds):
     array([[0, 1]])
     """
 
+    thresholds_: FloatArray
+
     def __init__(
         self,
         estimator: Any,

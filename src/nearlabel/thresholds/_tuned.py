@@ -115,6 +115,11 @@ class TunedThresholdsClassifierCV(WithThresholds):
     [0.684, 0.701]
     """
 
+    strategy_: ThresholdStrategy
+    thresholds_: FloatArray
+    objective_: float
+    cv_results_: dict[str, Any]
+
     def __init__(
         self,
         estimator: Any,

@@ -40,8 +40,14 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     response_method: str
     at_least: int
     at_most: int | None
+
+    # Declared for type checkers, which do not see what is set by other functions.
+    estimator_: Any
+    response_method_: str
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
     _container: LabelContainer
 
     def fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
