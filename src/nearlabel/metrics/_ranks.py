@@ -120,7 +120,7 @@ def _row_sums(relevant: BoolArray, losses: FloatArray, ties: TieRule) -> RowSums
     row = places // n_labels
     n_relevant = np.bincount(row, minlength=n_rows)
     filled = n_relevant > 0
-    last = np.cumsum(n_relevant)[filled] - 1  # where each row's last relevant label stands in `places`
+    last = np.cumsum(n_relevant)[filled] - 1  # where each row's last relevant label is in `places`
     first = last - n_relevant[filled] + 1
     wrong_on_top, last_rank = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=np.intp)
     wrong_on_top[filled] = n_wrong[first] > 0

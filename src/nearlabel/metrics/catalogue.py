@@ -1,4 +1,4 @@
-"""The metrics by name, and what a metric is: a function, what it needs and which direction is good."""
+"""The catalogue of metrics, and metrics of one's own: a function, what it needs and which direction is good."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOSS_ENDINGS = ("_loss", "_error")  # scikit-learn's convention: such a functio
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric with what a caller has to know to use it.
+    """A metric: its function, the input it needs and its direction.
 
     Wherever nearlabel accepts the name of a metric it accepts such an object: `Metric("my_metric", function)`.
 
@@ -142,7 +142,7 @@ CATALOGUE: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metr
 
 
 def get_metric(metric: MetricLike) -> Metric:
-    """Return a metric by its name, or as an object that says what it needs and which direction is good.
+    """Return a metric, given by name or as an object, with what it needs and its direction.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def get_metric(metric: MetricLike) -> Metric:
         A key of `CATALOGUE`; a `Metric`, which is returned as it is; or a function of the catalogue or of your own,
         ``function(y_true, y_pred) -> float``, which takes its name from ``__name__``. It needs scores if its second
         parameter is named y_score or scores. Its attribute `greater_is_better` gives the direction, True if it has
-        none. What a function cannot say, such as a `functools.partial`, `Metric` can.
+        none. For a function that has no name, such as a `functools.partial`, use `Metric`.
 
     Returns
     -------
@@ -227,5 +227,5 @@ def _has_parameter(function: Callable[..., float], name: str) -> bool:
 def _parameters(function: Callable[..., float]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(function).parameters
-    except ValueError:  # some functions written in C do not tell their signature
+    except ValueError:  # some functions written in C have no signature
         return {}

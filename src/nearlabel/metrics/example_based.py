@@ -1,8 +1,8 @@
 """Metrics of predictions averaged over examples; accuracy by examples is the Jaccard index.
 
-``zero_division`` says what an example counts as whose ratio is 0/0: 0, 1, or nan to leave it out of the mean. Which
-examples these are differs: no predicted label for precision, no true label for recall, neither for the Jaccard index
-and F. scikit-learn's default is 0 with a warning; nothing is warned of here.
+``zero_division`` is the value of an example whose ratio is 0/0: 0, 1, or nan to leave it out of the mean. These are
+examples without a predicted label for precision, without a true label for recall, and without either for the Jaccard
+index and F. scikit-learn's default is 0 with a warning; nearlabel never warns.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def hamming_loss(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: Array
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or the weights
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, or the weights
         are malformed.
 
     References
@@ -70,7 +70,7 @@ def subset_accuracy(y_true: MatrixLike, y_pred: MatrixLike, *, sample_weight: Ar
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, or the weights
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, or the weights
         are malformed.
 
     Examples
@@ -106,7 +106,7 @@ def jaccard_examples(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     References
@@ -145,7 +145,7 @@ def precision_examples(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     References
@@ -184,7 +184,7 @@ def recall_examples(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     References
@@ -225,7 +225,7 @@ def f1_examples(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     Examples
@@ -267,7 +267,7 @@ def fbeta_examples(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, `beta` is not above 0, or `zero_division` is another number.
     TypeError
         If `beta` is no number.
@@ -296,7 +296,7 @@ def f1_of_means(
         Indicator matrices of the true and the predicted label sets; the containers may differ.
     zero_division : {0.0, 1.0, nan}, default=0.0
         What an example without predicted labels counts as in the mean precision, and one without true labels in the
-        mean recall; nan leaves it out of that mean. Where both means are 0 the result is 0 whatever this says.
+        mean recall; nan leaves it out of that mean. Where both means are 0 the result is 0 in any case.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
@@ -308,7 +308,7 @@ def f1_of_means(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     References

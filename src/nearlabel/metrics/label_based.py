@@ -1,9 +1,9 @@
 """Metrics of predictions from the labels' counts: micro adds the counts up, macro averages the labels' ratios.
 
-``zero_division`` says what a 0/0 counts as: 0, 1, or nan. For micro it is the value of the metric; for macro it is the
-value of one label, and nan leaves that label out of the mean. A label neither true nor predicted in a test fold is the
-usual case: 0 in the Mulan of 2008 and by default here, 1 in today's Mulan. scikit-learn's default is 0 with a warning;
-nothing is warned of here.
+``zero_division`` is the value of 0/0: 0, 1, or nan. For micro it is the value of the metric; for macro it is the value
+of one label, and nan leaves that label out of the mean. The usual case is a label neither true nor predicted in a test
+fold: 0 in the Mulan of 2008 and by default here, 1 in today's Mulan. scikit-learn's default is 0 with a warning;
+nearlabel never warns.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def micro_precision(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     Examples
@@ -75,7 +75,7 @@ def micro_recall(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     Examples
@@ -110,7 +110,7 @@ def micro_f1(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     Examples
@@ -152,7 +152,7 @@ def micro_fbeta(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, `beta` is not above 0, or `zero_division` is another number.
     TypeError
         If `beta` is no number.
@@ -190,7 +190,7 @@ def macro_precision(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     Examples
@@ -225,7 +225,7 @@ def macro_recall(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     Examples
@@ -262,7 +262,7 @@ def macro_f1(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, or `zero_division` is another number.
 
     Examples
@@ -304,7 +304,7 @@ def macro_fbeta(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional, is empty, holds anything but 0 and 1, the shapes differ, the
+        If a matrix is not two-dimensional, is empty, contains anything but 0 and 1, the shapes differ, the
         weights are malformed, `beta` is not above 0, or `zero_division` is another number.
     TypeError
         If `beta` is no number.

@@ -9,7 +9,7 @@ Equal scores. The paper leaves them open but for ranking loss, where an equal pa
 - ``"optimistic"``: of equal scores the relevant labels rank first. Independent of the order of the labels.
 
 Trivial rows. A row without labels, or with all of them, has no pair of labels to put in order, so one-error, ranking
-loss and average precision say nothing about it: ``trivial="drop"`` (default, the authors' code) leaves it out of the
+loss and average precision are undefined for it: ``trivial="drop"`` (default, the authors' code) leaves it out of the
 mean, ``"keep"`` counts it with the value stated at each metric. For coverage only a row without labels is trivial. If
 every row is dropped the result is nan, without a warning.
 """
@@ -59,8 +59,8 @@ def one_error(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` holds anything but 0 and 1,
-        `y_score` holds NaN or something that is no number, the weights are malformed, or an option is unknown.
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -85,9 +85,9 @@ def coverage(
     trivial: TrivialRule = "drop",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Return how many steps down the ranking it takes, on the average, to reach the last relevant label.
+    """Return the mean number of steps down the ranking to the last relevant label.
 
-    Equation 3 of [1]_: the mean of the worst rank of a relevant label, less 1. So it is
+    Equation 3 of [1]_: the mean of the worst rank of a relevant label, minus 1. So it is
     ``sklearn.metrics.coverage_error(y_true, y_score) - 1`` where no row is without labels.
 
     Parameters
@@ -99,7 +99,7 @@ def coverage(
     ties : {"pessimistic", "index", "optimistic"}, default="pessimistic"
         Order of equal scores: relevant labels last, lower label index first, relevant labels first.
     trivial : {"drop", "keep"}, default="drop"
-        Whether rows without labels count (kept: 0, as in Mulan; the authors' code, and scikit-learn's number less 1,
+        Whether rows without labels count (kept: 0, as in Mulan; the authors' code, and scikit-learn's number minus 1,
         make it -1). A row with all labels is not trivial: it has a last relevant label, at depth ``n_labels - 1``, and
         the paper and all peers average over it.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -113,8 +113,8 @@ def coverage(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` holds anything but 0 and 1,
-        `y_score` holds NaN or something that is no number, the weights are malformed, or an option is unknown.
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -162,8 +162,8 @@ def ranking_loss(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` holds anything but 0 and 1,
-        `y_score` holds NaN or something that is no number, the weights are malformed, or an option is unknown.
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
 
     References
     ----------
@@ -217,8 +217,8 @@ def average_precision(
     Raises
     ------
     ValueError
-        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` holds anything but 0 and 1,
-        `y_score` holds NaN or something that is no number, the weights are malformed, or an option is unknown.
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
 
     References
     ----------

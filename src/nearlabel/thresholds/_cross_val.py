@@ -31,8 +31,8 @@ def cross_val_scores(
 ) -> tuple[NDArray[Any], IntArray]:
     """Score rows by classifiers that were not trained on them, as one array: what strategies learn from.
 
-    What `TunedThresholdsClassifierCV` does first, for those who want to compare strategies on one set of scores.
-    scikit-learn's `cross_val_predict` answers in the classifier's own shape, and takes a dense y and partitions only.
+    `TunedThresholdsClassifierCV` does this first; use it to compare strategies on one set of scores. scikit-learn's
+    `cross_val_predict` returns the classifier's own shape, and takes a dense y and partitions only.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def cross_val_scores(
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Label sets as an indicator matrix of 0 and 1.
     cv : int, splitter or iterable of (training, validation) rows, default=5
-        An int: so many folds, of consecutive rows unless `random_state` is given.
+        An int: the number of folds, of consecutive rows unless `random_state` is given.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Which scores; "auto" takes probabilities if there are any.
     n_jobs : int, default=None
@@ -57,7 +57,7 @@ def cross_val_scores(
     scores : ndarray of shape (n_scored, n_labels)
         Scores, fold after fold.
     rows : ndarray of int of shape (n_scored,)
-        Which rows they are of: ``y[rows]`` are their label sets.
+        The rows that were scored: ``y[rows]`` are their label sets.
 
     Raises
     ------
@@ -112,9 +112,9 @@ def _row_numbers(rows: Any) -> IntArray:
 
 
 def method_of(estimator: Any, response_method: str) -> str:
-    """Return the method that gives the scores: of the unfitted classifier, so that it is one for all folds.
+    """Return the method that gives the scores: of the unfitted classifier, so that all folds use the same one.
 
-    A fitted OneVsRestClassifier has or lacks `predict_proba` by what its first label was in that fold.
+    A fitted OneVsRestClassifier has `predict_proba` or not depending on its first label in that fold.
     """
     return response_method_of(estimator, RESPONSE_METHODS if response_method == "auto" else (response_method,))
 
@@ -122,8 +122,8 @@ def method_of(estimator: Any, response_method: str) -> str:
 class OneClass(NamedTuple):
     """Labels, as masks (n_labels,), that no or all training rows carry.
 
-    A decision function says nothing of them (scikit-learn's OneVsRestClassifier answers with 0 or 1, which may lie
-    above all other scores), so their score is set to minus or plus infinity.
+    Their decision values mean nothing (scikit-learn's OneVsRestClassifier returns 0 or 1, which may be above all other
+    scores), so their score is set to minus or plus infinity.
     """
 
     never: BoolArray
@@ -131,17 +131,17 @@ class OneClass(NamedTuple):
 
     @classmethod
     def of(cls, labels: Matrix) -> OneClass:
-        """Find them in training label sets (n_samples, n_labels)."""
+        """Return those of training label sets (n_samples, n_labels)."""
         carriers = np.asarray(labels.sum(axis=0)).reshape(-1)
         return cls(carriers == 0, carriers == labels.shape[0])
 
     @classmethod
     def none(cls, n_labels: int) -> OneClass:
-        """Know of no such label."""
+        """Return empty masks: of a classifier that was fitted before, the training labels are unknown."""
         nothing = np.zeros(n_labels, dtype=np.bool_)
         return cls(nothing, nothing)
 
-    def settle(self, scores: NDArray[Any], method: str) -> NDArray[Any]:
+    def with_infinities(self, scores: NDArray[Any], method: str) -> NDArray[Any]:
         """Return scores (n_queries, n_labels) with those of these labels set, if they are decision values."""
         if method != "decision_function" or not (self.never | self.always).any():
             return scores
@@ -149,7 +149,7 @@ class OneClass(NamedTuple):
 
 
 class Scorer(NamedTuple):
-    """A fitted classifier, and how its scores are read."""
+    """A fitted classifier, the method that gives its scores, and its labels of one class."""
 
     classifier: Any
     method: str
@@ -167,13 +167,13 @@ class Scorer(NamedTuple):
         only_binary = y.shape[1] == 1 and not get_tags(estimator).target_tags.multi_output
         with requiring_multilabel(estimator):
             classifier = clone(estimator).fit(X, as_dense(y)[:, 0] if only_binary else y, **params)
-        frozen = isinstance(classifier, FrozenEstimator)  # was trained on other rows
+        frozen = isinstance(classifier, FrozenEstimator)  # trained on other rows
         return cls(classifier, method, OneClass.none(y.shape[1]) if frozen else OneClass.of(y))
 
     def scores(self, X: MatrixLike) -> NDArray[Any]:
         """Return scores (n_queries, n_labels)."""
         scores = label_scores(self.classifier, X, len(self.one_class.never), self.method)
-        return self.one_class.settle(scores, self.method)
+        return self.one_class.with_infinities(scores, self.method)
 
 
 def score_folds(
@@ -187,8 +187,8 @@ def score_folds(
     n_jobs: int | None = None,
     keep: bool = False,
 ) -> list[tuple[NDArray[Any], Scorer | None]]:
-    """Return the scores of each fold's validation rows, and what gave them if that is to be kept."""
-    # scikit-learn's Parallel takes its configuration along, such as metadata routing.
+    """Return the scores of each fold's validation rows, and the fitted classifier if `keep`."""
+    # scikit-learn's own Parallel also sends its configuration, such as metadata routing, to the workers.
     scored: list[tuple[NDArray[Any], Scorer | None]] = Parallel(n_jobs=n_jobs)(
         delayed(_score_fold)(estimator, method, X, y, split, params or {}, keep) for split in splits
     )
@@ -219,7 +219,7 @@ def rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
 
 
 def rows_of_params(params: dict[str, Any], rows: IntArray, n_samples: int) -> dict[str, Any]:
-    """Return metadata for some rows: what has an entry for each row is cut down to them."""
+    """Return metadata for some rows: of a value with an entry for each row, the entries of these rows."""
 
     def is_of_rows(value: Any) -> bool:
         if hasattr(value, "shape"):

@@ -30,7 +30,7 @@ class FixedThresholdsClassifier(WithThresholds):
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Which scores; "auto" takes probabilities if there are any.
     at_least : int, default=0
-        A row with fewer labels gets those of highest score besides.
+        A row with fewer labels also gets those of highest score.
     at_most : int, default=None
         A row with more labels keeps those of highest score.
 
@@ -47,7 +47,7 @@ class FixedThresholdsClassifier(WithThresholds):
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
-        Number of features, if the inner classifier tells it.
+        Number of features, if the inner classifier has the attribute.
 
     Examples
     --------

@@ -45,7 +45,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
     strategy : ThresholdStrategy, default=None
         Learns from the pooled scores. None: `MicroFOptimum()`.
     cv : int, "loo", "prefit", splitter or iterable of (training, validation) rows, default=5
-        How rows are scored. An int: so many folds, of consecutive rows unless `random_state` is given. "loo": by the
+        How rows are scored. An int: number of folds, of consecutive rows unless `random_state` is given. "loo": by the
         leave-one-out scores that a lazy classifier of this library has, alone or as the last step of a pipeline (whose
         other steps have then seen the row): no refit. "prefit": by the classifier as it is, which must be fitted, on
         other rows than these; it is not refitted.
@@ -59,7 +59,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
     random_state : int, RandomState or None, default=None
         Shuffles the rows before they are cut into folds, if `cv` is an int. None: no shuffle, the same folds each time.
     at_least : int, default=0
-        A row with fewer labels gets those of highest score besides.
+        A row with fewer labels also gets those of highest score.
     at_most : int, default=None
         A row with more labels keeps those of highest score.
 
@@ -72,11 +72,11 @@ class TunedThresholdsClassifierCV(WithThresholds):
     thresholds_ : ndarray of shape (n_labels,)
         Its thresholds, if it has any (`RCut`, `MCut` and `ExpectedF` decide row by row).
     objective_ : float
-        What it reached on the pooled scores, if it optimises a metric: an optimistic figure.
+        The value of its metric on the pooled scores, if it optimises one: an optimistic figure.
     cv_results_ : dict
         The spread over folds. Each fold in turn is judged by thresholds tuned on the scores of all other rows:
         "test_objective" (n_folds,), "mean_test_objective", "std_test_objective", "pooled_test_objective" (of the
-        decisions of all folds together, for folds so small that their mean says little), and "thresholds" (n_folds,
+        decisions of all folds together, for folds too small for their mean to be precise), and "thresholds" (n_folds,
         n_labels) if the strategy has any. Empty for "loo", "prefit", a single split, more than 100 folds, a strategy
         that optimises no metric, and where a fold is without weight or leaves no other rows.
     response_method_ : str
@@ -86,7 +86,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_ : int
-        Number of features, if the inner classifier tells it.
+        Number of features, if the inner classifier has the attribute.
 
     Notes
     -----

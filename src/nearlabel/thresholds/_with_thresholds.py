@@ -1,4 +1,4 @@
-"""What classifiers with thresholds of their own share: scores of the inner one, bounds on label sets, containers."""
+"""The base class of classifiers with thresholds: scores of the inner classifier, bounds on label sets, containers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _has(method: str) -> Callable[[Any], bool]:
 
 
 class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
-    """What a classifier with thresholds of its own does: score by the inner one, decide, bound the label sets."""
+    """A classifier that scores by an inner one, decides on label sets by thresholds, and bounds their sizes."""
 
     estimator: Any
     response_method: str
@@ -51,7 +51,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     _container: LabelContainer
 
     def fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
-        """Fit the inner classifier and settle the thresholds.
+        """Fit the inner classifier and find the thresholds.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Returns
         -------
         list of nearlabel.lazy.Explanation
-            The inner classifier's, with the thresholds, or whatever rule was learnt, as what decides.
+            The inner classifier's, with the decisions of the thresholds or of the rule that was learnt.
         """
         check_is_fitted(self)
         thresholds = getattr(self, "thresholds_", None)
@@ -194,7 +194,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         self.estimator_, self.response_method_, self._one_class = scorer
 
     def _take_from(self, part: Any, *names: str) -> None:
-        """Take over what a fitted part knows, and forget what one of an earlier fit did."""
+        """Copy attributes of a fitted part, and remove those that an earlier fit set and this part lacks."""
         for name in names:
             if hasattr(part, name):
                 setattr(self, name, getattr(part, name))
