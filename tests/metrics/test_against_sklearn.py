@@ -1,4 +1,4 @@
-"""Every measure that scikit-learn computes too, to 1e-12."""
+"""Every metric that scikit-learn computes too, to 1e-12."""
 
 import math
 import warnings

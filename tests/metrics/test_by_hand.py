@@ -27,7 +27,7 @@ PREDICTION_VALUES = {
 
 
 @pytest.mark.parametrize(("name", "value"), PREDICTION_VALUES.items())
-def test_measures_of_predictions(name, value):
+def test_metrics_of_predictions(name, value):
     """Three rows and four labels: cells, rows and labels counted by hand."""
     assert metrics.CATALOGUE[name].function(TRUE, PREDICTED) == pytest.approx(value, abs=1e-12)
 

@@ -8,7 +8,7 @@ from nearlabel.metrics import CATALOGUE, get_metric, score_all
 
 Y = np.random.default_rng(0).integers(0, 2, (20, 4))
 every_name = pytest.mark.parametrize("name", CATALOGUE)
-EXCLUDED = {  # public, but no measure of the catalogue, with the reason
+EXCLUDED = {  # public, but no metric of the catalogue, with the reason
     "CATALOGUE": "the catalogue",
     "SCORERS": "the scorers",
     "CalibrationBins": "a result",
@@ -24,7 +24,7 @@ EXCLUDED = {  # public, but no measure of the catalogue, with the reason
 }
 
 
-def test_every_public_measure_is_in_the_catalogue_or_excused():
+def test_every_public_metric_is_in_the_catalogue_or_excused():
     """What the package exports is in the catalogue or has a reason not to be."""
     assert set(metrics.__all__) == set(CATALOGUE) | set(EXCLUDED)
 
@@ -46,7 +46,7 @@ def test_catalogue_cannot_be_changed():
 
 
 def test_score_all_gives_what_the_inputs_allow():
-    """Without names, predictions give 13 measures, scores 4, both 17 in the catalogue's order."""
+    """Without names, predictions give 13 metrics, scores 4, both 17 in the catalogue's order."""
     assert list(score_all(Y, Y)) == list(CATALOGUE)[:13]
     assert list(score_all(Y, y_score=Y)) == list(CATALOGUE)[13:]
     assert list(score_all(Y, Y, Y)) == list(CATALOGUE)
@@ -57,8 +57,8 @@ def test_score_all_keeps_the_order_asked_for():
     assert list(score_all(Y, Y, Y, metrics=("coverage", "micro_f1"))) == ["coverage", "micro_f1"]
 
 
-def test_score_all_leaves_alone_what_no_measure_needs():
-    """Scores are not looked at where only measures of predictions are asked for."""
+def test_score_all_leaves_alone_what_no_metric_needs():
+    """Scores are not looked at where only metrics of predictions are asked for."""
     assert score_all(Y, Y, [[np.nan]], metrics=["micro_f1"]) == {"micro_f1": 1.0}
 
 

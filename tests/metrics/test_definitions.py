@@ -1,4 +1,4 @@
-"""Every measure against a slow transcription of its definition, one row, one label, one pair at a time."""
+"""Every metric against a slow transcription of its definition, one row, one label, one pair at a time."""
 
 import itertools
 import math
@@ -43,7 +43,7 @@ def quotient(numerator, denominator, zero_division):
 
 
 def by_definition(what, true, predicted, zero_division, beta=1.0):
-    """Return the measure `what` of two lists of 0 and 1."""
+    """Return the metric `what` of two lists of 0 and 1."""
     hits = sum(1 for t, p in zip(true, predicted, strict=True) if t and p)
     if what == "precision":
         return quotient(hits, sum(predicted), zero_division)
@@ -61,7 +61,7 @@ def by_definition(what, true, predicted, zero_division, beta=1.0):
 
 
 def groups(average, true, predicted):
-    """Return the pairs of lists a measure is averaged over."""
+    """Return the pairs of lists a metric is averaged over."""
     if average == "examples":
         return zip(true.tolist(), predicted.tolist(), strict=True)
     if average == "macro":
@@ -73,7 +73,7 @@ def groups(average, true, predicted):
 @pytest.mark.parametrize("what", ["precision", "recall", "f1"])
 @pytest.mark.parametrize("average", ["examples", "micro", "macro"])
 def test_ratio_is_the_mean_over_its_groups(average, what, zero_division):
-    """A ratio measure is the mean of the ratio over examples or labels, or the ratio of all cells."""
+    """A ratio metric is the mean of the ratio over examples or labels, or the ratio of all cells."""
     name = f"{what}_examples" if average == "examples" else f"{average}_{what}"
     for seed in range(3):
         true, predicted = label_sets(seed)
@@ -180,8 +180,8 @@ ROW_DEFINITIONS = {
 @pytest.mark.parametrize("trivial", TRIVIAL)
 @pytest.mark.parametrize("ties", TIES)
 @pytest.mark.parametrize("name", ROW_DEFINITIONS)
-def test_ranking_measure_is_the_mean_of_its_rows(name, ties, trivial):
-    """A ranking measure is the mean of the paper's row value over the rows that count."""
+def test_ranking_metric_is_the_mean_of_its_rows(name, ties, trivial):
+    """A ranking metric is the mean of the paper's row value over the rows that count."""
     for seed in range(4):
         true, scores = label_sets(seed)[0], scores_with_ties(seed)
         rows = [ROW_DEFINITIONS[name](t, s, ties) for t, s in zip(true.tolist(), scores.tolist(), strict=True)]

@@ -9,7 +9,7 @@ from nearlabel.thresholds import GlobalCut, _global
 @pytest.mark.parametrize(("metric", "beta"), METRICS)
 def test_no_common_threshold_is_better(metric, beta):
     """Trying every threshold finds the same value, and the same labels: the fewest that reach it."""
-    for seed in range(200):
+    for seed in range(60):
         scores, Y = small_problem(seed)
         every = [chosen.reshape(Y.shape).astype(int) for chosen in choices(scores.ravel())]
         value, best = best_prediction(every, lambda labels, Y=Y: exactly(metric, beta, Y, labels))

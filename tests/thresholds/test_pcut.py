@@ -16,7 +16,7 @@ def nearest(column, wanted):
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
 def test_each_label_as_often_as_it_occurs(factor):
     """A loop over the cuts of each label finds the same rows."""
-    for seed in range(200):
+    for seed in range(60):
         for scores, Y in (small_problem(seed), medium_problem(seed)):
             expected = np.column_stack([nearest(s, factor * y.sum()) for s, y in zip(scores.T, Y.T, strict=True)])
             assert (PCut(factor=factor).fit(scores, Y).predict(scores) == expected).all(), seed
@@ -25,7 +25,7 @@ def test_each_label_as_often_as_it_occurs(factor):
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
 def test_one_threshold_matches_the_cardinality(factor):
     """With per_label=False as many labels are chosen in all as there are true ones, as far as ties allow it."""
-    for seed in range(200):
+    for seed in range(60):
         for scores, Y in (small_problem(seed), medium_problem(seed)):
             strategy = PCut(per_label=False, factor=factor).fit(scores, Y)
             expected = nearest(scores.ravel(), factor * Y.sum()).reshape(Y.shape)

@@ -9,7 +9,7 @@ from nearlabel.thresholds import RCut
 @pytest.mark.parametrize(("metric", "beta"), METRICS)
 def test_auto_tries_every_number(metric, beta):
     """The number is the smallest of those that are best by exact fractions, the value that of the metric."""
-    for seed in range(150):
+    for seed in range(50):
         scores, Y = small_problem(seed)
         tried = [exactly(metric, beta, Y, top_labels(scores, k)) for k in range(Y.shape[1] + 1)]
         strategy = RCut(metric=metric, beta=beta).fit(scores, Y)
