@@ -1,6 +1,7 @@
 """Tuned and fixed thresholds around any classifier."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -368,8 +369,8 @@ def test_bad_fixed_thresholds(thresholds):
         FixedThresholdsClassifier(MLkNN(3), thresholds).fit(X, Y)
 
 
-@pytest.mark.parametrize("wrap", [TunedThresholdsClassifierCV, FixedThresholdsClassifier])
-@pytest.mark.parametrize("inner", [LogisticRegression(), make_pipeline(StandardScaler(), LinearSVC())], ids=str)
+@pytest.mark.parametrize("wrap", [partial(TunedThresholdsClassifierCV, cv=2), FixedThresholdsClassifier])
+@pytest.mark.parametrize("inner", [LogisticRegression(), make_pipeline(StandardScaler(), LinearSVC())], ids=type)
 def test_a_classifier_of_one_label_is_refused_with_a_hint(wrap, inner):
     """The message says what to put around it; around it, it works."""
     X, Y = data()
@@ -530,8 +531,8 @@ def test_a_rare_label_in_a_list_with_one_class():
     X, Y = data()
     Y[:, 2] = 0
     Y[1, 2] = 1
-    inner = MultiOutputClassifier(HistGradientBoostingClassifier(max_iter=3))
-    assert TunedThresholdsClassifierCV(inner, cv=3).fit(X, Y).predict(X).shape == Y.shape
+    inner = MultiOutputClassifier(HistGradientBoostingClassifier(max_iter=1))
+    assert TunedThresholdsClassifierCV(inner, cv=2).fit(X, Y).predict(X).shape == Y.shape
     ones = np.ones((90, 1), dtype=int)
     with pytest.warns(UserWarning, match="is present in all training examples"):
         model = FixedThresholdsClassifier(OneVsRestClassifier(LogisticRegression())).fit(X, ones)

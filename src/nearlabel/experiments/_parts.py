@@ -30,7 +30,7 @@ ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
 
 _FROM_THE_PLAN = {"n_neighbors", "search"}
 # The name of a strategy says the first, that of a selection the second; the others cannot be written as text.
-_NO_OPTIONS = _FROM_THE_PLAN | {"absent", "per_label", "symmetric", "similarity", "metric_params"}
+_NO_OPTIONS = _FROM_THE_PLAN | {"per_label", "symmetric", "similarity", "metric_params"}
 
 
 @dataclass(frozen=True)

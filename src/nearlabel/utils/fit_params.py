@@ -9,20 +9,12 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.utils.metadata_routing import process_routing
-from sklearn.utils.validation import check_consistent_length, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import check_sample_weight
 
 _ROUTING = "sklearn.set_config(enable_metadata_routing=True)"
-
-
-def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
-    """Return weights as float64; raise ValueError unless they are finite, at least 0, not all 0, one a sample."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    check_consistent_length(weights, np.empty(n_samples))
-    if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row, not all zero.")
-    return weights
 
 
 def routed_to_estimator(owner: Any, estimator: Any, params: Mapping[str, Any]) -> dict[str, Any]:
