@@ -25,8 +25,9 @@ from sklearn.preprocessing import MinMaxScaler
 
 from _harness import Job, Table, measure, parser_for, print_facts, save, show
 from nearlabel.datasets import Dataset, fetch_dataset
-from nearlabel.experiments import EMPTY_PREDICTIONS, Plan, make_method, run
+from nearlabel.experiments import Plan, make_method, run
 from nearlabel.metrics import score_all
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 
 METHODS = ("brknn", "brknn-a", "brknn-b", "lpknn", "mlknn")
 DATASETS = ("emotions", "scene", "yeast")

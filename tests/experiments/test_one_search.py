@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.experiments import FeatureScaler, make_method
-from nearlabel.experiments._one_search import searching_once
+from nearlabel.experiments.one_search import searching_once
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.transformation import BinaryRelevance
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.experiments import EMPTY_PREDICTIONS, Plan
+from nearlabel.experiments import Plan
 from nearlabel.metrics import CATALOGUE
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 
 GOOD = {"methods": ("mlknn",), "n_neighbors": (3, 5), "cv": 4}
 

@@ -67,12 +67,17 @@ def decided(candidate, data, labels, scores, parts):
     return found
 
 
-def expected(candidates, data, metric, held, parts):
-    """Value of every candidate, and all measures of the choice made anew without each part."""
+def answers_of(candidates, data, held, parts):
+    """Label sets and scores of every candidate."""
     answers = []
     for candidate in candidates:
         labels, scores = answer(candidate, data, held)
         answers.append((decided(candidate, data, labels, scores, parts), scores))
+    return answers
+
+
+def expected(answers, data, metric, parts):
+    """Value of every candidate, and all metrics of the choice made anew without each part."""
 
     def value(labels, scores, rows):
         return score_all(data.Y[rows], labels[rows], scores[rows], [metric])[metric]
@@ -97,16 +102,16 @@ def check(tuned, candidates, values, scores):
     assert tuned.scores == pytest.approx({k: v for k, v in scores.items() if np.isfinite(v)})
 
 
-@pytest.mark.parametrize("metric", ["micro_f1", "hamming_loss", "ranking_loss"])
-def test_leave_one_out_against_refits(data, metric):
+def test_leave_one_out_against_refits(data):
     """Each row by a refit without it; thresholds and the choice without each fifth; all in loops."""
     candidates = [Candidate(m, k, "none", "exact") for m, k in product(LOO_METHODS, (1, 2, 5))]
     held = [np.array([row]) for row in range(30)]
-    values, scores = expected(candidates, data, metric, held, parts_of(30))
-    tuned = Tuning(LOO_METHODS, n_neighbors=(1, 2, 5), metric=metric).run(data)
-    check(tuned, candidates, values, scores)
-    assert tuned.measured.startswith("leave-one-out; selection nested in 5-fold")
-    assert {trial.held_out for trial in tuned.trials} == {"leave-one-out"}
+    answers = answers_of(candidates, data, held, parts_of(30))
+    for metric in ("micro_f1", "hamming_loss", "ranking_loss"):
+        tuned = Tuning(LOO_METHODS, n_neighbors=(1, 2, 5), metric=metric).run(data)
+        check(tuned, candidates, *expected(answers, data, metric, parts_of(30)))
+        assert tuned.measured.startswith("leave-one-out; selection nested in 5-fold")
+        assert {trial.held_out for trial in tuned.trials} == {"leave-one-out"}
 
 
 def test_folds_against_refits(data):
@@ -117,9 +122,9 @@ def test_folds_against_refits(data):
     for scale in ("none", "minmax"):
         candidates += [Candidate(method, k, scale, "exact") for method, k in product(by_neighbors, (1, 4))]
         candidates.append(Candidate(other, None, scale, None))
-    values, scores = expected(candidates, data, "micro_f1", parts_of(30, 3), parts_of(30, 3))
+    answers = answers_of(candidates, data, parts_of(30, 3), parts_of(30, 3))
     tuned = Tuning((*by_neighbors, other), n_neighbors=(1, 4), scales=("none", "minmax"), cv=3).run(data)
-    check(tuned, candidates, values, scores)
+    check(tuned, candidates, *expected(answers, data, "micro_f1", parts_of(30, 3)))
     assert {trial.held_out for trial in tuned.trials} == {"3-fold cross-validation"}
 
 

@@ -16,7 +16,7 @@ from nearlabel.cli._comparison import title_of
 from nearlabel.cli._matched_data import match_to
 from nearlabel.cli._predictions import SUFFIXES, Layout, Scores, Write, csv_writer, open_predictions
 from nearlabel.datasets import RowBlock
-from nearlabel.experiments._one_search import searching_once
+from nearlabel.experiments.one_search import searching_once
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.metrics import score_all
 from nearlabel.utils.response_methods import label_scores, response_method_of

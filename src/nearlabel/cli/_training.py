@@ -14,7 +14,6 @@ from nearlabel.cli import _console
 from nearlabel.cli._comparison import title_of
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
-from nearlabel.experiments._folds import check_matrices
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.persistence import check_can_save, save_model
 
@@ -69,8 +68,7 @@ class KeptModel(NamedTuple):
         cls, candidate: Candidate, data: Dataset, file: Path, *, scores: Mapping[str, float], measured: str = ""
     ) -> Self:
         """Fit a model to all rows, and write it with its card."""
-        check_matrices(data.name, data.X, data.Y)
-        model = candidate.make().fit(data.X, data.Y)
+        model = candidate.fit(data)
         save_model(model, file, data=data, scores=scores, measured=measured)
         return cls(candidate, model, data, file, scores, measured)
 

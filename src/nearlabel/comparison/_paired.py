@@ -12,8 +12,9 @@ from scipy.stats import rankdata
 
 from nearlabel.comparison._directions import metric_directions
 from nearlabel.comparison._results import Results, read_results
-from nearlabel.experiments import EMPTY_PREDICTIONS, Record
+from nearlabel.experiments import Record
 from nearlabel.metrics import get_metric
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_choice, each_once
 

@@ -10,14 +10,11 @@ from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
 from nearlabel.experiments._searches import SEARCHES, make_search
 from nearlabel.experiments._summary import Cell, summarise
-from nearlabel.experiments._threshold_plan import CLASSIFIERS, ThresholdPlan
+from nearlabel.experiments._threshold_plan import ThresholdPlan
 from nearlabel.experiments._tuning import Candidate, Trial, Tuned, Tuning
 from nearlabel.experiments.records import Record, read_records
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 
 __all__ = [
-    "CLASSIFIERS",
-    "EMPTY_PREDICTIONS",
     "ESTIMATORS",
     "METHODS",
     "NEIGHBOR_METHODS",

@@ -101,7 +101,7 @@ def _fbr(variant: int, *, fbr: float | str = "auto", beta: float = 1.0, cv: int 
     return FBR(strategy, variant, fbr, beta=beta, cv=cv, random_state=random_state)
 
 
-# Names in F start from the measure that takes beta; at its default, 1, it is F1.
+# Names in F start from the metric that takes beta; at its default, 1, it is F1.
 THRESHOLDS: Mapping[str, Callable[..., ThresholdStrategy]] = MappingProxyType(
     {
         "micro-f": MicroFOptimum,

@@ -22,7 +22,7 @@ class Cell:
     n_neighbors : int, "mean" or None
         Number of neighbours; "mean" for the mean over all of them, None where the plan has no such number.
     metric : str
-        Name of the measure.
+        Name of the metric.
     mean : float
         Over the folds of a shuffle, then over the shuffles.
     std : float
@@ -45,7 +45,7 @@ def summarise(records: Iterable[Record]) -> list[Cell]:
 
     Data sets and methods come in the order of the records, the numbers of each ascending. The mean over them comes last
     and has ``n_neighbors="mean"``: in each fold the values of all numbers of neighbours are averaged first, as in
-    Tables 2 and 3 of Spyromitros et al. (2008). A value that is None (a measure undefined on that fold) is left out.
+    Tables 2 and 3 of Spyromitros et al. (2008). A value that is None (a metric undefined on that fold) is left out.
     """
     values: dict[tuple[str, str, int | str | None, str], dict[tuple[int | None, int], list[float]]]
     values = defaultdict(lambda: defaultdict(list))

@@ -69,6 +69,28 @@ class Candidate:
             model.set_params(random_state=0)  # the samples in a file are often sorted
         return model if self.scale == "none" else make_pipeline(FeatureScaler(self.scale), model)
 
+    def fit(self, data: Any) -> Any:
+        """Return the model, fitted to a data set.
+
+        Parameters
+        ----------
+        data : Dataset, pair (X, y), or str
+            As `Tuning.run` takes it.
+
+        Returns
+        -------
+        estimator
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If X has missing or infinite values, or the labels are no indicator matrix.
+        """
+        data = as_dataset("data", data)
+        check_matrices(data.name, data.X, data.Y)
+        return self.make().fit(data.X, data.Y)
+
 
 class Trial(NamedTuple):
     """What a candidate reached on samples held out.
@@ -314,11 +336,11 @@ class _Choice:
     def offer(self, labels: Any, scores: Any) -> float:
         """Take answers of a candidate for all samples; return the value of the metric."""
         for number, (part, others) in enumerate(zip(self.parts, self._others, strict=True)):
-            loss = self.loss(self._measure(labels, scores, others))
+            loss = self.loss(self._value(labels, scores, others))
             if self._answers[number] is None or loss < self._losses[number]:
                 self._losses[number] = loss if np.isfinite(loss) else np.inf
                 self._answers[number] = labels[part], scores[part]
-        return self._measure(labels, scores)
+        return self._value(labels, scores)
 
     def loss(self, value: float) -> float:
         """Return what is smaller the better the value is."""
@@ -332,7 +354,7 @@ class _Choice:
         values = score_all(as_dense(self.Y)[np.concatenate(self.parts)], labels, scores, metrics)
         return {name: float(value) for name, value in values.items() if np.isfinite(value)}
 
-    def _measure(self, labels: Any, scores: Any, rows: Any = slice(None)) -> float:
+    def _value(self, labels: Any, scores: Any, rows: Any = slice(None)) -> float:
         needs: dict[str, Callable[[], Any]] = {
             "prediction": lambda: {"y_pred": labels[rows]},
             "score": lambda: {"y_score": scores[rows]},

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from nearlabel.experiments import EMPTY_PREDICTIONS, Record, summarise
+from nearlabel.experiments import Record, summarise
 from nearlabel.metrics import CATALOGUE
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 from nearlabel.model_selection import tune_neighbors
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import dots, set_legend, set_line_styles, set_open_frame
