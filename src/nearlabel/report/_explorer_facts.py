@@ -15,7 +15,8 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _MOST_LABELS, _MOST_NEIGHBORS = 12, 20
 _COMMON_COLUMNS = ("votes", "score", "threshold", "flip")
-_OF_NEIGHBORS = ("row", "labels", "names")  # shown of any neighbour, whatever else a method knows of it
+_OF_NEIGHBORS = ("row", "labels", "names")  # shown for the neighbours of every method
+_UNEXPLAINED: Mapping[str, Any] = {"doubt": None, "rule": "", "labels": (), "neighbors": ()}
 
 
 def explorer_facts(
@@ -26,17 +27,17 @@ def explorer_facts(
     Parameters
     ----------
     model : fitted classifier
-        Neighbours are those of its `explain`, where it has that.
+        Neighbours are those of its `explain`, if it has one.
     data : Dataset
-        Rows (n_samples, n_features) and their true label sets.
+        Samples and their true label sets.
     predicted : ndarray or CSR of shape (n_samples, n_labels)
-        Label sets that the model predicts.
+        Predicted label sets.
     scores : ndarray of shape (n_samples, n_labels) or None
-        Of the model.
+        Scores of the model.
     training : Dataset or None
-        What the model was fitted to, for pictures of the neighbours.
+        Training data of the model, for pictures of the neighbours.
     n_rows : int
-        How many rows at most.
+        Maximum number of samples.
 
     Returns
     -------
@@ -44,47 +45,64 @@ def explorer_facts(
         ``names`` of the labels that occur in it; ``rows``, each with the number of the ``row``, its ``true`` and
         ``predicted`` labels as positions in `names`, its most relevant ``labels``, its first ``neighbors``,
         ``n_neighbors`` in all, and the ``rule`` of its decisions in words; ``n_rows`` of the data; ``pictures`` by row
-        number, ``neighbor_pictures`` likewise, and their ``shape``, None where rows are no pictures; ``explained``,
-        whether the model explains itself; ``label_columns`` and ``neighbor_columns``, what an explanation shows of
-        each; ``change``, what would turn a decision, in words.
+        number, ``neighbor_pictures`` likewise, and their ``shape``, None if the samples are no pictures;
+        ``explained``, whether the model explains itself; ``label_columns`` and ``neighbor_columns``, the columns of
+        an explanation; ``change``, what would change a decision, in words.
     """
     chosen = np.unique(np.linspace(0, data.Y.shape[0] - 1, n_rows).round().astype(np.intp))
     explanations = explain_samples(model, data.X[chosen])
     first = None if explanations is None else explanations[0]
-    columns = ("score",) if first is None else _label_columns(first)
     names = _Names(data.label_names)
     true, decided = sparse.csr_array(data.Y[chosen]), sparse.csr_array(predicted[chosen])
-    rows = []
-    for i, row in enumerate(chosen.tolist()):
-        of_row = None if explanations is None else explanations[i].to_dict()
-        sets = true[[i]].indices, decided[[i]].indices
-        shown = _shown_labels(sets, None if scores is None else scores[row])
-        rows.append(
-            {
-                "row": row,
-                "true": names.positions(sets[0]),
-                "predicted": names.positions(sets[1]),
-                "doubt": None if of_row is None else of_row["doubt"],
-                "rule": "" if of_row is None else of_row["rule"],
-                "labels": _labels(shown, None if scores is None else scores[row], of_row, columns, names),
-                "neighbors": [] if of_row is None else _neighbors(of_row, names),
-                "n_neighbors": 0 if of_row is None else len(of_row["neighbors"]),
-            }
-        )
+    rows = [
+        {
+            "row": row,
+            **_row_facts(
+                (true[[i]].indices, decided[[i]].indices),
+                None if scores is None else scores[row],
+                _UNEXPLAINED if explanations is None else explanations[i].to_dict(),
+                _label_columns(first),
+                names,
+            ),
+        }
+        for i, row in enumerate(chosen.tolist())
+    ]
     return {
         "n_rows": int(data.Y.shape[0]),
         "names": names.used,
         "rows": rows,
         "explained": first is not None,
-        "label_columns": list(columns),
+        "label_columns": _label_columns(first),
         "neighbor_columns": [] if first is None else [name for name in first.neighbors if name not in _OF_NEIGHBORS],
         "change": "" if first is None else first.change,
         **_pictures(data, chosen, training, rows),
     }
 
 
+def _row_facts(
+    sets: tuple[IntArray, IntArray],
+    scores: FloatArray | None,
+    explanation: Mapping[str, Any],
+    columns: Sequence[str],
+    names: _Names,
+) -> dict[str, Any]:
+    """Return the facts of one sample, whose true and predicted labels are `sets`."""
+    return {
+        "true": names.positions(sets[0]),
+        "predicted": names.positions(sets[1]),
+        "doubt": explanation["doubt"],
+        "rule": explanation["rule"],
+        "labels": _labels(_shown_labels(sets, scores), scores, explanation, columns, names),
+        "neighbors": _neighbors(explanation, names),
+        "n_neighbors": len(explanation["neighbors"]),
+    }
+
+
 class _Names:
-    """The labels that occur, in order of their first occurrence."""
+    """The labels that occur, in order of their first occurrence.
+
+    A page contains each name once and refers to it by its position: names may be long, and 200 samples have thousands.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
@@ -112,8 +130,10 @@ def _shown_labels(sets: tuple[IntArray, IntArray], scores: FloatArray | None) ->
     return shown[np.argsort(-scores[shown], kind="stable")]
 
 
-def _label_columns(explanation: Explanation) -> list[str]:
-    """Return the columns that the text of an explanation shows: what most methods have, then what is their own."""
+def _label_columns(explanation: Explanation | None) -> list[str]:
+    """Return the columns that the text of an explanation shows: those of most methods, then the method's own."""
+    if explanation is None:
+        return ["score"]
     common = [name for name in _COMMON_COLUMNS if name in explanation.labels]
     return [*common, *(name for name in explanation.shown if name not in common)]
 
@@ -121,11 +141,11 @@ def _label_columns(explanation: Explanation) -> list[str]:
 def _labels(
     shown: IntArray,
     scores: FloatArray | None,
-    explanation: Mapping[str, Any] | None,
+    explanation: Mapping[str, Any],
     columns: Sequence[str],
     names: _Names,
 ) -> list[dict[str, Any]]:
-    told = {} if explanation is None else {one["label"]: one for one in explanation["labels"]}
+    told = {one["label"]: one for one in explanation["labels"]}
     return [
         {
             "label": names.position(label),

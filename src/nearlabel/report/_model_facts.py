@@ -36,17 +36,17 @@ def model_facts(
     Parameters
     ----------
     model : fitted classifier
-        Any that predicts indicator matrices; scores, probabilities and neighbours are shown as far as it has them.
+        Any that predicts indicator matrices; scores, probabilities and neighbours are shown if it has them.
     data : Dataset
-        Rows with their label sets, in the model's order of features and labels.
+        Samples with their label sets, in the model's order of features and labels.
     card : mapping
         The card of the model: `ModelCard.to_json`, parsed.
     training : Dataset, default=None
-        What the model was fitted to, for pictures of the neighbours.
+        Training data of the model, for pictures of the neighbours.
     seen : bool, default=False
-        Whether the model was fitted to the rows of `data`.
+        Whether `data` are the training data.
     n_rows : int, default=200
-        Rows to look into, at most; they are spread evenly over the data.
+        Maximum number of samples in the explorer; they are spread evenly over the data.
 
     Returns
     -------
@@ -107,10 +107,10 @@ def model_facts(
 
 
 def _answers(model: Any, X: Matrix, n_labels: int) -> tuple[Matrix, FloatArray | None, str]:
-    """Return label sets, scores as far as there are any, and the method that gave them."""
+    """Return label sets, scores (or None) and the method that returned the scores."""
     method = next((name for name in ("predict_proba", "decision_function") if hasattr(model, name)), "")
     with warnings.catch_warnings():
-        # Rows of a file have no columns for scikit-learn to compare; who calls has put them in order.
+        # Rows of a file have no column names for scikit-learn to compare; the caller has ordered the columns.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return model.predict(X), label_scores(model, X, n_labels, method) if method else None, method
 
