@@ -83,6 +83,14 @@ class Paper:
     quick : bool, default=False
         Run fewer folds and data sets where the paper's file says so; the notes say what was left out.
 
+    Attributes
+    ----------
+    name, title, reference : str
+        Name of the paper, its title, and authors, journal and year.
+    tables, figures, rankings : list of str
+        Numbers of the tables (of results, of statistics, of orders of methods), of the figures, and of the rankings:
+        orders of methods that the paper claims without printing numbers.
+
     Raises
     ------
     ValueError
@@ -110,6 +118,12 @@ class Paper:
         quick: bool = False,
     ) -> None:
         self._facts = read_paper(paper)
+        self.name: str = self._facts["name"]
+        self.title: str = self._facts["title"]
+        self.reference: str = self._facts["reference"]
+        self.tables = self._numbers("tables", "orders")
+        self.figures = self._numbers("figures")
+        self.rankings = self._numbers("rankings")
         self._load: Loader = partial(load_named, self._facts.get("data", {})) if load is None else load
         self._objects = {"methods": methods or {}, "metrics": metrics or {}}
         self._out = None if out is None else Path(out)
@@ -119,42 +133,13 @@ class Paper:
         self._records: dict[str, list[Record]] = {}
 
     @property
-    def name(self) -> str:
-        """The name."""
-        return str(self._facts["name"])
-
-    @property
-    def title(self) -> str:
-        """The title."""
-        return str(self._facts["title"])
-
-    @property
-    def reference(self) -> str:
-        """Authors, journal, year."""
-        return str(self._facts["reference"])
-
-    @property
     def seeds(self) -> str:
         """The seeds of each experiment's shuffles, in words."""
         experiments = self._facts["experiments"].items()
         return "; ".join(f"{', '.join(map(str, facts.get('seeds', [0])))} ({name})" for name, facts in experiments)
 
-    @property
-    def tables(self) -> list[str]:
-        """Numbers of the tables: of results, of statistics, and of orders of methods."""
-        return self._numbers("tables", "orders")
-
-    @property
-    def figures(self) -> list[str]:
-        """Numbers of the figures."""
-        return self._numbers("figures")
-
-    @property
-    def rankings(self) -> list[str]:
-        """Numbers of the rankings: orders of methods that the paper claims without printing numbers."""
-        return self._numbers("rankings")
-
     def _numbers(self, *kinds: str) -> list[str]:
+        """Return the numbers of sections, as numbers are sorted; names that are no numbers come first."""
         numbers = [number for kind in kinds for number in self._facts.get(kind, {})]
         return sorted(numbers, key=lambda number: (int(number) if number.isdecimal() else 0, number))
 
