@@ -17,13 +17,13 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.decision import cut
+from nearlabel.utils.available_if import available_if
 from nearlabel.utils.estimators import explaining_sparse
 from nearlabel.utils.fit_params import routed_to_estimator, without_zero_weights
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
     as_dense,
@@ -95,7 +95,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                 self._learn(X, labels if self._all_vary else labels[:, self._varying], **params)
         return self
 
-    def predict(self, X: MatrixLike) -> Matrix:
+    def predict(self, X: MatrixLike) -> LabelSets:
         """Return the label set of every query.
 
         Parameters
@@ -307,7 +307,7 @@ class WithOptionalProbabilities(WithProbabilities):
             raise AttributeError("predict_proba needs probability=True.")
         return True
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @available_if(_has_probabilities)
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the probability of every label; available only with ``probability=True``.
 

@@ -34,7 +34,7 @@ from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors._transformer import as_search
 from nearlabel.neighbors._votes import check_neighbor_indices
 from nearlabel.utils.blocks import row_blocks
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
+from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import (
     LabelContainer,
     check_integer,
@@ -59,6 +59,7 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
     _needs_training_neighbors = False
     _labels_are_independent = False  # whether a label is decided as if it were the only one
     label_names_: NDArray[Any]
+    n_features_in_: int
     _container: LabelContainer
     _labels: Matrix  # of the training rows, an indicator matrix, dense or CSR
 
@@ -114,7 +115,7 @@ class LazyClassifier(ExplainedByNeighbors, ClassifierMixin, BaseEstimator, ABC):
         scores = self._score_in_blocks(self._find_neighbors(X))
         return self._container.probabilities(scores)
 
-    def predict(self, X: MatrixLike) -> Matrix:
+    def predict(self, X: MatrixLike) -> LabelSets:
         """Return the label set of every query.
 
         Parameters

@@ -12,7 +12,7 @@ from nearlabel.lazy._query_neighbors import Neighbors
 from nearlabel.lazy._sweep import HeldOut, Needs, left_out
 from nearlabel.neighbors import NeighborGraph
 from nearlabel.neighbors._remembered import RememberedNeighbors
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.types import FloatArray, LabelSets, Matrix
 
 
 class LeaveOneOut(LazyClassifier):
@@ -42,7 +42,7 @@ class LeaveOneOut(LazyClassifier):
         self._check_left_out()
         return self._container.probabilities(self._score_left_out())
 
-    def loo_predict(self) -> Matrix:
+    def loo_predict(self) -> LabelSets:
         """Return leave-one-out label sets: for each training row, what a fit of all other rows would predict for it.
 
         Found without a refit, and exact where `loo_predict_proba` is. Where draws settle ties, they are others than

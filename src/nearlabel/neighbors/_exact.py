@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from scipy import sparse
@@ -150,9 +150,19 @@ class ExactNeighbors(BaseEstimator):
         few = rows.shape[1] <= _TREE_FEATURES and rows.shape[0] >= _TREE_ROWS and not is_mapped(rows)
         return not self._as_sparse and (self.algorithm == "kd_tree" or (self.algorithm == "auto" and few))
 
+    @overload
+    def kneighbors(
+        self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: Literal[True] = True
+    ) -> tuple[FloatArray, IntArray]: ...
+
+    @overload
+    def kneighbors(
+        self, X: MatrixLike | None = None, n_neighbors: int | None = None, *, return_distance: Literal[False]
+    ) -> IntArray: ...
+
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
-    ) -> Any:
+    ) -> tuple[FloatArray, IntArray] | IntArray:
         """Return the nearest training rows, nearest first.
 
         Parameters

@@ -12,13 +12,13 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.decision import within_sizes
 from nearlabel.thresholds._cross_val import Scorer
+from nearlabel.utils.available_if import available_if
 from nearlabel.utils.response_methods import RESPONSE_METHODS
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
     check_choice,
@@ -95,7 +95,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self
 
-    def predict(self, X: MatrixLike) -> Matrix:
+    def predict(self, X: MatrixLike) -> LabelSets:
         """Return the label set of every row.
 
         Parameters
@@ -112,7 +112,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return self._container.wrap(self._label_sets(self._scores(X, self.response_method_)))
 
-    @available_if(_has("explain"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @available_if(_has("explain"))
     def explain(self, X: MatrixLike) -> list[Any]:
         """Explain the label set of every row, where the inner classifier explains itself, as `nearlabel.lazy` does.
 
@@ -134,7 +134,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         explanations: list[Any] = inner.explain(X, thresholds=thresholds, decide=decide)
         return explanations
 
-    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @available_if(_has("predict_proba"))
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the inner classifier's probabilities as one array.
 
@@ -151,7 +151,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         scores = self._scores(X, "predict_proba")
         return self._container.probabilities(scores)
 
-    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @available_if(_has("decision_function"))
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Return the inner classifier's decision values as one array.
 

@@ -14,6 +14,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 # scipy ships no types: a sparse array is Any to the type checker, these names say which one is meant.
 CSR: TypeAlias = Any
 Matrix: TypeAlias = Any  # a dense NDArray or a CSR array
+LabelSets: TypeAlias = NDArray[Any] | CSR  # predictions: an array, or CSR where y was sparse
 MatrixLike: TypeAlias = Any  # what a user may pass: array, nested list, data frame, any sparse container
 
 

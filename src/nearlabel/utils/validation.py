@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, FloatArray, LabelSets, Matrix, MatrixLike
 
 _SETS_HINT = " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from sets or lists of labels."
 
@@ -248,7 +248,7 @@ class LabelContainer:
         dtype = np.asarray(y).dtype
         return cls(None, dtype if dtype.kind in "buif" else np.dtype(np.int64))
 
-    def wrap(self, labels: Matrix) -> Matrix:
+    def wrap(self, labels: Matrix) -> LabelSets:
         """Return label sets (n_samples, n_labels) in the container and dtype of y, or as the classes of a 1-D y."""
         if self.classes is not None:
             # A y of one class has no second class to predict, whatever the classifier decides.
