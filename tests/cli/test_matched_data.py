@@ -32,7 +32,7 @@ def test_a_tag_that_no_row_has():
     data, notes = match_to(NAMED, data_of([[1, 2, 3]], [[1, 0, 1]], labels="abc"), tags=True)
     assert data.Y.tolist() == [[0, 0, 1]]
     assert notes == [
-        "No row of the data has the label 'new': the data do not name it.",
+        "No row of the data has the label 'new'.",
         "Labels that the model does not know are left out: 'c'.",
     ]
 

@@ -285,7 +285,7 @@ def test_tags_joined_by_something_else(nearlabel, model, tmp_path):
     path.write_text("x0,x1,x2,tags\n1,0,1,apple|pear\n0,1,1,pear|apple\n")
     answer = nearlabel("predict", model, path, "--labels-column", "tags", "--score")
     assert (answer.code, answer.out) == (2, "")
-    assert "Hint: --labels-separator says what joins them." in answer.err
+    assert "Hint: --labels-separator sets the separator." in answer.err
 
 
 @pytest.mark.parametrize(("cell", "got"), [("", "a missing value"), ("NaN", "a missing value"), ("-inf", "-inf")])

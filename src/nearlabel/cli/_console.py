@@ -1,4 +1,4 @@
-"""What the commands print: tables, JSON and CSV on standard output, progress on standard error."""
+"""Print tables, JSON and CSV on standard output, progress and notes on standard error."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _QUIET = ContextVar("_QUIET", default=False)
 
 
 def check_format(name: str) -> None:
-    """Raise ImportError if what prints a format is not installed: before the work."""
+    """Raise ImportError if a format needs a library that is not installed: before the work is done."""
     if name in _OF_RICH:
         import_optional("rich.table", extra="cli", purpose="The command line")
 
 
 def print_markdown(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
-    """Print what `print_table` prints as Markdown."""
+    """Print a title and a table as Markdown."""
     ruler = ["---" if number < left else "---:" for number in range(len(columns))]
     cells = [[escape_line(cell).replace("|", "\\|") for cell in row] for row in (columns, ruler, *rows)]
     lines = ["| " + " | ".join(row) + " |" for row in cells]
@@ -45,7 +45,7 @@ def print_paragraph(text: str) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
-    """Print a title and a table; the first `left` columns are set to the left, the others to the right."""
+    """Print a title and a table; the first `left` columns are left-aligned, the others right-aligned."""
     table_module = import_optional("rich.table", extra="cli", purpose="The command line")
     table = table_module.Table(box=import_optional("rich.box", extra="cli", purpose="The command line").SIMPLE_HEAD)
     for number, column in enumerate(columns):
@@ -63,12 +63,12 @@ def print_text(text: str) -> None:
 
 
 def print_lines(text: str) -> None:
-    """Print text whose lines are to stay as they are."""
+    """Print text without wrapping its lines."""
     sys.stdout.write(escape_controls(text) + "\n")
 
 
 class Page(NamedTuple):
-    """Where tables and prose go."""
+    """The format of tables and prose: terminal or Markdown."""
 
     print_table: Callable[..., None]
     print_text: Callable[[str], None]
@@ -79,26 +79,26 @@ MARKDOWN = Page(print_markdown, print_paragraph)
 
 
 def print_json(value: Any) -> None:
-    """Print JSON that every reader takes: NaN and infinity become null."""
+    """Print standard JSON: NaN and infinity become null."""
     sys.stdout.write(json.dumps(_finite(value), indent=1) + "\n")
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows of equal keys as CSV with a header."""
+    """Print rows with the same keys as CSV with a header."""
     writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Print on standard error what a reader of a file must know."""
+    """Print each note as one line on standard error."""
     for note in notes:
         sys.stderr.write(f"nearlabel: {escape_line(' '.join(line.strip() for line in note.splitlines()))}\n")
 
 
 @contextmanager
 def quietly(quiet: bool) -> Iterator[None]:
-    """Show no progress, if so asked."""
+    """Hide progress bars if `quiet`."""
     token = _QUIET.set(quiet)
     try:
         yield
@@ -108,9 +108,9 @@ def quietly(quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Print what libraries warn of as notes on standard error."""
+    """Print warnings as notes on standard error."""
     with warnings.catch_warnings():
-        # Every command finds columns by their names, and gives the model the numbers in its order.
+        # Commands match columns by name and pass plain arrays in the order of the model.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         warnings.showwarning = lambda message, *_, **__: print_notes([str(message)])
         yield
@@ -118,7 +118,7 @@ def warnings_in_one_line() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
-    """Show on standard error how much is done and the time left, if that is a terminal and nobody asked for quiet."""
+    """Show progress and the time left on standard error, if it is a terminal and not `quietly`."""
     if _QUIET.get() or not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -132,26 +132,26 @@ def progress_bar(what: str) -> Iterator[Progress]:
 
 
 class _Bar:
-    """A bar over parts, the present one as far as its searches are: of several, the one that has come farthest."""
+    """A bar over parts of the work, of which the present one counts by the progress of its farthest search."""
 
     def __init__(self, show: Callable[..., Any]) -> None:
         self._show = show
         self._done, self._total, self._share = 0, 1, 0.0
 
     def tell(self, done: int, total: int) -> None:
-        """Show that so many parts are done."""
+        """Show the number of finished parts."""
         self._done, self._total, self._share = done, total, 0.0
         self._show(completed=done, total=total)
 
     def hear(self, share: float) -> None:
-        """Show that a search of the present part has come so far; there is more to do than to search."""
+        """Show the progress of a search in the present part, which has other work after the search."""
         self._share = max(self._share, 0.99 * share)
         self._show(completed=min(self._done + self._share, self._total), total=self._total)
 
 
 def _console() -> Any:
     console = import_optional("rich.console", extra="cli", purpose="The command line").Console
-    # A file or a pipe has no width: there, let no line be folded. Names are shown as they are: "[b]" is no markup.
+    # A file or pipe has no width, so its lines are not wrapped. Names may look like markup ("[b]"), which stays off.
     return console(width=None if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
 
 

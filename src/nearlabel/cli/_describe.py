@@ -1,4 +1,4 @@
-"""``nearlabel describe``: what a data set holds."""
+"""``nearlabel describe``: summarise a data set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Print the figures of a data set and of each label."""
+    """Print statistics of a data set and of each label."""
     dataset = _data.open_data(arguments)
     figures = {"name": dataset.name, "features": int(dataset.X.shape[1])} | _of_features(dataset)
     figures |= labels.describe(dataset.Y)
@@ -36,7 +36,7 @@ def main(arguments: argparse.Namespace) -> None:
         _console.print_csv(per_label)
     else:
         _console.print_table(
-            f"Data set {dataset.name}", ("figure", "value"), [(k, _text(v)) for k, v in figures.items()]
+            f"Data set {dataset.name}", ("statistic", "value"), [(k, _text(v)) for k, v in figures.items()]
         )
         _console.print_table(
             "Labels", ("label", "rows", "imbalance ratio"), [tuple(map(_text, row.values())) for row in per_label]

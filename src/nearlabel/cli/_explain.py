@@ -116,7 +116,7 @@ def _explained(model: _model.OpenModel, X: Matrix) -> Explanation:
     explanations = explain_samples(model.model, X, model.label_names)
     if explanations is None:
         raise ValueError(
-            f"MODEL must explain itself, as methods by neighbours do, got {type(model.model).__name__}."
+            f"MODEL must be a method by neighbours, which can be explained, got {type(model.model).__name__}."
             " Hint: nearlabel fit --method mlknn."
         )
     return explanations[0]

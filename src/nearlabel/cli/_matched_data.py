@@ -1,4 +1,4 @@
-"""Data in the order of a model: its features and its labels, by their names."""
+"""Reorder the features and labels of data to match a model, by name."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _MOST_NAMED = 5
 
 
 def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[Dataset, list[str]]:
-    """Return data with the features and labels that a model was fitted to, and what a reader must know.
+    """Return data with the features and labels of a model, and notes for the user.
 
-    Features and labels are found by name, or by position where the model knows no names. A label that the model does
-    not know is left out. Data name each of their labels, whether or not a row has it, so they must have all of the
-    model, unless labels are `tags`: there a label that the data lack is one that no row carries.
+    Features and labels are matched by name, or by position if the model has no names. Labels unknown to the model are
+    left out. The data must have every label of the model, unless labels are `tags`: then a missing label is one that no
+    row has.
 
     Raises
     ------
     ValueError
-        If the data lack a feature or a label, or, of tags, all; without names, if they have other numbers of them.
+        If a feature or a label is missing (of tags, all labels), or, without names, their numbers differ.
     """
     data = with_features(model, data)
     names = model.label_names
@@ -37,13 +37,13 @@ def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[
     _check_labels(lacking, names, data.label_names, tags=tags)
     known = set(names)
     unknown = [name for name in data.label_names if name not in known]
-    notes = [f"No row of the data has the label {_some(lacking)}: the data do not name it."] if lacking else []
+    notes = [f"No row of the data has the label {_some(lacking)}."] if lacking else []
     notes += [f"Labels that the model does not know are left out: {_some(unknown)}."] if unknown else []
     return replace(data, Y=_columns(data.Y, positions), label_names=names), notes
 
 
 def with_features(model: DataSummary, data: Dataset) -> Dataset:
-    """Return data with the features that a model was fitted to, in its order."""
+    """Return data with the features of a model, in its order."""
     names = features_among(model, data.feature_names)
     if names == data.feature_names:
         return data
@@ -51,10 +51,10 @@ def with_features(model: DataSummary, data: Dataset) -> Dataset:
 
 
 def features_among(model: DataSummary, known: Sequence[str]) -> tuple[str, ...]:
-    """Return the names that data give to the features of a model, in the order of the model.
+    """Return the names in the data of the features of a model, in the order of the model.
 
-    An array has no names. Its columns are those that are named by their numbers, as in a svmlight file, else all, by
-    position.
+    For a model fitted to an array, which has no names, these are the columns named by number, as in a svmlight file,
+    else all columns, by position.
     """
     names = model.feature_names or tuple(map(str, range(model.features or 0)))
     there = set(known)
@@ -68,7 +68,7 @@ def features_among(model: DataSummary, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def are_numbers(names: Sequence[str]) -> bool:
-    """Tell whether names are what columns of an array are called, which has none."""
+    """Return whether names are the numbers that columns of an array get as names."""
     return tuple(names) == tuple(map(str, range(len(names))))
 
 
@@ -78,23 +78,23 @@ def _check_number(what: str, number: int | None, names: Sequence[str], hint: str
 
 
 def _check_labels(lacking: Sequence[str], names: Sequence[str], known: Sequence[str], *, tags: bool) -> None:
-    """Refuse data that do not name a label, and tags of which the model knows none."""
+    """Raise ValueError if a label column is missing, or the model knows none of the tags."""
     if lacking and not tags:
-        hint = "Hint: --labels or --labels-prefix must name all; of a label that no row has, a column of zeros."
+        hint = "Hint: --labels or --labels-prefix must name all; a label that no row has needs a column of zeros."
         raise ValueError(f"DATA must have every label of the model, got none named {_some(lacking)}. {hint}")
     if len(lacking) == len(names):
-        hint = "Hint: --labels-separator says what joins them."
+        hint = "Hint: --labels-separator sets the separator."
         raise ValueError(f"DATA must have tags that the model knows, as {_some(names)}, got {_some(known)}. {hint}")
 
 
 def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:
-    """Return where each name stands, -1 for one that is not there."""
+    """Return the position of each name, -1 if it is missing."""
     where = {name: position for position, name in enumerate(among)}
     return np.array([where.get(name, -1) for name in names], dtype=np.intp)
 
 
 def _columns(Y: Matrix, positions: IntArray) -> Matrix:
-    """Return columns of Y; -1 stands for one of zeros, which is put behind the last."""
+    """Return columns of Y; -1 is a column of zeros, which is appended."""
     if sparse.issparse(Y):
         return sparse.hstack([Y, sparse.csr_array((Y.shape[0], 1), dtype=Y.dtype)], format="csr")[:, positions]
     return np.hstack([Y, np.zeros((Y.shape[0], 1), dtype=Y.dtype)])[:, positions]

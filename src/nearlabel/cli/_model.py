@@ -50,7 +50,7 @@ class OpenModel(NamedTuple):
 
 
 def open_model(arguments: argparse.Namespace) -> OpenModel:
-    """Load the model that the arguments name."""
+    """Load the model of the arguments."""
     card = read_card(arguments.model)
     foreign = [name for name in card.foreign_types if name not in arguments.trusted]
     if foreign:
@@ -63,7 +63,7 @@ def open_model(arguments: argparse.Namespace) -> OpenModel:
 
 
 def _feature_names(path: str, card: ModelCard) -> tuple[str, ...]:
-    """Return the names by which features are found; without any, their numbers."""
+    """Return the names of the features; their numbers if the model has no names."""
     if card.data.feature_names is None and card.data.features is None:
         raise ValueError(
             f"{path} must contain the number of features, got a card without it. Hint: save_model(..., data=data)."
@@ -82,7 +82,7 @@ def _label_names(path: str, model: Any, card: ModelCard) -> tuple[str, ...]:
 
 
 def open_blocks(arguments: argparse.Namespace, model: OpenModel, *, id_column: str | None = None) -> Iterable[RowBlock]:
-    """Return the rows of DATA in blocks, with the features of the model, found by their names or, without, position."""
+    """Return the rows of DATA in blocks, with the features of the model, matched by name or else by position."""
     _data.check_file(arguments.data)
     if _data.is_file(arguments.data):
         names = _names_in_file(arguments, model, id_column)
@@ -93,7 +93,7 @@ def open_blocks(arguments: argparse.Namespace, model: OpenModel, *, id_column: s
 
 
 def _names_in_file(arguments: argparse.Namespace, model: OpenModel, id_column: str | None) -> tuple[str, ...]:
-    """Return what a file calls the features of a model."""
+    """Return the names in the file of the features of the model."""
     if not are_numbers(model.feature_names):
         return model.feature_names
     known = _data.feature_names(arguments, id_column)
@@ -108,9 +108,9 @@ def _blocks(X: Matrix, block_rows: int) -> Iterator[RowBlock]:
 
 @contextmanager
 def asking(model: OpenModel, data: str, X: Matrix, *, first: int) -> Iterator[None]:
-    """Ask a model about rows of DATA, of which `first` is the number of the first.
+    """Name the file, line and column of a missing or infinite value that the model refuses.
 
-    Of the values that estimators may refuse, a missing and an infinite one are shown where they stand.
+    `first` is the number of the first row of X in DATA.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Predictions as a table: which columns there are, and files of CSV, Parquet and JSON lines."""
+"""Write predictions as tables: CSV, Parquet and JSON lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SUFFIXES = (".csv", ".parquet", ".jsonl")
 
 
 class Scores(NamedTuple):
-    """Which scores are written: of no label, of the chosen ones, of the best, or of all."""
+    """Which scores are written: of no label, the predicted ones, the best, or all."""
 
     which: str
     n_labels: int = 0
@@ -43,7 +43,7 @@ class Scores(NamedTuple):
 
 
 class Layout:
-    """From label sets and scores to columns.
+    """The columns of a table of predictions.
 
     ``row`` or the column of ids; ``labels``, the names of the chosen labels; of scores, ``scores`` beside ``labels``,
     or ``top`` and ``top_scores``, best first, or ``score_NAME`` for every label.
@@ -78,7 +78,7 @@ class Layout:
 
 
 def _kinds_beside_ids(scores: Scores, label_names: Sequence[str]) -> dict[str, Kind]:
-    """Return what each column holds, but for the first."""
+    """Return the kinds of all columns but the first."""
     of_scores: dict[str, dict[str, Kind]] = {
         "none": {},
         "chosen": {"scores": "numbers"},
@@ -90,7 +90,7 @@ def _kinds_beside_ids(scores: Scores, label_names: Sequence[str]) -> dict[str, K
 
 
 def _sets(labels: Matrix) -> list[Any]:
-    """Return the column numbers of the ones of each row."""
+    """Return the labels of each row, as column numbers."""
     rows = sparse.csr_array(labels)
     rows.eliminate_zeros()
     rows.sort_indices()
@@ -98,7 +98,7 @@ def _sets(labels: Matrix) -> list[Any]:
 
 
 def _check_joinable(layout: Layout, separator: str) -> None:
-    """Raise ValueError if a label or score could not be told from several that are joined, as CSV has them."""
+    """Raise ValueError if a label or score contains the separator between labels or scores in CSV."""
     if "numbers" in layout.kinds.values() and set(separator) <= _SIGNS_OF_NUMBERS:
         raise ValueError(
             f"--labels-separator must be text that is in no number, got {separator!r}, which joins scores, too."
@@ -113,13 +113,13 @@ def _check_joinable(layout: Layout, separator: str) -> None:
 
 
 def _splits_off(name: str, separator: str) -> bool:
-    """Tell whether a name is what is read before a separator behind it."""
+    """Return whether a name is read back unchanged from joined names."""
     return bool(name) and name == name.strip() and (name + separator).index(separator) == len(name)
 
 
 @contextmanager
 def open_predictions(path: Path, layout: Layout, separator: str) -> Iterator[Write]:
-    """Open a file by its suffix; it appears when all is written."""
+    """Open a file by its suffix; it is written atomically."""
     with whole_file(path, name="--out") as partial:
         if path.suffix.lower() == ".parquet":
             with ParquetWriter(partial, layout.kinds) as writer:
@@ -130,7 +130,7 @@ def open_predictions(path: Path, layout: Layout, separator: str) -> Iterator[Wri
 
 
 def csv_writer(file: TextIO, layout: Layout, separator: str) -> Write:
-    """Return what writes columns as CSV: names first, then rows; lists are joined."""
+    """Return a function that writes columns as CSV, with a header; lists are joined."""
     _check_joinable(layout, separator)
     writer = csv.writer(file, lineterminator="\n")
     headed = False
@@ -159,7 +159,7 @@ def _json_writer(file: TextIO) -> Write:
 
 
 def _finite(cell: Any) -> Any:
-    """Return what JSON has: an infinite decision value, of a label of one class, becomes null."""
+    """Return a cell for JSON: an infinite decision value, of a label with one class, becomes null."""
     if isinstance(cell, list):
         return [_finite(one) for one in cell]
     return None if isinstance(cell, float) and not np.isfinite(cell) else cell

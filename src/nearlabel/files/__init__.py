@@ -1,1 +1,1 @@
-"""Files of rows, stores of matrices, and files that are written whole or not at all. Not public."""
+"""Atomic files, stores of matrices, and rows in files that other processes open. Not public."""

@@ -1,4 +1,4 @@
-"""Files that appear when they are complete."""
+"""Write files atomically: a new file appears when it is complete."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
-    """Give the path of a temporary file that takes the name `path` in the end; if anything goes wrong it is deleted.
+    """Yield the path of a temporary file that is renamed to `path` in the end, or deleted after an error.
 
-    A link stays, and what it leads to is written. A file that is replaced hands on its permissions.
+    A symbolic link is followed. A replaced file keeps its permissions.
 
     Raises
     ------
     OSError
-        If nothing can be written there; `name` is what the message calls the path.
+        If the file cannot be written; `name` is the name of the path in the message.
     """
     place = _place_of(path, name)
     with _partial_of(place, path, name) as partial, _errors_told_of(path, partial):
@@ -32,13 +32,13 @@ def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
 
 
 def check_can_be_written(path: Path, *, name: str = "path") -> None:
-    """Raise OSError unless a file can be made or replaced there, so that no work is done in vain."""
+    """Raise OSError unless a file can be written or replaced there: before the work is done."""
     with _partial_of(_place_of(path, name), path, name):
         pass
 
 
 def _place_of(path: Path, name: str) -> Path:
-    """Return where a file goes."""
+    """Return the path that is written, with links followed."""
     place = Path(os.path.realpath(path))
     if place.is_symlink():
         raise OSError(f"{name} must be a file, got the link {path}, which leads to itself.")
@@ -55,7 +55,7 @@ def _place_of(path: Path, name: str) -> Path:
 
 @contextmanager
 def _partial_of(place: Path, path: Path, name: str) -> Iterator[Path]:
-    """Make an empty file beside that nobody may read who may not read what it replaces; delete what is left of it."""
+    """Yield an empty temporary file in the same folder, with the permissions of the replaced one."""
     partial = place.with_name(f".{place.name[:50]}.{uuid.uuid4().hex}.partial")  # no name is too long for it
     try:
         try:
@@ -72,7 +72,7 @@ def _partial_of(place: Path, path: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def _errors_told_of(path: Path, partial: Path) -> Iterator[None]:
-    """Name the file that was asked for where a disk is full, or the partial file is what an error names."""
+    """Name `path` in errors of a full disk and of the temporary file."""
     try:
         yield
     except OSError as error:
@@ -82,6 +82,6 @@ def _errors_told_of(path: Path, partial: Path) -> Iterator[None]:
 
 
 def _settle(path: Path) -> None:
-    """See to it that all is on disk."""
+    """Flush the file to disk."""
     with path.open("r+b") as file:
         os.fsync(file.fileno())

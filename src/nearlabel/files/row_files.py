@@ -1,4 +1,4 @@
-"""Rows that lie in files, for other processes to open: what travels is where the rows are, not the rows."""
+"""Rows in files that other processes open: the location of the rows is sent, not the rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearlabel.utils.types import Matrix
 
 
 class ArrayFile(NamedTuple):
-    """Where an array lies in a file, and what tells whether the file is still the same."""
+    """Location of an array in a file, and a stamp to detect changes of the file."""
 
     path: str
     offset: int
@@ -25,7 +25,7 @@ class ArrayFile(NamedTuple):
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> Self | None:
-        """Return where a view of a read-only memory map lies; None: in memory, or not in one piece."""
+        """Return the location of a view of a read-only memory map; None if in memory or not contiguous."""
         mapped = _map_under(array)
         if mapped is None or mapped.mode != "r" or mapped.filename is None or not array.flags.c_contiguous:
             return None
@@ -86,13 +86,13 @@ class _Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class RowFiles:
-    """Rows of one matrix after the other, each matrix in its own files."""
+    """Concatenated rows of several matrices, each in its own files."""
 
     pieces: tuple[_Piece, ...]
 
     @classmethod
     def of(cls, X: Matrix) -> Self | None:
-        """Return where the rows of X lie; None: in memory."""
+        """Return the location of the rows of X; None if in memory."""
         arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
         files = [ArrayFile.of(array) for array in arrays]
         known = tuple(file for file in files if file is not None)
@@ -100,7 +100,7 @@ class RowFiles:
 
     @classmethod
     def joined(cls, parts: Iterable[RowFiles]) -> Self:
-        """Return the rows of all parts, one after the other."""
+        """Return the concatenated rows of all parts."""
         return cls(tuple(piece for part in parts for piece in part.pieces))
 
     def __len__(self) -> int:
@@ -118,7 +118,7 @@ class RowFiles:
         return RowFiles(tuple(chosen))
 
     def load(self) -> Matrix:
-        """Open the rows: a view of the file where they lie in one, else a copy."""
+        """Open the rows: a view if they are in one file, else a copy."""
         parts = [piece.load() for piece in self.pieces]
         if len(parts) == 1:
             return parts[0]

@@ -1,4 +1,4 @@
-"""A matrix in a folder: plain .npy files, mapped into memory when opened, and a JSON file that tells if all is there.
+"""Store a matrix in a folder: plain .npy files, memory-mapped when opened, and a JSON file of their sizes.
 
 The files are written in a folder beside, whose name starts with a dot and ends in ``.partial``, and the folder is
 renamed when they are complete: a path that exists holds a whole store. Here and not in `datasets`, because a search
@@ -147,7 +147,7 @@ def _beside(path: Path, what: str) -> Path:
 
 
 def _move(partial: Path, path: Path) -> None:
-    """Give the finished store its name; an older one is out of the way for that moment and removed afterwards."""
+    """Rename the finished store; an older one is renamed before and removed afterwards."""
     if not path.exists():
         partial.rename(path)
         return
@@ -211,7 +211,7 @@ def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None) -> N
 
 
 def _check_like(first: Matrix, block: Matrix, number: int, *, cast: bool) -> None:
-    """Raise unless a block can be appended to those before; other types are welcome where all are cast."""
+    """Raise ValueError unless a block matches the first one; the type may differ if all are cast."""
     expected, got = _describe(first, cast), _describe(block, cast)
     if expected != got:
         hint = "" if cast else " Hint: dtype=... makes one type of several."
@@ -240,7 +240,7 @@ class _GrowingArray:
         self.length += len(values)
 
     def close(self) -> None:
-        """Write the header with the length, and see to it that all is on disk."""
+        """Write the header with the length, and flush the file to disk."""
         self._file.seek(0)
         self._write_header()
         _settle(self._file)
@@ -312,7 +312,7 @@ class _SparseFiles:
 
 
 def _rewrite(path: Path, dtype: np.dtype[Any]) -> None:
-    """Give the numbers of a file another type, block by block."""
+    """Convert the numbers of a file to another type, block by block."""
     before = path.rename(path.with_suffix(".before"))
     array = _GrowingArray(path, dtype)
     array.append(_map_file(before))

@@ -1,4 +1,4 @@
-"""The card of a model: what a file tells about the model in it before the model is built."""
+"""The card of a model: metadata in its file that can be read without building the model."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _LONGEST_PARAMETER = 300
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCard:
-    """What a file tells about the model in it.
+    """Metadata of a saved model.
 
     Parameters
     ----------
     format : int
-        Number of the file's format.
+        Version of the file format.
     created : str
-        Date and time, as ISO 8601 writes them.
+        Date and time in ISO 8601.
     versions : dict of str to str
-        Of nearlabel, numpy, scipy and scikit-learn, at the time of saving.
+        Versions of nearlabel, numpy, scipy and scikit-learn at the time of saving.
     method : str
-        Class of the model, and in brackets those of the steps or the classifier in it.
+        Class of the model, with the classes of its steps or its classifier in brackets.
     parameters : dict of str to str
-        Parameters of the model and of what is in it, as text.
+        Parameters of the model and of its parts, as text.
     data : DataSummary
-        What the training data were.
+        Summary of the training data.
     thresholds : tuple of float, default=None
-        Decision threshold of each label, infinite for one that is never chosen; None for a model without.
+        Decision threshold of each label, infinite for one that is never predicted; None for a model without thresholds.
     scores : dict of str to float
-        Name and value of measures at training time.
+        Name and value of metrics at training time.
     measured : str, default=""
         How the scores were measured.
     foreign_types : tuple of str, default=()
         Types in the file that `load_model` builds only if they are named in its `trusted`.
     notes : str, default=""
-        What else a reader should know.
+        Anything else.
 
     Examples
     --------
@@ -90,9 +90,9 @@ class ModelCard:
         model : fitted estimator
             The model.
         data : Dataset or tuple (X, Y), default=None
-            Training data; names that they lack are those that the model knows. None: what the model knows of them.
+            Training data; missing names are taken from the model. None: what the model knows of them.
         scores : mapping of str to float, default=None
-            Name and value of measures.
+            Name and value of metrics.
         measured : str, default=""
             How the scores were measured.
         notes : str, default=""
@@ -127,7 +127,7 @@ class ModelCard:
         )
 
     def to_json(self) -> str:
-        """Return the card as JSON that every reader takes.
+        """Return the card as standard JSON.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class ModelCard:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what a model depends on."""
+    """Return the versions of the libraries that a model depends on."""
     return {
         "nearlabel": __version__,
         "numpy": np.__version__,
@@ -225,7 +225,7 @@ def _parameters(model: Any) -> dict[str, str]:
 
 
 def _is_unused(name: str, parameters: Mapping[str, Any]) -> bool:
-    """Tell whether it is the number of neighbours of a search, which a method asks for a number of its own.
+    """Return whether it is the number of neighbours of a search, which a method overrides by its own.
 
     A transformer makes its graph with the number that it has.
     """
@@ -250,7 +250,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """Write numbers that JSON has not, such as an infinite threshold, as text that `float` reads."""
+    """Return numbers that JSON lacks, such as an infinite threshold, as text that `float` reads."""
     if isinstance(value, dict):
         return {key: _finite(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

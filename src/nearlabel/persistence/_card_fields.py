@@ -1,4 +1,4 @@
-"""The fields of a card, read from JSON that somebody else may have written: each has its type, or the card is none."""
+"""Read the fields of a card from untrusted JSON: each is checked for its type."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NOT_FINITE = ("inf", "-inf", "nan")
 
 
 def read_fields(content: Any) -> dict[str, Any]:
-    """Return the fields of a card as `ModelCard` holds them; raise ValueError naming the first that is none."""
+    """Return the fields for `ModelCard`; raise ValueError that names the first invalid one."""
     return _fields(content, _OF_CARD)
 
 
 def read_format(content: Any) -> int:
-    """Return the number of the format, which is read before all else: the other fields are those of that format."""
+    """Return the version of the format, which is read first, since the other fields depend on it."""
     if not isinstance(content, dict) or "format" not in content:
         raise ValueError("what has no format number")
     number: int = _named("format", _count, content["format"])
@@ -53,7 +53,7 @@ def _count(value: Any) -> int:
 
 
 def _number(value: Any) -> float:
-    """Read a number, or the text for one that JSON has not."""
+    """Read a number, or the text of one that JSON lacks."""
     if isinstance(value, str) and value in _NOT_FINITE:
         return float(value)
     if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:

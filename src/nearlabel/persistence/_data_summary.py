@@ -1,4 +1,4 @@
-"""What the training data of a model were: counts, names and digests."""
+"""Summary of the training data of a model: counts, names and digests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearlabel.utils.validation import as_label_matrix, label_names_of
 
 @dataclass(frozen=True, kw_only=True)
 class DataSummary:
-    """Training data in figures and names; what is not known is None.
+    """Counts, names and digests of training data; None where unknown.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class DataSummary:
     label_names : tuple of str of length `labels`, default=None
         Names of the labels; their numbers where they had none.
     cardinality : float, default=None
-        Labels a row, on average.
+        Mean number of labels per sample.
     density : float, default=None
-        The same as a share of all labels.
+        Cardinality divided by the number of labels.
     digest_X, digest_Y : str, default=None
-        Hashes of the values of X and Y. Dense, sparse, float64 or float32: each storage has its own.
+        Hashes of the values of X and Y. They differ between dense and sparse, float64 and float32.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def _figures(X: Any, Y: MatrixLike) -> dict[str, Any]:
 
 
 def _says_nothing(value: Any) -> bool:
-    """Tell whether a value is unknown, or names that are mere numbers, as those of an array."""
+    """Return whether a value is unknown, or consists of the default names, which are numbers."""
     return value is None or (isinstance(value, tuple) and value == tuple(map(str, range(len(value)))))
 
 
@@ -177,7 +177,7 @@ def _texts(names: Any) -> tuple[str, ...] | None:
 
 
 def _digest(values: Any) -> str:
-    """Return a hash of what a matrix, a data frame or a list of texts holds."""
+    """Return a hash of the values of a matrix, a data frame or a list of texts."""
     if sparse.issparse(values):
         rows = sparse.csr_array(values, copy=True)
         rows.sum_duplicates()
