@@ -1,5 +1,6 @@
 import itertools
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,6 +24,13 @@ from nearlabel.transformation import BinaryRelevance
 
 CBM = ConditionalBernoulliMixture
 DECISIONS = ["labelset", "marginals", "sampling"]
+OF_DECISIONS = [
+    testing.check_predictions_are_label_sets,
+    testing.check_sparse_equals_dense,
+    testing.check_labels_with_one_class_are_constant,
+    testing.check_each_query_is_answered_by_itself,
+    testing.check_fit_forgets,
+]
 
 
 def random_mixtures(seed, n=30, flat=None):
@@ -59,12 +67,16 @@ def rows(seed, n=120, d=4, n_labels=5):
 
 
 @pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
-@pytest.mark.parametrize(
-    "method", [CBM(2, tol=0.1, decision=decision, random_state=0) for decision in DECISIONS], ids=DECISIONS
-)
-def test_contract(method, check):
-    """The mixture keeps our own contract, whatever the decision."""
-    check(clone(method))
+def test_contract(check):
+    """The mixture keeps our own contract."""
+    check(CBM(2, tol=0.1, random_state=0))
+
+
+@pytest.mark.parametrize("check", OF_DECISIONS, ids=lambda c: c.__name__)
+@pytest.mark.parametrize("decision", DECISIONS[1:])
+def test_contract_of_decisions(decision, check):
+    """The other decisions keep the parts of the contract that a decision could break."""
+    check(CBM(2, tol=0.1, decision=decision, random_state=0))
 
 
 @pytest.mark.parametrize("allow_empty", [True, False])
@@ -291,7 +303,7 @@ def test_dependent_labels_by_hand():
     """Labels 0 and 1 exclude each other: label sets have one of them, where binary relevance gives both or none."""
     X = np.zeros((90, 1))
     Y = np.repeat([[1, 0, 1], [0, 1, 1], [0, 1, 0]], [40, 30, 20], axis=0)
-    model = CBM(3, random_state=0, tol=1e-6, max_iter=1000).fit(X, Y)
+    model = CBM(3, random_state=0, tol=1e-5, max_iter=1000).fit(X, Y)
     np.testing.assert_allclose(model.predict_proba(X[:1]), [[4 / 9, 5 / 9, 7 / 9]], rtol=0, atol=1e-3)
     assert model.predict(X[:1]).tolist() == [[1, 0, 1]]
     assert model.set_params(decision="sampling").predict(X[:1]).tolist() == [[1, 0, 1]]
@@ -327,8 +339,7 @@ def test_bernoulli_mixture_finds_groups():
     np.testing.assert_allclose(other, responsibilities, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("decision", DECISIONS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("seed", "decision"), list(enumerate(DECISIONS)))
 def test_order_of_labels_and_storage(seed, decision):
     """Labels in another order, or rows stored sparsely, give the same marginals to 1e-9, and the same label sets."""
     X, Y = rows(seed, n_labels=7)
@@ -350,12 +361,12 @@ def test_order_of_labels_and_storage(seed, decision):
 def test_edges(problem, decision):
     """Duplicates, constant features, rows far from zero, labels of one class, few rows: all is finite and in range."""
     X, Y, queries = problem
-    for chosen in (slice(None), slice(0, 1), slice(0, 2), slice(0, 5)):
-        for columns in (slice(0, 5), slice(0, 1), slice(0, 2)):
-            model = CBM(3, tol=0.01, decision=decision, random_state=0).fit(X[chosen], Y[chosen, columns])
-            scores, labels = model.predict_proba(queries), model.predict(queries)
-            assert ((scores >= 0) & (scores <= 1)).all()
-            assert set(np.unique(labels)) <= {0, 1}
+    sizes = list(product((len(X), 1, 2, 5), (5, 1, 2)))
+    for n, n_labels in sizes if decision == "labelset" else sizes[:: len(sizes) // 3]:
+        model = CBM(3, tol=0.01, decision=decision, random_state=0).fit(X[:n], Y[:n, :n_labels])
+        scores, labels = model.predict_proba(queries), model.predict(queries)
+        assert ((scores >= 0) & (scores <= 1)).all()
+        assert set(np.unique(labels)) <= {0, 1}
     model = CBM(4, decision=decision, random_state=0)
     single = clone(model).fit(X.astype(np.float32), Y).predict_proba(queries.astype(np.float32))
     np.testing.assert_allclose(single[:, 3:], np.tile([0.0, 1.0], (len(queries), 1)))

@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -292,7 +293,9 @@ def test_each_label_takes_one_draw_for_all():
 )
 def test_jobs_change_nothing(estimator):
     """Labels fitted two at a time have the same answers."""
-    one, two = fitted(estimator), fitted(estimator, n_jobs=2)
+    one = fitted(estimator)
+    with parallel_config("threading"):
+        two = fitted(estimator, n_jobs=2)
     np.testing.assert_array_equal(one.predict(QUERIES), two.predict(QUERIES))
     np.testing.assert_array_equal(one.decide(QUERIES), two.decide(QUERIES))
 

@@ -95,6 +95,8 @@ class BPMLL(WithDecisions):
     --------
     nearlabel.adaptation.RankSVM : A kernel machine for the same ranking, of a hinge loss.
 
+    `fit` takes no sample weights: the rows are presented one at a time, each as often as another.
+
     References
     ----------
     M.-L. Zhang, Z.-H. Zhou. Multilabel neural networks with applications to functional genomics and text

@@ -112,6 +112,8 @@ class ConditionalBernoulliMixture(WithProbabilities):
 
     `predict_proba` gives the marginal ``Σ_k π_k(x) b_l(1|x, k)`` of each label, whatever the decision.
 
+    `fit` takes no sample weights: the steps start from label sets drawn among the rows, all alike.
+
     References
     ----------
     C. Li, B. Wang, V. Pavlu, J. A. Aslam. Conditional Bernoulli mixtures for multi-label classification. Proceedings of

@@ -101,6 +101,8 @@ class RankSVM(WithDecisions):
     --------
     nearlabel.adaptation.BPMLL : A neural network for a smooth form of the same loss.
 
+    `fit` takes no sample weights; `C` is the same for all rows.
+
     References
     ----------
     A. Elisseeff, J. Weston. A kernel method for multi-labelled classification. Advances in Neural Information
