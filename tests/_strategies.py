@@ -81,7 +81,7 @@ _RATIOS = {
 
 
 def exactly(metric, beta, Y, predicted):
-    """Return a measure as a fraction, the larger the better: a mean over groups of a ratio of counts, 0/0 being 0."""
+    """Return a metric as a fraction, the larger the better: a mean over groups of a ratio of counts, 0/0 being 0."""
     if metric == "f1_of_means":
         p, r = (exactly(name, 1, Y, predicted) for name in ("precision_examples", "recall_examples"))
         return 2 * p * r / (p + r) if p + r else Fraction(0)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from _strategies import BY_THRESHOLDS, STRATEGIES, medium_problem
-from nearlabel.thresholds import ByThresholds, _cuts, _expected, _global, _mcut
+from nearlabel.thresholds import ByThresholds, _best_expected_fbeta, _cuts, _global, _mcut
 from nearlabel.utils import blocks
 
 ALL = pytest.mark.parametrize("name", STRATEGIES)
@@ -136,7 +136,7 @@ def test_tiny_blocks(name, monkeypatch):
         with monkeypatch.context() as patched:
             for module in (_cuts, _mcut, _global):
                 patched.setattr(module, "row_blocks", lambda n, size: row_blocks(n, size, 1))
-            patched.setattr(_expected, "BLOCK_BYTES", 1)
+            patched.setattr(_best_expected_fbeta, "BLOCK_BYTES", 1)
             assert facts(clone(STRATEGIES[name]).fit(scores, Y), scores) == expected
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearlabel.metrics.ratios import beta_squared
-from nearlabel.thresholds._expected import best_expected_fbeta
+from nearlabel.thresholds._best_expected_fbeta import best_expected_fbeta
 from nearlabel.thresholds._objective import OF_EXAMPLES, Objective, check_beta
 from nearlabel.thresholds._strategy import ThresholdStrategy, checked_scores
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike

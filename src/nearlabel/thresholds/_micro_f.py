@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from nearlabel.metrics.ratios import beta_terms
 from nearlabel.thresholds._cuts import Cuts, label_cuts
+from nearlabel.thresholds._exact_ratios import as_exact
 from nearlabel.thresholds._objective import ALL, Objective, check_beta
-from nearlabel.thresholds._ratio import as_exact
 from nearlabel.thresholds._strategy import ByThresholds
 from nearlabel.utils.types import IntArray, Matrix
 

@@ -7,9 +7,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from nearlabel.thresholds._cuts import Cuts, label_cuts
+from nearlabel.thresholds._exact_ratios import first_largest_ratio
 from nearlabel.thresholds._micro_f import micro_f_terms
 from nearlabel.thresholds._objective import ALL, Objective, check_beta
-from nearlabel.thresholds._ratio import first_largest_ratio
 from nearlabel.thresholds._strategy import ByThresholds
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import check_integer, check_positive
