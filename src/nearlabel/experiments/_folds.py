@@ -1,4 +1,4 @@
-"""Data sets cut into training and test parts, and what identifies them: what all kinds of plans share."""
+"""Split data sets into training and test parts, and identify them: for all kinds of plans."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Problem: TypeAlias = Dataset | tuple[Dataset, Dataset]
 
 
 class Fold(NamedTuple):
-    """One search: a training and a test part of a problem."""
+    """A training and a test part of a data set."""
 
     dataset: str
     seed: int | None  # None: the split is given
@@ -30,7 +30,7 @@ class Fold(NamedTuple):
     test: IntArray
 
     def label(self) -> dict[str, Any]:
-        """Return what says in a record which fold it is of."""
+        """Return the fields of a record that say which fold it belongs to."""
         return {"dataset": self.dataset, "seed": self.seed, "fold": self.number}
 
 

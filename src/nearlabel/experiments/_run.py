@@ -18,7 +18,7 @@ Progress = Callable[[int, int], None]
 
 
 class AnyPlan(Protocol):
-    """What can be run: folds, the records that each will give, and their values in the same order."""
+    """What `run` takes: folds, the records of each without values, and their values in the same order."""
 
     def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
         """Yield every fold of every problem, in a fixed order."""
@@ -56,8 +56,8 @@ def run(
         (X, y) of arrays, data frames or sparse matrices. A pair (training, test) of data is run on this given split. In
         a list, which can have no bare arrays, data sets are called by their own names.
     out : str or path, default=None
-        Folder for ``plan.json`` and ``records.jsonl``. If it holds records of the same plan, they are kept and the rest
-        is run; an interruption loses at most the folds in work. None: nothing is written.
+        Folder for ``plan.json`` and ``records.jsonl``. If it contains records of the same plan, they are kept and the
+        rest is run; an interruption loses at most the folds that are running. None: nothing is written.
     n_workers : int, default=1
         Processes. Records and their order do not depend on it.
     progress : callable, default=None

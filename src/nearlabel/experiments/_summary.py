@@ -1,4 +1,4 @@
-"""Records to means: the figures that tables print."""
+"""Average records over folds: the figures that tables print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearlabel.experiments.records import Record
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure of a table.
+    """A mean over folds: one figure of a table.
 
     Parameters
     ----------

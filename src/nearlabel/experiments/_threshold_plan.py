@@ -48,18 +48,17 @@ METRICS = (
 
 @dataclass(frozen=True)
 class ThresholdPlan:
-    """Thresholds from the pooled scores of a cross-validation, judged on the test rows; several runs.
+    """Tune thresholds on the pooled scores of a cross-validation, and evaluate them on the test samples; several runs.
 
-    In each run the training rows lose some of the disjoint parts they are cut into. What is left is scored by
-    cross-validation; thresholds are found on these scores, and applied to the test rows' scores by a classifier fitted
-    to all that is left.
+    The training samples are split into disjoint parts, and each run uses some of them. A cross-validation of these
+    gives scores, on which thresholds are tuned; a classifier that is fitted to all of them scores the test samples.
 
     Parameters
     ----------
     methods : tuple of str
         Of `CLASSIFIERS`.
     n_parts, n_parts_used : int, default=10, 8
-        Parts of the training rows, and how many a run uses: run r leaves out part r and those that follow it.
+        Parts of the training samples, and how many a run uses: run r leaves out part r and those that follow it.
     cv : int, default=5
         Shuffled folds, and folds of the pooled scores by which FBR chooses its limit.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"

@@ -1,4 +1,4 @@
-"""Records on disk: one flat dict a line, in the order of the plan, never half a fold."""
+"""Write and read records: one flat dict per line, in the order of the plan, whole folds only."""
 
 from __future__ import annotations
 
