@@ -1,7 +1,7 @@
-"""The contract of a multi-label classifier as checks that anyone can run, on our estimators or on their own.
+"""The contract of a multi-label classifier, as checks that anyone can run on our estimators or on their own.
 
-scikit-learn's generic checks use one target column of arbitrary classes, which an indicator matrix is not; run them
-too, with `expected_failed_checks`, which names each check that cannot hold, and why.
+scikit-learn's own checks hold too: `sklearn.utils.estimator_checks.check_estimator` with the few exceptions that
+`expected_failed_checks` lists with their reasons. It passes for the defaults of every public classifier.
 
 Examples
 --------
@@ -118,15 +118,15 @@ def check_multilabel_estimator(estimator: Any, *, expected_failed_checks: Mappin
     estimator : object
         An unfitted multi-label classifier with `fit`, `predict` and `predict_proba` or `decision_function`.
     expected_failed_checks : mapping of str to str, default=None
-        Names of checks that are not run, each with the reason why the method cannot hold it: what draws labels at
+        Names of checks that are not run, each with the reason why the method cannot pass it: one that draws labels at
         random, for instance, depends on their order.
 
     Raises
     ------
     AssertionError
-        If a check does not hold; the check's name and sentence say what was expected.
+        If a check fails; the message has the check's name and what it expects.
     ValueError
-        If a name in `expected_failed_checks` is no check's.
+        If `expected_failed_checks` has a name that no check has.
     """
     unknown = set(expected_failed_checks or {}) - {check.__name__ for check in MULTILABEL_CHECKS}
     if unknown:
@@ -199,7 +199,7 @@ def check_sparse_equals_dense(estimator: Any) -> None:
 
 
 def check_labels_with_one_class_are_constant(estimator: Any) -> None:
-    """A label that all or no training rows carry is no error and is predicted so."""
+    """A label that all or no training rows have is no error, and is predicted for all or no queries."""
     X, y = _problem()
     y[:, 1], y[:, 3] = 0, 1
     for targets in (y, sparse.csr_array(y)):
@@ -217,7 +217,7 @@ def check_labels_permute_with_columns(estimator: Any) -> None:
 
 
 def check_each_query_is_answered_by_itself(estimator: Any) -> None:
-    """A query's label set does not depend on the queries beside it, nor its scores by more than 1e-9."""
+    """A query's label set does not depend on the other queries, and its scores not by more than 1e-9."""
     X, y = _problem()
     estimator.fit(X, y)
     labels, scores = estimator.predict(X), _scores(estimator, X)
@@ -355,7 +355,7 @@ def _problem(n_labels: int = 5) -> tuple[Matrix, IntArray]:
 
 
 def _assert_equal_scores(actual: Any, expected: Any) -> None:
-    """Allow for what the order of a sum may change: a product of matrices or a solver need not give equal bits."""
+    """Compare to 1e-9: the order of a sum, in a product of matrices or a solver, may change the last bits."""
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9)
 
 

@@ -1,6 +1,6 @@
-"""The strict layer: what the user passed becomes what private code may trust, or a clear error.
+"""Checks of arguments: convert what the user passed to a form that private code relies on, or raise a clear error.
 
-Messages read ``{name} must be {expected}, got {value}.`` with a hint where there is one.
+Messages read ``{name} must be {expected}, got {value}.``, with a hint where there is one.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
 def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: bool = False) -> int:
     """Return `n_neighbors` as an int that `n_samples` training rows can serve.
 
-    With `leave_one_out` each training row is left out of its own list, so one neighbour less is at hand.
+    With `leave_one_out` no training row is its own neighbour, so there is one neighbour fewer.
     """
     k = check_integer("n_neighbors", n_neighbors, low=1)
     if leave_one_out and k >= n_samples:
@@ -80,7 +80,7 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
 def as_label_matrix(y: MatrixLike, *, name: str = "y") -> Matrix:
     """Return label sets as an indicator matrix: a dense int64 array or, for sparse input, a canonical int64 CSR array.
 
-    A dense int64 array is returned as it is: who keeps it must copy it.
+    A dense int64 array is returned itself, not a copy: copy it before you keep it.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _check_label_shape(shape: tuple[int, ...], name: str, kind: str = "") -> Non
 
 def _check_zero_one(values: Any, name: str) -> None:
     if values.dtype.kind in "bui" and values.size and values.min() >= 0 and values.max() <= 1:
-        return  # half the time, and no copy
+        return  # half the time of the general case, and no copy
     wrong = values[(values != 0) & (values != 1)]
     if len(wrong):
         kind = " Is it a continuous target?" if (wrong != np.round(wrong)).any() else ""
@@ -147,7 +147,7 @@ def _check_zero_one(values: Any, name: str) -> None:
 
 
 def as_score_matrix(scores: Any, *, name: str = "scores") -> Matrix:
-    """Return scores as a floating-point array or a canonical CSR array; infinities may stay.
+    """Return scores as a floating-point array or a canonical CSR array; infinities are allowed.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def _check_no_nan(scores: Any, name: str) -> None:
 
 
 class NotFinite(NamedTuple):
-    """A value of a matrix that is NaN or infinite: where it stands, counted from 0, and what it is."""
+    """A value of a matrix that is NaN or infinite: its row and column, counted from 0, and its text."""
 
     row: int
     column: int
@@ -342,7 +342,7 @@ def _classes_of(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def remember_target(estimator: Any, target: Target) -> None:
-    """Set on a classifier what every one knows of y: its form, the classes, the names of the labels.
+    """Set the fitted attributes that every classifier takes from y: its form, the classes, the names of the labels.
 
     `classes_` of an indicator matrix are the column numbers. They are Python integers in an array of objects because
     scikit-learn would take a one-dimensional array of two integers, or of one, for the classes of a single label.
@@ -354,7 +354,7 @@ def remember_target(estimator: Any, target: Target) -> None:
 
 
 def is_dask_array(X: object) -> bool:
-    """Tell whether X is a dask array, whose blocks are somewhere else."""
+    """Return whether X is a dask array, whose blocks may be on other machines."""
     return hasattr(X, "__dask_graph__")
 
 
