@@ -26,7 +26,7 @@ test-long: $(BIN)/python  ## run the tests marked long: whole papers, tutorial, 
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "long and not slow"
 
 # Long tests of what no library's version changes; they run with the newest libraries.
-ONCE = lazy/test_leave_one_out cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
+ONCE = lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
 
 test-oldest:  ## the ordinary tests with the oldest libraries that are supported, but for some long tests
 	PYTEST_ADDOPTS="$(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
