@@ -58,7 +58,8 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
     weights = np.asarray(sample_weight, dtype=np.float64)
     check_consistent_length(weights, np.empty(n_samples))
     if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row, not all 0.")
+        # "zero": scikit-learn's check looks for the word.
+        raise ValueError("sample_weight must be finite numbers of at least 0, one for each row, not all zero.")
     return weights
 
 
