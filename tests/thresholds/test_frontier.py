@@ -12,7 +12,7 @@ from nearlabel.metrics import micro_precision, micro_recall
 from nearlabel.thresholds import MicroFOptimum, micro_pr_frontier
 
 BETAS = (0.01, 0.2, 0.3, 0.5, 1.0, 1.5, 2.0, 5.0, 100.0)
-SEEDS = range(40)
+SEEDS = range(120)
 
 
 def problems():
