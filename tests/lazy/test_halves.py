@@ -1,9 +1,9 @@
-"""Posteriors of exactly one half, which floats may miss: chosen by ML-kNN, not chosen by CML-kNN."""
+"""Posteriors and shares of exactly one half, which floats may miss: chosen by ML-kNN, by no other method."""
 
 import numpy as np
 import pytest
 
-from nearlabel.lazy import CMLkNN, MLkNN
+from nearlabel.lazy import BRkNN, CMLkNN, MLkNN
 
 
 def test_mlknn_chooses_every_half():
@@ -41,3 +41,16 @@ def test_cmlknn_chooses_no_half(n_neighbors):
         n_halves += half.sum()
         assert not model.predict(X)[half].any()
     assert n_halves > 5
+
+
+def test_half_of_the_weight_is_exactly_half():
+    """One of every two samples at the same distance carries the label: whatever the order, half of the weight does."""
+    rng = np.random.default_rng(0)
+    for n_pairs in range(2, 30):
+        distances = rng.random(n_pairs) + 0.1
+        X = np.concatenate([distances, -distances])[:, np.newaxis]
+        y = np.concatenate([carries := rng.random(n_pairs) < 0.5, ~carries]).astype(int)[:, np.newaxis]
+        order = rng.permutation(2 * n_pairs)
+        model = BRkNN(2 * n_pairs, weights="distance").fit(X[order], y[order])
+        assert model.predict_proba([[0.0]]).tolist() == [[0.5]]
+        assert model.predict([[0.0]]).tolist() == [[0]]
