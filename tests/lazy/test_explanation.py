@@ -15,7 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.decision import within_sizes
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, Explanation, LPkNN, MLkNN
-from nearlabel.lazy._memberships import MEMBERSHIPS, ONE
+from nearlabel.lazy._cmlknn import MEMBERSHIPS, ONE
+from nearlabel.lazy._lpknn import most_frequent
+from nearlabel.lazy._votes import LabelSets
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.thresholds import FixedThresholdsClassifier, MCut, TunedThresholdsClassifierCV
 
@@ -314,11 +316,12 @@ def wins_always(model, indices, labelset):
     labelset_of = model._labelset_of[np.array([indices])]
     frequency = model._frequency[labelset_of]
     draws = 30 if model.ties == "random" else 1
-    outcomes = [model._elect(labelset_of, frequency, np.random.RandomState(seed)) for seed in range(draws)]
-    return all(tuple(outcome[0]) == labelset for outcome in outcomes)
+    seen = [LabelSets(labelset_of, frequency, np.random.RandomState(seed)) for seed in range(draws)]
+    outcomes = [model.labelsets_[most_frequent(one, model._tie_break)[0]] for one in seen]
+    return all(tuple(outcome) == labelset for outcome in outcomes)
 
 
-def doubt_by_loops(X, query, k, distance):
+def novelty_by_loops(X, query, k, distance):
     """The share of rows that are nearer, on average, to their k nearest others than the query to its own."""
     k = min(k, len(X) - 1)
     own = []
@@ -336,42 +339,42 @@ def euclidean(a, b):
 
 @every([BRkNN(1), BRkNN(4), LPkNN(11), BRkNN(12), LPkNN(12), MLkNN(1), MLkNN(4), MLkNN(11), IBLR(4), IBLR(11)])
 @pytest.mark.filterwarnings("ignore:The regression of a label")
-def test_doubt_by_loops(estimator):
+def test_novelty_by_loops(estimator):
     """Ties, duplicates at distance 0, k = n - 1, and k = n where the method can; the same from sparse rows."""
     X, Y, queries = make(8, n=12)
     X[3] = X[7]
     model = clone(estimator)
-    expected = [doubt_by_loops(X, query, model.n_neighbors, euclidean) for query in queries]
+    expected = [novelty_by_loops(X, query, model.n_neighbors, euclidean) for query in queries]
     for container in (np.asarray, sparse.csr_array):
         model.fit(container(X), Y)
-        assert [one.doubt for one in model.explain(container(queries))] == expected
+        assert [one.novelty for one in model.explain(container(queries))] == expected
     assert len(set(expected)) > 1
 
 
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
-def test_doubt_of_nldd_is_of_the_nearest_row():
+def test_novelty_of_nldd_is_of_the_nearest_row():
     """By Dx: on scaled features."""
     X, Y, queries = make(9, n=16, n_labels=3, duplicates=False)
     model = NLDD(TREE, random_state=0).fit(X, Y)
     spread = X.std(axis=0, ddof=1)
-    expected = [doubt_by_loops(X / spread, query / spread, 1, euclidean) for query in queries]
-    assert [one.doubt for one in model.explain(queries)] == expected
+    expected = [novelty_by_loops(X / spread, query / spread, 1, euclidean) for query in queries]
+    assert [one.novelty for one in model.explain(queries)] == expected
     other = NLDD(TREE, random_state=0, search=NearestNeighbors()).fit(X, Y).explain(queries)[0]
-    assert other.doubt is None
-    assert "one label set at a time" in other.doubt_reason
+    assert other.novelty is None
+    assert "one label set at a time" in other.novelty_reason
     alone = NLDD(TREE, random_state=0).fit(X[:1], Y[:1]).explain(queries)[0]
-    assert (alone.doubt, alone.doubt_reason) == (None, "a single training row has no neighbours.")
+    assert (alone.novelty, alone.novelty_reason) == (None, "a single training row has no neighbours.")
 
 
-def test_doubt_with_other_searches():
+def test_novelty_with_other_searches():
     """Another metric, neighbours found before, a single training row."""
     X, Y, queries = make(10, duplicates=False)
     model = BRkNN(3, search=ExactNeighbors(metric="manhattan")).fit(X, Y)
-    expected = [doubt_by_loops(X, query, 3, lambda a, b: sum(abs(a - b))) for query in queries]
-    assert [one.doubt for one in model.explain(queries)] == expected
+    expected = [novelty_by_loops(X, query, 3, lambda a, b: sum(abs(a - b))) for query in queries]
+    assert [one.novelty for one in model.explain(queries)] == expected
     cosine = BRkNN(3, search=ExactNeighbors(metric="cosine")).fit(X, Y).explain(3 * X[:4])
-    assert [one.doubt for one in cosine] == [
-        one.doubt
+    assert [one.novelty for one in cosine] == [
+        one.novelty
         for one in BRkNN(
             3, search=PrecomputedNeighbors.from_search(ExactNeighbors(metric="cosine"), X, 3 * X[:4], n_neighbors=3)
         )
@@ -379,8 +382,8 @@ def test_doubt_with_other_searches():
         .explain(3 * X[:4])
     ]
     (alone,) = BRkNN(1).fit(X[:1], Y[:1]).explain(queries[:1])
-    assert (alone.doubt, alone.doubt_reason) == (None, "a single training row has no neighbours.")
-    assert "doubt unknown: a single training row has no neighbours." in str(alone)
+    assert (alone.novelty, alone.novelty_reason) == (None, "a single training row has no neighbours.")
+    assert "novelty unknown: a single training row has no neighbours." in str(alone)
 
 
 class QueriesOnly(BaseEstimator):
@@ -398,13 +401,13 @@ class QueriesOnly(BaseEstimator):
         return self.search_.kneighbors(X, n_neighbors)
 
 
-def test_doubt_of_a_search_that_answers_queries_only():
+def test_novelty_of_a_search_that_answers_queries_only():
     """None, with the reason; all else is there."""
     X, Y, queries = make(11)
     model = BRkNN(3, search=QueriesOnly()).fit(X, Y)
     for one, known in zip(model.explain(queries), BRkNN(3).fit(X, Y).explain(queries), strict=True):
-        assert one.doubt is None
-        assert one.doubt_reason.endswith("queries only")
+        assert one.novelty is None
+        assert one.novelty_reason.endswith("queries only")
         np.testing.assert_array_equal(one.labels["score"], known.labels["score"])
 
 
@@ -607,7 +610,7 @@ def test_by_hand():
     assert one.labels["votes"].tolist() == [2, 1]
     assert one.labels["flip"].tolist() == [-1, 1]
     # Mean distances of the training rows to their three nearest others: 4, 10/3, 10/3, 8; of the query: 2/3.
-    assert one.doubt == 0.0
+    assert one.novelty == 0.0
 
 
 def test_a_rule_must_return_label_sets():

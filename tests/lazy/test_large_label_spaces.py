@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS
 from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
-from nearlabel.lazy._mlknn import neighbor_counts
+from nearlabel.lazy._counts import CarriedLabels, count_rows
+from nearlabel.lazy._engine import blocks
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
 
 BY_COUNTS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]
@@ -99,7 +100,7 @@ def test_blocks_are_as_large_as_their_votes_allow(many_labels, method):
     """All queries fit one block, be there ever so many labels."""
     X, Y, _, _, queries, search = many_labels
     model = method(10, search=search).fit(X, Y)
-    assert len(list(model._in_blocks(model._find_neighbors(queries)))) == 1
+    assert len(list(blocks(model, model._find_neighbors(queries)))) == 1
 
 
 def test_labels_that_are_likely_without_a_vote(many_labels):
@@ -134,8 +135,8 @@ def test_topk_equals_sorted_scores(problem, method, container):
 @pytest.mark.parametrize("method", BY_COUNTS, ids=name_of)
 def test_topk_of_many_ties(method, container, budget, monkeypatch):
     """With 80 labels of few distinct scores, in blocks of any size, sparse and dense agree with the sorted scores."""
-    for blocks in ("row_blocks", "uneven_blocks"):
-        monkeypatch.setattr(f"nearlabel.utils.blocks.{blocks}.__defaults__", (budget,))
+    for function in ("row_blocks", "uneven_blocks"):
+        monkeypatch.setattr(f"nearlabel.utils.blocks.{function}.__defaults__", (budget,))
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 2)), (rng.random((60, 80)) < 0.05).astype(int)
     Y[:, 70] = rng.random(60) < 0.7
@@ -188,7 +189,7 @@ def test_sparse_scores_are_the_dense_ones(problem, model, container):
     dense, stored = model.predict_proba(queries), model.predict_proba_sparse(queries)
     assert isinstance(stored, sparse.csr_array)
     assert stored.has_sorted_indices
-    unvoted = model.posterior_[:, 0] if isinstance(model, MLkNN) else np.zeros(5)
+    unvoted = model.posterior_[:, 0] if model.counts_rows else np.zeros(5)
     expected = np.tile(unvoted, (len(queries), 1))
     expected[stored.nonzero()] = stored.data
     np.testing.assert_array_equal(expected, dense)
@@ -225,4 +226,4 @@ def test_counts_do_not_depend_on_storage(share, budget, monkeypatch):
         for label in range(30):
             expected[Y[row, label], label, Y[neighbors, label].sum()] += 1
     for store in (np.asarray, sparse.csr_array):
-        np.testing.assert_array_equal(neighbor_counts(indices, store(Y)), expected)
+        np.testing.assert_array_equal(count_rows(CarriedLabels(store(Y).astype(np.int8)), indices), expected)

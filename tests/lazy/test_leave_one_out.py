@@ -9,7 +9,6 @@ from sklearn.neighbors import NearestNeighbors
 
 from conftest import CONTAINERS
 from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
-from nearlabel.lazy._decided_left_out import LeftOut
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 from nearlabel.utils.validation import as_dense
 
@@ -72,21 +71,6 @@ def test_label_sets_are_those_of_refits(problem, model, k, container):
     assert sparse.issparse(labels) == sparse.issparse(Y)
     assert labels.dtype == Y.dtype
     np.testing.assert_array_equal(as_dense(labels), refits(model, X, Y, response="predict"))
-
-
-@pytest.mark.parametrize("container", ["dense", "csr_array"])
-@pytest.mark.parametrize("smoothing", [1.0, 0.01, 30.0])
-def test_few_label_sets_of_mlknn_need_the_counts_without_a_row(smoothing, container, monkeypatch):
-    """On 1,500 rows nearly all follow from a bound, and all are those of the scores left out."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 2))
-    Y = np.column_stack([X > 0.8, rng.random((1500, 2)) < 0.4, X[:, 0] * X[:, 1] > 0]).astype(int)
-    model = MLkNN(9, smoothing=smoothing).fit(X, CONTAINERS[container](Y))
-    counted = []
-    count = LeftOut._counts_of
-    monkeypatch.setattr(LeftOut, "_counts_of", lambda self, c, n: counted.append(len(c.i)) or count(self, c, n))
-    np.testing.assert_array_equal(as_dense(model.loo_predict()), model.loo_predict_proba() >= 0.5)
-    assert 0 < sum(counted) < 0.25 * Y.size
 
 
 def test_the_left_out_row_does_not_count_in_frequencies():
@@ -185,7 +169,7 @@ def test_many_neighbors_and_a_hub():
 def test_too_many_neighbors(method):
     """Where a refit would lack neighbours, the largest possible number is named."""
     X, Y = np.arange(6.0).reshape(6, 1), np.eye(6, dtype=int)
-    most = 4 if issubclass(method, MLkNN) else 5
+    most = 4 if method.counts_rows else 5
     model = method(most).fit(X, Y)
     assert model.loo_predict_proba().shape == model.loo_predict().shape == (6, 6)
     message = f"n_neighbors must be at most {most} to leave out one of n_samples=6 rows, got {most + 1}"
@@ -202,7 +186,7 @@ def test_precomputed_neighbors(problem, method):
     known = PrecomputedNeighbors.from_search(ExactNeighbors(), X, n_neighbors=5)
     for k in (2, 4, 5):
         model, single = method(k, search=known).fit(X, Y), method(k).fit(X, Y)
-        if issubclass(method, MLkNN) and k == 5:
+        if method.counts_rows and k == 5:
             with pytest.raises(ValueError, match=r"search must know n_neighbors \+ 1 = 6 .* got 5. Hint: precompute 6"):
                 model.loo_predict_proba()
         else:

@@ -18,9 +18,9 @@ from conftest import CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import NLDD
-from nearlabel.lazy._double_distances import SearchedPairs, double_distances
 from nearlabel.lazy._nldd import _Scaling
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.double_distances import SearchedPairs, double_distances
 
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)  # few different probabilities: many ties in the label space
 RESIDUE = "The binomial regression has no finite solution"
@@ -147,7 +147,7 @@ def test_pairs_are_those_of_a_loop(problem, weights, monkeypatch):
             assert pairs.row.tolist() == chosen
     with monkeypatch.context() as patch:
         patch.setattr("nearlabel.utils.blocks.row_blocks.__defaults__", (30_000,))
-        patch.setattr("nearlabel.lazy._double_distances._QUERIES_PER_TILE", 3)
+        patch.setattr("nearlabel.neighbors.double_distances._QUERIES_PER_TILE", 3)
         blocked = double_distances(ExactNeighbors(n_jobs=2), X, Y, 2).nearest(queries, P, weights)
     np.testing.assert_array_equal(blocked, double_distances(ExactNeighbors(), X, Y).nearest(queries, P, weights))
 

@@ -150,7 +150,7 @@ def test_calls_that_a_file_asks_for_are_refused(saved, rewrite, tmp_path, module
     ids=lambda use: use.get("__loader__", "none"),
 )
 @pytest.mark.parametrize(
-    "name", ["nearlabel.lazy._double_distances.SearchedPairs", "nearlabel.persistence._searches.SavedSearch"]
+    "name", ["nearlabel.neighbors.double_distances.SearchedPairs", "nearlabel.persistence._searches.SavedSearch"]
 )
 def test_trusted_types_are_built_in_one_way_only(saved, rewrite, name, use):
     """Constructors may fit what they are given: they are never called, nor handed out."""

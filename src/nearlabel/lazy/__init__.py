@@ -1,12 +1,29 @@
-"""Lazy multi-label classifiers: one search for all labels."""
+"""Lazy multi-label classifiers: rules from the votes of the nearest neighbours to labels."""
 
 from nearlabel.lazy._brknn import BRkNN, BRkNNa, BRkNNb
+from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._cmlknn import CMLkNN
-from nearlabel.lazy._explain_samples import explain_samples
-from nearlabel.lazy._explanation import Explanation
 from nearlabel.lazy._iblr import IBLR
 from nearlabel.lazy._lpknn import LPkNN
 from nearlabel.lazy._mlknn import MLkNN
 from nearlabel.lazy._nldd import NLDD
+from nearlabel.lazy._sweep import NeighborsSweep
+from nearlabel.lazy._votes import Neighbors, Votes
+from nearlabel.lazy.explain import Explanation, explain_samples
 
-__all__ = ["IBLR", "NLDD", "BRkNN", "BRkNNa", "BRkNNb", "CMLkNN", "Explanation", "LPkNN", "MLkNN", "explain_samples"]
+__all__ = [
+    "IBLR",
+    "NLDD",
+    "BRkNN",
+    "BRkNNa",
+    "BRkNNb",
+    "CMLkNN",
+    "Explanation",
+    "LPkNN",
+    "LazyClassifier",
+    "MLkNN",
+    "Neighbors",
+    "NeighborsSweep",
+    "Votes",
+    "explain_samples",
+]

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from nearlabel.decision import cut
 from nearlabel.labels import coupled_similarity
-from nearlabel.lazy._explained import Account, Evidence
-from nearlabel.lazy._flips import least_changes
-from nearlabel.lazy._memberships import (
-    MEMBERSHIPS,
-    ONE,
-    Memberships,
-    in_units,
-    membership_counts,
-    memberships_left_out,
-    support,
-)
-from nearlabel.lazy._mlknn import BAYES, BAYES_COLUMNS, Estimates, MLkNN, estimate
-from nearlabel.lazy._plain import Table
-from nearlabel.lazy._query_neighbors import Neighbors
-from nearlabel.lazy._sweep import HeldOut, Needs, left_out
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
-from nearlabel.utils.validation import check_choice, check_integer
+from nearlabel.lazy._classifier import LazyClassifier
+from nearlabel.lazy._mlknn import BAYES, Bayes, bayes
+from nearlabel.lazy._votes import Neighbors, Votes
+from nearlabel.lazy.explain import Account, Evidence, bayes_account
+from nearlabel.neighbors import label_votes
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
+from nearlabel.utils.validation import check_choice, check_integer, check_positive
 
 
-class CMLkNN(MLkNN):
+class CMLkNN(LazyClassifier):
     """ML-kNN in which a neighbour's label set also votes for the labels that are similar to its own.
 
     The coupled label similarity S tells how far one label supports another. A row with label set L has label j to the
@@ -47,8 +39,8 @@ class CMLkNN(MLkNN):
     Parameters
     ----------
     n_neighbors : int or "auto", default=10
-        Number of neighbours k, smaller than n_samples. "auto": of 1 to 30 that with the largest micro F1
-        of leave-one-out predictions, the smallest of equals; `nearlabel.model_selection.tune_neighbors` can do more.
+        Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
+        micro F1, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more.
     smoothing : float, default=1.0
         s above; 1 in the paper.
     membership : {"clip", "max", "mean", "hard"}, default="clip"
@@ -82,7 +74,7 @@ class CMLkNN(MLkNN):
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the numbers that were tried, and "micro_f1", what each reached.
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each.
     search_ : object
         The fitted search.
 
@@ -129,11 +121,15 @@ class CMLkNN(MLkNN):
     (500, 10)
     """
 
-    _labels_are_independent = False
+    counts_rows = True
+    prior_: FloatArray
+    likelihood_: FloatArray
+    posterior_: FloatArray
+    similarity_: FloatArray
 
     def __init__(
         self,
-        n_neighbors: int | str = 10,
+        n_neighbors: int | Literal["auto"] = 10,
         *,
         smoothing: float = 1.0,
         membership: str = "clip",
@@ -144,16 +140,53 @@ class CMLkNN(MLkNN):
         similarity: MatrixLike | None = None,
         search: NeighborSearch | None = None,
     ) -> None:
-        super().__init__(n_neighbors, smoothing=smoothing, search=search)
+        self.n_neighbors = n_neighbors
+        self.smoothing = smoothing
         self.membership = membership
         self.values = values
         self.feature_weights = feature_weights
         self.n_bins = n_bins
         self.formulas = formulas
         self.similarity = similarity
+        self.search = search
+
+    def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
+        self._smoothing = float(self.smoothing)
+        self.similarity_ = self._find_similarity(X, labels)
+        if self.formulas == "printed":
+            warnings.warn(_PRINTED, UserWarning, stacklevel=6)
+            self._memberships = Memberships.of_labels(labels, self.similarity_, support, most=labels.shape[1])
+        else:
+            self._memberships = Memberships.of_labels(labels, self.similarity_, MEMBERSHIPS[self.membership], most=1)
+
+    def _units(self) -> Memberships:
+        return self._memberships
+
+    def _count(self, neighbors: Neighbors) -> tuple[Matrix, Any]:
+        """Return C_j: the neighbours' memberships, added up and rounded to whole votes."""
+        k = self.n_neighbors_
+        votes = self._memberships.votes(self._memberships.sums(neighbors.indices), k)
+        return votes, np.full((len(votes), 1), k)
+
+    def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
+        priors, self.likelihood_, self.posterior_ = self._bayes(counts, totals)
+        self.prior_ = priors[1, :, 0]
+
+    def _score_votes(self, votes: Votes) -> Any:
+        return self.posterior_[votes.label, votes.count]
+
+    def _score_counts(self, counts: IntArray, totals: IntArray) -> FloatArray:
+        return self._bayes(counts, totals).posterior
+
+    def _decide_labels(self, scores: Any, votes: Votes) -> Any:
+        return scores > 0.5
+
+    def _bayes(self, counts: IntArray, totals: IntArray) -> Bayes:
+        """Return ML-kNN's probabilities from α and β, which are counted in units (equations 6 to 11)."""
+        return bayes(counts, totals, self._memberships.n_counts(self.n_neighbors_) - 1, self._smoothing * ONE)
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        check_positive("smoothing", self.smoothing)
         check_choice("membership", self.membership, MEMBERSHIPS)
         check_choice("values", self.values, {"present", "all"})
         check_choice("feature_weights", self.feature_weights, {"mean", "sum"})
@@ -164,15 +197,9 @@ class CMLkNN(MLkNN):
     def _learns_from_rows(self) -> bool:
         return self.similarity is None
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
-        self.similarity_ = self._find_similarity(X, labels)
-        units = in_units(self.similarity_)
-        if self.formulas == "printed":
-            warnings.warn(_PRINTED, UserWarning, stacklevel=3)
-            self._memberships = Memberships(labels, units, support, most=labels.shape[1])
-        else:
-            self._memberships = Memberships(labels, units, MEMBERSHIPS[self.membership], most=1)
-        super()._learn(X, labels)
+    @property
+    def _bytes_per_query(self) -> int:
+        return 32 * self._n_labels * (self.n_neighbors_ + 1)  # the memberships of all neighbours
 
     def _find_similarity(self, X: Matrix, labels: Matrix) -> FloatArray:
         if self.similarity is None:
@@ -188,66 +215,129 @@ class CMLkNN(MLkNN):
             )
         return np.asarray(similarity)
 
-    def _count(self, indices: IntArray) -> IntArray:
-        return membership_counts(indices, self._memberships)
-
-    def _counts_left_out(self) -> Iterator[tuple[slice, IntArray, IntArray]]:
-        return memberships_left_out(self._training_indices, self._memberships, self._counts)
-
-    def _estimate(self, counts: IntArray, totals: IntArray) -> Estimates:
-        return estimate(counts, totals, self._memberships.most * self.n_neighbors_, self._smoothing * ONE)
-
-    def _votes(self, neighbors: Neighbors) -> IntArray:
-        return self._memberships.votes(self._memberships.sums(neighbors.indices), self.n_neighbors_)
-
-    def _decide(self, neighbors: Neighbors) -> Matrix:
-        return self._stored(cut(self._score(neighbors), 0.5, strict=True))
-
-    def _sweep(self, X: Matrix, labels: Matrix, candidates: Sequence[int], needs: Needs) -> Iterator[HeldOut]:
-        return left_out(self, X, labels, candidates, needs)
-
-    def _decide_left_out(self) -> Matrix:
-        blocks = [self._stored(cut(posteriors, 0.5, strict=True)) for _, posteriors in self._posteriors_left_out()]
-        return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.vstack(blocks)
-
-    def _stored(self, labels: IntArray) -> Matrix:
-        """Return dense label sets, stored as the training label sets are."""
-        return sparse.csr_array(labels) if sparse.issparse(self._labels) else labels
-
     def _account(self, evidence: Evidence) -> Account:
-        sums = self._memberships.sums(evidence.indices[np.newaxis])
-        votes = self._memberships.votes(sums, self.n_neighbors_)[0, evidence.listed]
-        labels, posterior = self._bayes_columns(evidence, votes)
-        rows = {name: counts / ONE for name, counts in self._rows_by_votes(evidence.listed).items()}
-        support = {"support": sums[0, evidence.listed] / ONE}
-        return Account(
-            labels={**support, **labels, **rows, "flip": least_changes(posterior > 0.5, votes)},
-            rule=f"votes = sum of memberships (support), rounded; {BAYES}; chosen: score > 0.5",
-            shown=["support", *BAYES_COLUMNS],
-            settings={**self._smoothed(), "membership": self._memberships.of_labelset.__name__},
+        listed = evidence.votes.label
+        counts = self._counts[:, listed]
+        sums = self._memberships.sums(evidence.neighbors.indices)[0, listed]
+        account = bayes_account(counts / ONE, self._bayes(counts, counts.sum(axis=2, keepdims=True)), evidence)
+        return account._replace(
+            rule="score > 0.5",
+            scores=f"votes = sum of memberships (support), rounded; {BAYES}",
+            columns={"support": sums / ONE, **account.columns},
+            shown=("support", *account.shown),
+            settings={
+                "n_samples": self._n_samples,
+                "smoothing": self._smoothing,
+                "membership": self._memberships.of_labelset.__name__,
+            },
             terms=self._similar_labels(evidence),
         )
 
     def _similar_labels(self, evidence: Evidence) -> Table:
         """Return each pair of a listed label and a label of a neighbour that supports it."""
-        carried = np.flatnonzero(evidence.votes)
-        similarity = self._memberships.similarity[evidence.listed[carried]][:, evidence.listed]
+        listed, votes = evidence.votes.label, evidence.carriers.sum(axis=0)
+        carried = np.flatnonzero(votes)
+        similarity = self._memberships.similarity[listed[carried]][:, listed]
         label, of = np.nonzero(similarity.T)
-        names, of_label = self.label_names_[evidence.listed], carried[of]
+        names, of_label = self.label_names_[listed], carried[of]
         return {
-            "label": evidence.listed[label],
+            "label": listed[label],
             "name": names[label],
             "of": names[of_label],
-            "neighbors": evidence.votes[of_label],
+            "neighbors": votes[of_label],
             "similarity": similarity[of, label] / ONE,
         }
 
-    @property
-    def _visits_votes_only(self) -> bool:
-        return False
 
-    def _query_blocks(self, neighbors: Neighbors) -> Iterator[slice]:
-        return self._memberships.blocks(self.n_neighbors_, len(neighbors.indices))
+# A membership of 1 is this many units: in whole numbers every sum is exact, and a row can be taken out of it again.
+ONE = 2**40
+
+
+def support(labels: CSR, similarity: IntArray) -> IntArray:
+    """δ_{L|j} = Σ_{l ∈ L} S(l, j): how far the label set L of each row supports each label j (equation 4)."""
+    return np.asarray(labels @ similarity)
+
+
+def clipped(labels: CSR, similarity: IntArray) -> IntArray:
+    """min(1, δ_{L|j})."""
+    return np.minimum(support(labels, similarity), ONE)
+
+
+def averaged(labels: CSR, similarity: IntArray) -> IntArray:
+    """δ_{L|j} / |L|, and 0 for the empty label set."""
+    sizes = np.maximum(np.diff(labels.indptr), 1)[:, np.newaxis]
+    return np.asarray((2 * support(labels, similarity) + sizes) // (2 * sizes))
+
+
+def settled(labels: CSR, similarity: IntArray) -> IntArray:
+    """1 where δ_{L|j} ≥ 1/2, else 0; a sum that rounding its terms left just below a half counts as a half."""
+    return np.where(2 * support(labels, similarity) + labels.shape[1] >= ONE, ONE, 0)
+
+
+def largest(labels: CSR, similarity: IntArray) -> IntArray:
+    """max_{l ∈ L} S(l, j): over the first label of every row, then the second, and so on."""
+    sizes = np.diff(labels.indptr)
+    result = np.zeros(labels.shape, dtype=np.int64)
+    for place in range(sizes.max(initial=0)):
+        rows = np.flatnonzero(sizes > place)
+        result[rows] = np.maximum(result[rows], similarity[labels.indices[labels.indptr[rows] + place]])
+    return result
+
+
+MEMBERSHIPS: Mapping[str, Callable[[CSR, IntArray], IntArray]] = MappingProxyType(
+    {"clip": clipped, "max": largest, "mean": averaged, "hard": settled}
+)
+
+
+@dataclass(frozen=True)
+class Memberships:
+    """How far each training row's label set supports each label, in units; see `nearlabel.lazy._counts.Units`.
+
+    `labels` (n_samples, n_labels) is dense or CSR, `similarity` (n_labels, n_labels) in units, `of_labelset` one of the
+    functions above, `most` the largest membership it can give: 1, or the number of labels for the plain support.
+    """
+
+    labels: Matrix
+    similarity: IntArray
+    of_labelset: Callable[[CSR, IntArray], IntArray]
+    most: int
+
+    @classmethod
+    def of_labels(
+        cls, labels: Matrix, similarity: FloatArray, of_labelset: Callable[[CSR, IntArray], IntArray], most: int
+    ) -> Memberships:
+        """Put similarities, none above 1, in units; refuse so many rows that sums would overflow."""
+        room = np.iinfo(np.int64).max // ONE // most
+        if labels.shape[0] > room:
+            raise ValueError(f"n_samples must be at most {room:,} here, got {labels.shape[0]:,}: sums would overflow.")
+        units = np.asarray(np.rint(np.minimum(similarity, 1.0) * ONE), dtype=np.int64)
+        return cls(labels, units, of_labelset, most)
+
+    @property
+    def whole(self) -> int:
+        """Return the units of the largest membership."""
+        return self.most * ONE
+
+    def of_rows(self, rows: slice | IntArray) -> IntArray:
+        """Return the memberships of some rows, dense (n_rows, n_labels)."""
+        return self.of_labelset(sparse.csr_array(self.labels[rows]), self.similarity)
+
+    def sums(self, indices: IntArray) -> IntArray:
+        """Return the summed memberships of each query's neighbours (n_queries, n_labels)."""
+        rows, place = np.unique(indices, return_inverse=True)
+        return np.asarray(label_votes(place.reshape(indices.shape), self.of_rows(rows)))
+
+    def votes(self, sums: IntArray, n_neighbors: int) -> IntArray:
+        """Return sums rounded to whole votes, half up.
+
+        A sum that rounding its terms left just below a half counts as a half.
+        """
+        slack = n_neighbors * self.labels.shape[1]
+        return np.asarray((2 * sums + ONE + slack) // (2 * ONE))
+
+    def n_counts(self, n_neighbors: int) -> int:
+        """Return how many numbers of votes are possible."""
+        return self.most * n_neighbors + 1
 
 
 _PRINTED = (

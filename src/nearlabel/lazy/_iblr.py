@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -14,18 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from nearlabel.decision import cut
-from nearlabel.lazy._base import LazyClassifier
-from nearlabel.lazy._doubt import mean_distances
-from nearlabel.lazy._explained import Account, Evidence
-from nearlabel.lazy._flips_by_any import FlipsByAny, numbers_of
-from nearlabel.lazy._plain import Table, column_of
-from nearlabel.lazy._query_neighbors import Neighbors
-from nearlabel.neighbors import label_votes
+from nearlabel.lazy._classifier import LazyClassifier
+from nearlabel.lazy._votes import Neighbors, Votes, count_votes
+from nearlabel.lazy.explain import Account, Evidence, column_of
 from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.statistics.label_probabilities import LabelProbabilities
-from nearlabel.utils.blocks import row_blocks
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import as_dense, check_flag, check_positive
 
 
@@ -42,8 +35,8 @@ class IBLR(LazyClassifier):
     Parameters
     ----------
     n_neighbors : int or "auto", default=10
-        Number of neighbours k, smaller than n_samples. "auto": of 1 to 30 that with the largest micro F1
-        in a five-fold cross-validation, the smallest of equals; `nearlabel.model_selection.tune_neighbors` can do more.
+        Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best micro F1 in a
+        five-fold cross-validation, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more.
     plus : bool, default=False
         Whether the features take part in the regression, beside the shares (IBLR-ML+).
     ridge : float, default=1e-8
@@ -72,14 +65,14 @@ class IBLR(LazyClassifier):
         ω_0. Only without `estimator`. Plus or minus infinity for a label with one class.
     estimators_ : list of length n_labels
         The fitted classifier of each label; a float, 0 or 1, for a label with one class.
-    classes_ : ndarray of shape (n_labels,)
+    classes_ : ndarray of shape (n_labels,) or (2,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the numbers that were tried, and "micro_f1", what each reached.
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each.
     search_ : object
         The fitted search.
 
@@ -105,11 +98,12 @@ class IBLR(LazyClassifier):
     (500, 10)
     """
 
-    _needs_training_neighbors = True
+    sees = "rows"
+    estimators_: list[Any]
 
     def __init__(
         self,
-        n_neighbors: int | str = 10,
+        n_neighbors: int | Literal["auto"] = 10,
         *,
         plus: bool = False,
         ridge: float = 1e-8,
@@ -135,95 +129,81 @@ class IBLR(LazyClassifier):
     def _learns_from_rows(self) -> bool:
         return bool(self.plus)
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
-        self._labels, self._plus = labels.astype(np.int8), bool(self.plus)
+    def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
+        self._plus = bool(self.plus)
 
-    def _learn_from_neighbors(self, X: Matrix, labels: Matrix) -> None:
-        distances, indices = self._ask_search(None, self.n_neighbors_)
-        self._training_distances = np.sort(mean_distances(distances))
-        design, random = self._design(indices, X), check_random_state(self.random_state)
+    def _learn_neighbors(self, neighbors: Neighbors) -> None:
+        count, total = count_votes(neighbors, self._labels)
+        design, random = (
+            self._design(Votes(as_dense(count), total, None, neighbors.rows)),
+            check_random_state(self.random_state),
+        )
         if self.estimator is None:
             estimator: Any = _NewtonLogistic(float(self.ridge))
             design = as_dense(design)
         else:
             estimator = self.estimator
-        self._probabilities = LabelProbabilities.fit(estimator, design, labels, random, self.n_jobs)
+        self._probabilities = LabelProbabilities.fit(
+            estimator, design, self._labels.astype(np.int64), random, self.n_jobs
+        )
         self.estimators_ = list(self._probabilities.classifiers)
-        for name in {"coef_", "intercept_"} & vars(self).keys():
-            delattr(self, name)  # of an earlier fit, perhaps without `estimator`
         if self.estimator is None:
             self.intercept_, self.coef_ = _coefficients(self.estimators_, design.shape[1])
 
-    def _design(self, indices: IntArray, X: Matrix) -> Matrix:
-        """Return the shares of the neighbours' labels, and the features if they take part, one row a query."""
-        shares = as_dense(label_votes(indices, self._labels)) / self.n_neighbors_
+    def _design(self, votes: Votes) -> Matrix:
+        """Return s: the shares of the neighbours' labels, and the features if they take part, one row a query."""
+        shares = votes.share()
         if not self._plus:
             return shares
-        return sparse.hstack([shares, X], format="csr") if sparse.issparse(X) else np.hstack([shares, X])
+        return (
+            sparse.hstack([shares, votes.rows], format="csr")
+            if sparse.issparse(votes.rows)
+            else np.hstack([shares, votes.rows])
+        )
 
-    def _score(self, neighbors: Neighbors) -> FloatArray:
-        return self._score_design(self._design(neighbors.indices, neighbors.rows))
-
-    def _score_design(self, design: Matrix) -> FloatArray:
+    def _score_votes(self, votes: Votes) -> FloatArray:
+        design = self._design(votes)
         return np.asarray(expit(self._logits(design))) if self._is_linear else self._probabilities.predict(design)
 
-    @property
-    def _is_linear(self) -> bool:
-        return hasattr(self, "coef_")
+    def _decide_labels(self, scores: Any, votes: Votes) -> Any:
+        return scores >= 0.5
 
     def _logits(self, design: Matrix) -> FloatArray:
         # A sparse product adds the columns in order, each query by itself, whatever the storage.
         return np.asarray(self.intercept_ + sparse.csr_array(design) @ self.coef_.T)
 
-    def _query_blocks(self, neighbors: Neighbors) -> Iterator[slice]:
-        n_columns = len(self.label_names_) + (self.n_features_in_ if self._plus else 0)
-        return row_blocks(len(neighbors.indices), 64 * max(n_columns, self.n_neighbors_))
+    @property
+    def _is_linear(self) -> bool:
+        return hasattr(self, "coef_")
 
-    def _decide(self, neighbors: Neighbors) -> Matrix:
-        labels = cut(self._score(neighbors), 0.5)
-        return sparse.csr_array(labels) if sparse.issparse(self._labels) else labels
+    @property
+    def _bytes_per_query(self) -> int:
+        n_columns = self._n_labels + (self.n_features_in_ if self._plus else 0)
+        return 64 * max(n_columns, self.n_neighbors_)
 
-    def _usual_distances(self, n_neighbors: int) -> FloatArray:
-        return self._training_distances
+    def _check_parameters(self) -> None:
+        check_flag("plus", self.plus)
+        check_positive("ridge", self.ridge)
+        check_random_state(self.random_state)
 
     def _account(self, evidence: Evidence) -> Account:
-        design = self._design(evidence.indices[np.newaxis], evidence.row)
-        votes, k = evidence.votes, self.n_neighbors_
+        votes = evidence.votes
+        design = self._design(Votes(votes.count[np.newaxis], votes.total, votes.label, votes.rows))
         logit = {"intercept": self.intercept_, "logit": self._logits(design)[0]} if self._is_linear else {}
-        turns = FlipsByAny(evidence.chosen, votes, k)
-        score_at = np.empty((len(votes), k + 1))
-        for block, scores in self._scores_of_changed(design, len(votes)):
-            score_at[block] = np.take_along_axis(scores, numbers_of(block)[:, np.newaxis, np.newaxis], axis=2)[..., 0]
-            turns.look_at(block, scores >= 0.5)
-        labels = {"votes": votes, "share": votes / k, **logit, "score": self._score_design(design)[0]}
-        flips = {"flip": turns.own(), "flip_by": turns.label(self.label_names_), "flip_by_votes": turns.change()}
         how = "score = 1 / (1 + exp(-logit)), logit = intercept + the sum of coefficient · value over the terms"
-        shown = ("votes", *logit, "score", "flip", "flip_by", "flip_by_votes")
         return Account(
-            labels={**labels, "score_at": score_at, **flips},
-            rule=f"{how if self._is_linear else 'score: by the estimator, from the shares'}; chosen: score >= 0.5",
-            shown=shown,
-            settings={"n_neighbors": k},
+            rule="score >= 0.5",
+            scores=how if self._is_linear else "score: by the estimator, from the shares",
+            columns={"share": votes.share(), **logit},
+            shown=tuple(logit),
             terms=self._terms(design) if self._is_linear else {},
-            change=_CHANGE,
+            threshold=0.5,
         )
-
-    def _scores_of_changed(self, design: Matrix, n_labels: int) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield blocks of labels, and all scores (n_block, n_counts, n_labels) at every number of votes of each."""
-        n_counts = self.n_neighbors_ + 1
-        for block in row_blocks(n_labels, 64 * n_counts * design.shape[1]):
-            n_rows = n_counts * (block.stop - block.start)
-            changed = sparse.vstack([design] * n_rows, format="lil") if sparse.issparse(design) else None
-            rows = np.repeat(design, n_rows, axis=0) if changed is None else changed
-            label = np.repeat(numbers_of(block), n_counts)
-            rows[np.arange(n_rows), label] = np.tile(np.arange(n_counts), len(label) // n_counts) / self.n_neighbors_
-            scores = self._score_design(rows if changed is None else changed.tocsr())
-            yield block, scores.reshape(-1, n_counts, scores.shape[1])
 
     def _terms(self, design: Matrix) -> Table:
         """Return each pair of a label and a column of the regression that is not 0, in the order of their addition."""
         row = sparse.csr_array(design)
-        columns, n_labels = row.indices, len(self.label_names_)
+        columns, n_labels = row.indices, self._n_labels
         features = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         names = [*self.label_names_.tolist(), *(f"feature {name}" for name in features)]
         of = column_of([names[column] for column in columns])
@@ -234,12 +214,6 @@ class IBLR(LazyClassifier):
             "value": np.tile(row.data, n_labels),
             "coefficient": self.coef_[:, columns].ravel(),
         }
-
-
-_CHANGE = (
-    "flip: the least change of the label's own votes that turns its decision, all else as it is;"
-    " flip by, flip by votes: the label whose votes need the least change, and that change"
-)
 
 
 class _NewtonLogistic(ClassifierMixin, BaseEstimator):

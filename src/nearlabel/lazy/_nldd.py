@@ -14,16 +14,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from nearlabel.base import WithProbabilities
-from nearlabel.lazy._base import fresh_search
-from nearlabel.lazy._double_distances import DoubleDistances, Pairs, double_distances
-from nearlabel.lazy._doubt import share_nearer
-from nearlabel.lazy._explained import Account, Explained, Rule, labelset_columns
-from nearlabel.lazy._explanation import Explanation
-from nearlabel.lazy._plain import column_of
-from nearlabel.neighbors._exact import as_float_rows
+from nearlabel.lazy._classifier import clone_search
+from nearlabel.lazy.explain import (
+    Account,
+    Explanation,
+    OtherRule,
+    column_of,
+    explain,
+    labelset_columns,
+    make_explanation,
+    share_nearer,
+)
+from nearlabel.neighbors.contract import as_float_rows
+from nearlabel.neighbors.double_distances import DoubleDistances, Pairs, double_distances
 from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.statistics.label_probabilities import LabelProbabilities, default_estimator
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import as_dense, check_choice, check_flag
 
 _NEAREST_IN_FEATURES, _NEAREST_IN_LABELS = (1.0, 0.0), (0.0, 1.0)
@@ -37,7 +43,7 @@ _CHANGE = (
 _FALLBACK = np.array([0.0, 1.0, 1.0])
 
 
-class NLDD(Explained, WithProbabilities):
+class NLDD(WithProbabilities):
     """Predict the training label set that is nearest by a weighted sum of two distances.
 
     For a query with features x and label probabilities p̂ (from a binary classifier for each label), and a training row
@@ -83,7 +89,7 @@ class NLDD(Explained, WithProbabilities):
         Distinct training label sets in lexicographic order: what can be predicted.
     estimators_ : list of length n_labels
         The fitted classifier of each label; a float, 0 or 1, for a label with one class.
-    classes_ : ndarray of shape (n_labels,)
+    classes_ : ndarray of shape (n_labels,) or (2,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
@@ -169,7 +175,7 @@ class NLDD(Explained, WithProbabilities):
             From 0 to n_labels; the smaller, the surer.
         """
         nearest = self._nearest(self._queries(X))
-        return len(self.label_names_) * self._shares(self._linear(nearest))
+        return self._n_labels * self._shares(self._linear(nearest))
 
     def _linear(self, pairs: Pairs) -> FloatArray:
         """Return β0 + β1 Dx + β2 Dy."""
@@ -192,22 +198,38 @@ class NLDD(Explained, WithProbabilities):
     def _nearest(self, X: Matrix) -> Pairs:
         return self._candidates.nearest(self._scaling(X), self._probabilities.predict(X), self._weights)
 
-    def _explanations(self, X: MatrixLike, rule: Rule | None) -> Iterator[Explanation]:
+    explain = explain
+
+    def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
         queries = self._queries(X)
         rows, scores = self._scaling(queries), self._probabilities.predict(queries)
-        doubts, reason = self._doubt(rows, scores)
-        decided = None if rule is None else as_dense(rule(scores)) == 1
-        listed = np.arange(len(self.label_names_))
-        for query, doubt in enumerate(doubts):
+        novelty, reason = self._novelty(rows, scores)
+        decided = None if other is None else as_dense(other(scores)) == 1
+        for query in range(len(scores)):
             one = slice(query, query + 1)
             candidates = self._candidates.of_labelsets(rows[one], scores[one], self._weights)
-            account, chosen = self._account(candidates, scores[query])
-            if rule is not None and decided is not None:
-                account, chosen = rule.apply_to(account, listed, scores[query]), decided[query]
-            yield self._explanation(account, listed, chosen, {}, doubt, reason, rule)
+            account, flips, chosen = self._account(candidates, self._n_labels)
+            rule, change, shown = _RULE, _CHANGE, ("score", *flips)
+            if other is not None and decided is not None:
+                flips, chosen, shown = {}, decided[query], ("score", "threshold")
+                rule, change = f"chosen: {other.words}", "no change of votes is known that would change a decision"
+            yield make_explanation(
+                self,
+                account,
+                np.arange(len(chosen)),
+                {"score": scores[query], **flips},
+                chosen,
+                {},
+                rule=rule,
+                change=change,
+                shown=shown,
+                settings=dict(account.settings),
+                other=other,
+                novelty=(novelty[query], reason),
+            )
 
-    def _doubt(self, rows: Matrix, scores: FloatArray) -> tuple[Sequence[float | None], str]:
-        """Return the doubt of each query by Dx to the one nearest row; or why there is none."""
+    def _novelty(self, rows: Matrix, scores: FloatArray) -> tuple[Sequence[float | None], str]:
+        """Return the novelty of each query by Dx to the one nearest row; or why there is none."""
         if self._candidates.n_samples == 1:
             return [None] * len(scores), "a single training row has no neighbours."
         usual = self._candidates.nearest_others()
@@ -216,34 +238,28 @@ class NLDD(Explained, WithProbabilities):
         dx = self._candidates.nearest(rows, scores, _NEAREST_IN_FEATURES).dx
         return share_nearer(dx[:, np.newaxis], np.sort(usual)).tolist(), ""
 
-    def _account(self, candidates: Pairs, scores: FloatArray) -> tuple[Account, BoolArray]:
+    def _account(self, candidates: Pairs, n_labels: int) -> tuple[Account, Table, BoolArray]:
         """Return how one query's label set comes about, from its best pair with every label set, and that set."""
         linear = self._linear(candidates)
         shares, change = self._shares(linear), _change_of_dx(candidates, self._weights)
         has = as_dense(self.labelsets_[candidates.labelset]) == 1
-        differs, listed = has != has[0], np.arange(len(scores))
+        differs = has != has[0]
         rival, turns = differs.argmax(axis=0), differs.any(axis=0)
-        nan = np.full(len(scores), np.nan)
-        kept = np.union1d(np.arange(min(_MOST_RIVALS, len(shares))), rival[turns])
-        labels = {
-            "score": scores,
+        nan = np.full(n_labels, np.nan)
+        flips = {
             "flip_row": column_of([int(r) if t else None for r, t in zip(candidates.row[rival], turns, strict=True)]),
             "margin": np.where(turns, shares[rival] - shares[0], nan),
             "margin_dx": np.where(turns, change[rival], nan),
         }
+        kept = np.union1d(np.arange(min(_MOST_RIVALS, len(shares))), rival[turns])
         pairs = candidates.some(kept)
         table = {"row": pairs.row, "distance": pairs.dx, "dy": pairs.dy, "logit": linear[kept], "share": shares[kept]}
-        table |= {"loss": len(listed) * shares[kept], "margin_dx": change[kept]}
+        table |= {"loss": n_labels * shares[kept], "margin_dx": change[kept]}
         account = Account(
-            labels=labels,
-            rule=_RULE,
-            shown=("score", "flip_row", "margin", "margin_dx"),
             neighbors={**table, **labelset_columns(self.labelsets_[pairs.labelset], self.label_names_)},
             settings={"coef": self.coef_.tolist(), "trials": self._trials},
-            change=_CHANGE,
-            threshold=np.nan,
         )
-        return account, has[0]
+        return account, flips, has[0]
 
     def _fit_labels(self, X: Matrix, labels: Matrix, random: RandomState) -> LabelProbabilities:
         estimator = default_estimator() if self.estimator is None else self.estimator
@@ -251,7 +267,7 @@ class NLDD(Explained, WithProbabilities):
 
     def _prepare(self, X: Matrix, labels: Matrix) -> tuple[_Scaling, DoubleDistances]:
         scaling = _Scaling.of(X if self.scale == "standard" else None)
-        return scaling, double_distances(fresh_search(self.search), scaling(X), labels, self.n_jobs)
+        return scaling, double_distances(clone_search(self.search), scaling(X), labels, self.n_jobs)
 
     def _regress(self, X: Matrix, labels: Matrix, random: RandomState) -> FloatArray:
         """Return β from the pairs of T2 with T1 (Algorithm 1)."""

@@ -1,110 +1,309 @@
-"""Held-out answers for many numbers of neighbours, and the number that does best by them."""
+"""Out-of-sample answers of a lazy classifier for many numbers of neighbours, from one search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
-from nearlabel.metrics import CATALOGUE
+from nearlabel.lazy import _engine
+from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
-from nearlabel.neighbors import PrecomputedNeighbors
-from nearlabel.utils.types import FloatArray, Matrix
-from nearlabel.utils.validation import as_dense
+from nearlabel.neighbors import ExactNeighbors, NeighborGraph
+from nearlabel.neighbors.contract import CachedNeighbors
+from nearlabel.out_of_sample import Answer, Fold, Needs, join_answers
+from nearlabel.utils.types import Matrix
+from nearlabel.utils.validation import as_dense, check_integer
 
 AUTO = "auto"
 CANDIDATES = range(1, 31)  # numbers of neighbours that "auto" chooses from
-SCORING = "micro_f1"  # by which it chooses
+SCORING = "micro_f1"  # the metric that it chooses by
 N_FOLDS = 5  # where a method has no leave-one-out answers
 
 
 def is_auto(n_neighbors: object) -> bool:
-    """Tell whether the number of neighbours is to be chosen; raise ValueError on any other word."""
+    """Return whether the number of neighbours is to be chosen; raise ValueError on any other word."""
     if isinstance(n_neighbors, str) and n_neighbors != AUTO:
         raise ValueError(f"n_neighbors must be an integer or {AUTO!r}, got {n_neighbors!r}.")
     return isinstance(n_neighbors, str)
 
 
-class HeldOut(NamedTuple):
-    """Label sets and scores of rows by classifiers that have not seen them; None where not asked for."""
+class AnswerOfK(NamedTuple):
+    """What a classifier with so many neighbours answers for rows that it has not seen."""
 
     n_neighbors: int
-    truth: Matrix
-    predicted: Matrix | None
-    scores: FloatArray | None
+    truth: Matrix  # (n_rows, n_labels)
+    answer: Answer
 
 
-class Needs(NamedTuple):
-    """What measures need."""
+class NeighborsSweep:
+    """Answers of a lazy classifier for rows that it has not seen, for each of many numbers of neighbours.
 
-    prediction: bool
-    score: bool
+    Neighbours are searched once for all numbers. ``n_neighbors="auto"``, `tune_neighbors` and `NeighborsPerLabel`
+    choose by it. Made by `left_out` or `on_folds`.
+
+    Parameters
+    ----------
+    classifier : lazy classifier
+        The one that answers.
+    candidates : list of int
+        The numbers of neighbours, ascending.
+    ask : callable
+        Takes a number and `Needs`; returns the true label sets and the `Answer`.
+    use : callable, default=None
+        Takes a number, with which `classifier` then is fitted to all rows; None: it is not fitted.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.lazy import MLkNN, NeighborsSweep
+    >>> digits = load_multidigits()
+    >>> sweep = NeighborsSweep.left_out(MLkNN(), digits.X[:500], digits.Y[:500], candidates=(1, 3, 5))
+    >>> sweep.table(["micro_f1"])["micro_f1"].round(3).tolist()
+    [0.567, 0.598, 0.58]
+    """
+
+    def __init__(
+        self,
+        classifier: Any,
+        candidates: list[int],
+        ask: Callable[[int, Needs], tuple[Matrix, Answer]],
+        use: Callable[[int], None] | None = None,
+    ) -> None:
+        self.classifier, self.candidates, self._ask, self._use = classifier, candidates, ask, use
 
     @classmethod
-    def of(cls, metrics: Iterable[str]) -> Needs:
-        """Return what measures of the catalogue and counts of predictions need."""
-        needed = {"prediction" if name == EMPTY_PREDICTIONS else CATALOGUE[name].needs for name in metrics}
-        return cls("prediction" in needed, "score" in needed)
+    def left_out(cls, classifier: Any, X: Any, y: Any, candidates: int | Iterable[int] = CANDIDATES[-1]) -> Any:
+        """Answer for each training row by all others, without a refit.
 
+        Parameters
+        ----------
+        classifier : lazy classifier
+            Is fitted here, in place; its `n_neighbors` does not matter. After the sweep it has the number asked last.
+        X, y : array-like, data frame or sparse container
+            Training rows (n_samples, n_features) and label sets (n_samples, n_labels).
+        candidates : int or iterable of int, default=30
+            An int: every number from 1 up to it, as far as the rows allow. Others: these.
 
-def left_out(classifier: Any, X: Matrix, labels: Matrix, candidates: Iterable[int], needs: Needs) -> Iterator[HeldOut]:
-    """Answer for each training row without it: a fitted `LeaveOneOut` that knows enough neighbours of each."""
-    for k in candidates:
-        classifier._use_neighbors(k, X, labels)
-        predicted = classifier._decide_left_out() if needs.prediction else None
-        yield HeldOut(k, labels, predicted, classifier._score_left_out() if needs.score else None)
+        Returns
+        -------
+        NeighborsSweep
 
+        Raises
+        ------
+        ValueError
+            If a number is out of range, X or y is malformed, or the method has no leave-one-out answers.
+        """
+        if not hasattr(classifier, "loo_predict"):
+            raise ValueError(f"classifier must have leave-one-out answers, got {type(classifier).__name__}.")
+        sweeps = []
 
-class Fold(NamedTuple):
-    """Rows and label sets to learn from, rows held out with their label sets, and the neighbours of both."""
+        def learn(X: Matrix, labels: Matrix) -> None:
+            classifier._prepare(X, labels)
+            sweeps.append(cls._of_prepared(classifier, X, labels, candidates))
+            classifier._use_neighbors(sweeps[0].candidates[-1], X)
 
-    rows: Matrix
-    labels: Matrix
-    held: Matrix
-    truth: Matrix
-    known: PrecomputedNeighbors
+        classifier.set_params(n_neighbors=AUTO)._fit(X, y, sweep=learn)
+        return sweeps[0]
 
     @classmethod
-    def of(cls, rows: Matrix, labels: Matrix, held: Matrix, truth: Matrix, search: Any, most: int) -> Fold:
-        """Search once for the `most` nearest neighbours."""
-        known = PrecomputedNeighbors.from_search(search, rows, held, n_neighbors=most, check_rows=False)
-        return cls(rows, labels, held, truth, known)
+    def within_fit(cls, classifier: Any, X: Matrix, labels: Matrix) -> NeighborsSweep:
+        """Return the sweep of "auto", for a classifier that has prepared: left out if it can, else on five folds.
 
-    def fit(self, classifier: Any, n_neighbors: int) -> Any:
-        """Fit a clone with so many neighbours."""
-        return clone(classifier).set_params(n_neighbors=n_neighbors, search=self.known).fit(self.rows, self.labels)
+        Parameters
+        ----------
+        classifier : lazy classifier
+            In the middle of `fit`.
+        X, labels : ndarray or CSR
+            Checked training rows (n_samples, n_features) and label sets (n_samples, n_labels).
+
+        Returns
+        -------
+        NeighborsSweep
+
+        Raises
+        ------
+        ValueError
+            If too few rows remain when some are held out.
+        """
+        leaves_one_out, n_samples = hasattr(classifier, "loo_predict"), labels.shape[0]
+        n_held_out = 1 if leaves_one_out else -(-n_samples // N_FOLDS)
+        if n_samples - n_held_out - classifier._asks_for_training_rows < 1:
+            raise ValueError(
+                f"n_neighbors must be an integer to fit to n_samples={n_samples} rows, got {AUTO!r}."
+                " Too few remain when some are held out."
+            )
+        if leaves_one_out:
+            return cls._of_prepared(classifier, X, labels, CANDIDATES[-1])
+        splits = KFold(min(N_FOLDS, n_samples), shuffle=True, random_state=0).split(labels)
+        sweep = cls.on_folds(classifier, [Fold.of(X, labels, *split) for split in splits], CANDIDATES[-1])
+        sweep._use = lambda k: classifier._use_neighbors(k, X)
+        return sweep
+
+    @classmethod
+    def on_folds(cls, classifier: Any, folds: Sequence[Fold], candidates: int | Iterable[int]) -> NeighborsSweep:
+        """Answer for the rows held out of each fold by fits of the others; the answers of all folds are joined.
+
+        Parameters
+        ----------
+        classifier : lazy classifier
+            Cloned for each fold and number.
+        folds : sequence of Fold
+            Rows to learn from, rows held out and their true label sets.
+        candidates : int or iterable of int
+            See `left_out`.
+
+        Returns
+        -------
+        NeighborsSweep
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range.
+        """
+        n_samples = sum(fold.truth.shape[0] for fold in folds)
+        most = min(fold.y.shape[0] for fold in folds) - 1  # training rows are searched too
+        numbers = candidates_of(candidates, most, n_samples)
+        truth = np.vstack([as_dense(fold.truth) for fold in folds])
+        search = ExactNeighbors() if classifier.search is None else classifier.search
+
+        def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
+            known = [fold.neighbors(search, numbers[-1]) for fold in folds]
+            models = [clone(classifier).set_params(n_neighbors=k, search=neighbors) for neighbors in known]
+            return truth, join_answers(fold.answer(model, needs) for fold, model in zip(folds, models, strict=True))
+
+        return cls(classifier, numbers, ask)
+
+    @classmethod
+    def _of_prepared(
+        cls, classifier: Any, X: Matrix, labels: Matrix, candidates: int | Iterable[int]
+    ) -> NeighborsSweep:
+        """Search once for as many neighbours of the training rows as leaving one out takes, and remember them."""
+        n_samples, more = labels.shape[0], int(classifier._asks_for_training_rows)
+        known = getattr(classifier.search_, "n_neighbors_known", n_samples - 1)
+        numbers = candidates_of(candidates, min(known, n_samples - 1) - more, n_samples)
+        fitted = classifier.search_
+        cached = CachedNeighbors(fitted, NeighborGraph(*classifier._ask_search(None, numbers[-1] + more)))
+
+        def use(k: int) -> None:
+            classifier.search_ = cached
+            try:
+                classifier._use_neighbors(k, X)
+            finally:
+                classifier.search_ = fitted
+
+        def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
+            use(k)
+            classifier.search_ = cached
+            try:
+                return labels, _engine.answer_left_out(classifier, needs)
+            finally:
+                classifier.search_ = fitted
+
+        return cls(classifier, numbers, ask, use)
+
+    def answers(self, *, labels: bool = True, scores: bool = True) -> Iterator[AnswerOfK]:
+        """Yield the answers for each number of neighbours, ascending.
+
+        Parameters
+        ----------
+        labels, scores : bool, default=True
+            What is needed; what is not may be None.
+
+        Yields
+        ------
+        AnswerOfK
+            The number, the true label sets, and the answer.
+        """
+        for k in self.candidates:
+            yield AnswerOfK(k, *self._ask(k, Needs(labels, scores)))
+
+    def table(self, metrics: Sequence[MetricLike] = (SCORING,)) -> dict[str, NDArray[Any]]:
+        """Return the value of each metric for each number of neighbours.
+
+        Parameters
+        ----------
+        metrics : sequence of str or Metric, default=("micro_f1",)
+            What `nearlabel.metrics.get_metric` takes, and "empty_predictions", the share of rows without a label.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (n_candidates,)
+            "n_neighbors", and the values by the name of the metric.
+        """
+        needed = {"prediction" if name == EMPTY_PREDICTIONS else get_metric(name).needs for name in metrics}
+        asked = self.answers(labels="prediction" in needed, scores="score" in needed)
+        rows = [(k, score_and_count(truth, *answer, metrics)) for k, truth, answer in asked]
+        columns = {name: np.array([values[name] for _, values in rows]) for name in rows[0][1]}
+        return {"n_neighbors": np.array([k for k, _ in rows]), **columns}
+
+    @staticmethod
+    def best(table: Mapping[str, NDArray[Any]], metric: MetricLike = SCORING) -> int:
+        """Return the number of neighbours of the best value in a table, of equal ones the smallest.
+
+        Parameters
+        ----------
+        table : dict of str to ndarray
+            What `table` returns.
+        metric : str or Metric, default="micro_f1"
+            A metric of the table.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            If the metric is undefined for all numbers.
+        """
+        known = get_metric(metric)
+        values = table[known.name]
+        if np.isnan(values).all():
+            raise ValueError(
+                f"scoring must be a metric that these label sets define, got {known.name!r}, which they do not."
+            )
+        return int(table["n_neighbors"][np.nanargmax(values if known.greater_is_better else -values)])
+
+    def fit_best(self, metrics: Sequence[MetricLike] = (SCORING,)) -> None:
+        """Fit the classifier with the best number of neighbours by the first metric.
+
+        `n_neighbors_` is that number then, and `cv_results_` the table. Not for a sweep on folds.
+
+        Parameters
+        ----------
+        metrics : sequence of str or Metric, default=("micro_f1",)
+            See `table`.
+
+        Raises
+        ------
+        ValueError
+            If the first metric is undefined for all numbers.
+        """
+        if self._use is None:
+            raise ValueError("fit_best needs a sweep that leaves one out; one on folds has no classifier of all rows.")
+        table = self.table(metrics)
+        self._use(self.best(table, metrics[0]))
+        self.classifier.cv_results_ = table
 
 
-def held_out(classifier: Any, folds: Sequence[Fold], candidates: Iterable[int], needs: Needs) -> Iterator[HeldOut]:
-    """Answer for each row held out by fits of the others."""
-    truth = _stacked(fold.truth for fold in folds)
-    for k in candidates:
-        fitted = [(fold.fit(classifier, k), fold.held) for fold in folds]
-        predicted = _stacked(model.predict(held) for model, held in fitted) if needs.prediction else None
-        scores = np.vstack([model.predict_proba(held) for model, held in fitted]) if needs.score else None
-        yield HeldOut(k, truth, predicted, scores)
-
-
-def _stacked(parts: Iterable[Matrix]) -> Matrix:
-    return np.vstack([as_dense(part) for part in parts])
-
-
-def values_over(answers: Iterable[HeldOut], metrics: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return the table over numbers of neighbours: "n_neighbors", and the values of each measure."""
-    rows = [
-        (answer.n_neighbors, score_and_count(answer.truth, answer.predicted, answer.scores, metrics))
-        for answer in answers
-    ]
-    table: dict[str, NDArray[Any]] = {"n_neighbors": np.array([k for k, _ in rows])}
-    return table | {name: np.array([values[name] for _, values in rows]) for name in metrics}
-
-
-def best_of(table: Mapping[str, NDArray[Any]], metric: str) -> int:
-    """Return the number of neighbours of the best value, of equal ones the smallest."""
-    if np.isnan(table[metric]).all():
-        raise ValueError(f"scoring must be a measure that these label sets define, got {metric!r}, which they do not.")
-    direction = 1 if CATALOGUE[metric].greater_is_better else -1
-    return int(table["n_neighbors"][np.nanargmax(direction * table[metric])])
+def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -> list[int]:
+    """Return the numbers of neighbours to try, where fits without the rows held out can have `most`."""
+    if most < 1:
+        raise ValueError(
+            f"X must have more rows to hold some out and find neighbours among the others, got n_samples={n_samples}."
+        )
+    if isinstance(n_neighbors, Iterable) and not isinstance(n_neighbors, str):
+        candidates = [check_integer("n_neighbors", k, low=1) for k in dict.fromkeys(n_neighbors)]
+    else:
+        candidates = list(range(1, min(check_integer("n_neighbors", n_neighbors, low=1), most) + 1))
+    if not candidates:
+        raise ValueError("n_neighbors must name at least one number, got none.")
+    if max(candidates) > most:
+        raise ValueError(f"n_neighbors must be at most {most} where rows are held out, got {max(candidates)}.")
+    return sorted(candidates)

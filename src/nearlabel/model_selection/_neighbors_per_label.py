@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from nearlabel.base import WithProbabilities
-from nearlabel.lazy import MLkNN
-from nearlabel.lazy._query_neighbors import Neighbors
-from nearlabel.lazy._sweep import HeldOut, Needs, is_auto
-from nearlabel.model_selection._tune_neighbors import candidates_of
-from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
+from nearlabel.lazy import MLkNN, Neighbors, NeighborsSweep
+from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
+from nearlabel.neighbors.contract import as_search
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice, check_integer
 
@@ -98,38 +95,46 @@ class NeighborsPerLabel(WithProbabilities):
     def _check_parameters(self) -> None:
         check_choice("scoring", self.scoring, _OBJECTIVES)
         check_integer("max_neighbors", self.max_neighbors, low=1)
-        is_auto(self.n_neighbors)
-        if not getattr(self.estimator, "_labels_are_independent", self.estimator is None):
+        if isinstance(self.n_neighbors, str) and self.n_neighbors != "auto":
+            raise ValueError(f"n_neighbors must be an integer or 'auto', got {self.n_neighbors!r}.")
+        if not getattr(self.estimator, "labels_are_independent", self.estimator is None):
             raise TypeError(
                 "estimator must be a lazy classifier that decides each label by itself, MLkNN or BRkNN,"
                 f" got {type(self.estimator).__name__}."
             )
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
-        whole = clone(MLkNN() if self.estimator is None else self.estimator).set_params(n_neighbors=1)
-        with whole._prepared(X, labels):
-            if is_auto(self.n_neighbors):
-                self._choose(whole, X, labels)
-            else:
-                self.n_neighbors_ = self._checked_numbers(whole, labels)
-            known = PrecomputedNeighbors(self._training_neighbors(whole))
-        self.search_ = whole.search_
+        whole = clone(MLkNN() if self.estimator is None else self.estimator)
+        self.search_ = as_search(ExactNeighbors() if whole.search is None else whole.search)
+        self.search_.fit(X)
+        auto = isinstance(self.n_neighbors, str)
+        most = self.max_neighbors + 1 if auto else int(self._given_numbers(labels).max())
+        whole.set_params(search=self._known_neighbors(labels.shape[0], most))
+        self.n_neighbors_ = self._chosen_numbers(whole, X, labels) if auto else self._given_numbers(labels)
         self._parts = []
         for k in np.unique(self.n_neighbors_):
             columns = np.flatnonzero(self.n_neighbors_ == k)
-            part = clone(whole).set_params(n_neighbors=int(k), search=known)
-            self._parts.append((columns, part.fit(X, labels[:, columns])))
+            self._parts.append((columns, clone(whole).set_params(n_neighbors=int(k)).fit(X, labels[:, columns])))
 
-    def _choose(self, whole: Any, X: Matrix, labels: Matrix) -> None:
+    def _known_neighbors(self, n_samples: int, most: int) -> PrecomputedNeighbors:
+        """Search once for so many neighbours of the training rows, as far as there are so many."""
+        most = min(most, n_samples - 1, getattr(self.search_, "n_neighbors_known", most))
+        if not most:  # a single row
+            return PrecomputedNeighbors(NeighborGraph(np.empty((1, 0)), np.empty((1, 0), dtype=np.intp)))
+        return PrecomputedNeighbors(NeighborGraph(*self.search_.kneighbors(n_neighbors=most)))
+
+    def _chosen_numbers(self, whole: Any, X: Matrix, labels: Matrix) -> IntArray:
         """Try every number on all labels at once, and take for each label its best."""
-        candidates = candidates_of(self.max_neighbors, whole._most_neighbors_held_out(), labels.shape[0])
-        whole._remember_neighbors(candidates[-1])
-        counts = [_counts(answer) for answer in whole._sweep(X, labels, candidates, Needs(True, False))]
-        self.cv_results_ = {"n_neighbors": np.array(candidates), **_table(*np.array(counts).swapaxes(0, 1))}
+        sweep = NeighborsSweep.left_out(whole, X, labels, self.max_neighbors)
+        counts = [_counts(truth, answer.labels) for _, truth, answer in sweep.answers(scores=False)]
+        self.cv_results_ = {
+            "n_neighbors": np.array(sweep.candidates),
+            **_table(*np.array(counts).swapaxes(0, 1)),
+        }
         best = _OBJECTIVES[self.scoring](self.cv_results_)
-        self.n_neighbors_ = self.cv_results_["n_neighbors"][best]
+        return np.asarray(self.cv_results_["n_neighbors"][best])
 
-    def _checked_numbers(self, whole: Any, labels: Matrix) -> IntArray:
+    def _given_numbers(self, labels: Matrix) -> IntArray:
         """Return the numbers that were given, as an array."""
         numbers = np.asarray(self.n_neighbors)
         if numbers.shape != labels.shape[1:] or numbers.dtype.kind not in "iu":
@@ -137,30 +142,19 @@ class NeighborsPerLabel(WithProbabilities):
                 f"n_neighbors must be 'auto' or {labels.shape[1]} integers, one a label,"
                 f" got {numbers.dtype} of shape {numbers.shape}."
             )
-        for extreme in (numbers.min(), numbers.max()):
-            whole.set_params(n_neighbors=int(extreme))._check_n_neighbors()
         return numbers.astype(np.intp)
-
-    def _training_neighbors(self, whole: Any) -> NeighborGraph:
-        """Return as many neighbours of the training rows as there are, up to the largest number."""
-        most = min(int(self.n_neighbors_.max()), whole._n_samples - 1)
-        if not most:  # a single row
-            return NeighborGraph(np.empty((1, 0)), np.empty((1, 0), dtype=np.intp))
-        return NeighborGraph(*whole._ask_search(None, most))
 
     def _neighbors(self, X: Matrix) -> Iterator[tuple[Any, Neighbors]]:
         """Yield the parts and their neighbours of the queries, from one search."""
         distances, indices = self.search_.kneighbors(X, int(self.n_neighbors_.max()))
-        random = check_random_state(None)  # no method that decides each label by itself draws
         for _, part in self._parts:
-            k = part.n_neighbors_
-            yield part, Neighbors(distances[:, :k], indices[:, :k], random)
+            yield part, Neighbors(distances[:, : part.n_neighbors_], indices[:, : part.n_neighbors_])
 
     def _score(self, X: Matrix) -> FloatArray:
-        return np.hstack([part._score_in_blocks(some) for part, some in self._neighbors(X)])[:, self._places]
+        return np.hstack([part._score_neighbors(some) for part, some in self._neighbors(X)])[:, self._places]
 
     def _decide(self, X: Matrix) -> Matrix:
-        parts = [part._decide_in_blocks(some) for part, some in self._neighbors(X)]
+        parts = [part._decide_neighbors(some) for part, some in self._neighbors(X)]
         stacked = sparse.hstack(parts, format="csr") if sparse.issparse(parts[0]) else np.hstack(parts)
         return stacked[:, self._places]
 
@@ -170,9 +164,9 @@ class NeighborsPerLabel(WithProbabilities):
         return np.argsort(np.concatenate([columns for columns, _ in self._parts]))
 
 
-def _counts(answer: HeldOut) -> IntArray:
+def _counts(truth: Matrix, predicted: Matrix) -> IntArray:
     """Return true positives, false positives and false negatives of each label, (3, n_labels)."""
-    truth, predicted = sparse.csr_array(answer.truth), sparse.csr_array(answer.predicted)
+    truth, predicted = sparse.csr_array(truth), sparse.csr_array(predicted)
     n_true, n_predicted, n_both = (
         np.asarray(labels.sum(axis=0)).ravel() for labels in (truth, predicted, truth * predicted)
     )

@@ -8,14 +8,12 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from nearlabel.lazy._base import LazyClassifier, fresh_search
-from nearlabel.lazy._leave_one_out import LeaveOneOut
-from nearlabel.lazy._sweep import N_FOLDS, SCORING, Fold, Needs, best_of, held_out, values_over
+from nearlabel.lazy import LazyClassifier, NeighborsSweep
 from nearlabel.metrics import get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
-from nearlabel.thresholds._cross_val import rows_of, splits_of, splitter_of
+from nearlabel.out_of_sample import Fold, rows_of, splits_of, splitter_of
 from nearlabel.utils.types import Matrix, MatrixLike
-from nearlabel.utils.validation import LabelContainer, as_label_matrix, check_integer
+from nearlabel.utils.validation import LabelContainer, as_label_matrix
 
 
 def tune_neighbors(
@@ -24,7 +22,7 @@ def tune_neighbors(
     y: MatrixLike,
     *,
     n_neighbors: int | Iterable[int] = 30,
-    scoring: str | Sequence[str] = SCORING,
+    scoring: str | Sequence[str] = "micro_f1",
     cv: Any = None,
 ) -> Any:
     """Fit a lazy classifier with the number of neighbours that does best on rows held out.
@@ -86,7 +84,7 @@ def tune_neighbors(
     """
     metrics = _metrics(scoring)
     tuned, classifier = _with_last_step(estimator)
-    if cv is None and isinstance(classifier, LeaveOneOut):
+    if cv is None and hasattr(classifier, "loo_predict"):
         cv = "loo"
     if isinstance(cv, str):
         _tune_left_out(tuned, classifier, X, y, n_neighbors, metrics, cv)
@@ -96,51 +94,41 @@ def tune_neighbors(
 
 
 def _tune_left_out(
-    tuned: Any, classifier: Any, X: MatrixLike, y: MatrixLike, n_neighbors: Any, metrics: Sequence[str], cv: str
+    tuned: Any, classifier: Any, X: MatrixLike, y: MatrixLike, n_neighbors: Any, metrics: Sequence[Any], cv: str
 ) -> None:
     """Fit the steps before the classifier to all rows, search once, and leave out each row in turn."""
-    if cv != "loo" or not isinstance(classifier, LeaveOneOut):
+    if cv != "loo" or not hasattr(classifier, "loo_predict"):
         raise ValueError(
             f"cv must be a number of folds or a splitter for {type(classifier).__name__}, got {cv!r}."
             + (" It has no leave-one-out answers." if cv == "loo" else "")
         )
     rows = tuned[:-1].fit_transform(X, y) if _has_steps_before(tuned) else X
-    classifier.set_params(n_neighbors=1)
-    with classifier._prepared(rows, y) as (checked, labels):
-        candidates = candidates_of(n_neighbors, classifier._most_neighbors_held_out(), labels.shape[0])
-        classifier._remember_neighbors(max(candidates))
-        answers = classifier._sweep(checked, labels, candidates, Needs.of(metrics))
-        classifier.cv_results_ = values_over(answers, metrics)
-        classifier._use_neighbors(best_of(classifier.cv_results_, metrics[0]), checked, labels)
+    NeighborsSweep.left_out(classifier, rows, y, n_neighbors).fit_best(metrics)
     classifier.set_params(n_neighbors=classifier.n_neighbors_)
 
 
 def _tune_on_folds(
-    tuned: Any, classifier: Any, X: MatrixLike, y: MatrixLike, n_neighbors: Any, metrics: Sequence[str], cv: Any
+    tuned: Any, classifier: Any, X: MatrixLike, y: MatrixLike, n_neighbors: Any, metrics: Sequence[Any], cv: Any
 ) -> None:
     """Judge the answers of all folds together, then fit to all rows."""
     labels = as_label_matrix(y)
-    splitter = splitter_of(N_FOLDS if cv is None else cv, labels.shape[0], 0 if cv is None else None)
+    splitter = splitter_of(5 if cv is None else cv, labels.shape[0], 0 if cv is None else None)
     splits = splits_of(splitter, X, LabelContainer.of(y).wrap(labels))
-    fewest = min(len(rows) for rows, _ in splits)
-    candidates = candidates_of(n_neighbors, fewest - 1, labels.shape[0])
-    parts = [_fitted_part(tuned, X, labels, *split) for split in splits]
-    folds = [Fold.of(*part, fresh_search(classifier.search), max(candidates)) for part in parts]
-    table = values_over(held_out(classifier, folds, candidates, Needs.of(metrics)), metrics)
-    classifier.set_params(n_neighbors=best_of(table, metrics[0]))
+    folds = [_fold(tuned, X, labels, *split) for split in splits]
+    sweep = NeighborsSweep.on_folds(classifier, folds, n_neighbors)
+    table = sweep.table(metrics)
+    classifier.set_params(n_neighbors=sweep.best(table, metrics[0]))
     tuned.fit(X, y)
     classifier.cv_results_ = table
 
 
-def _fitted_part(
-    tuned: Any, X: MatrixLike, labels: Matrix, rows: Any, held: Any
-) -> tuple[MatrixLike, Matrix, MatrixLike, Matrix]:
+def _fold(tuned: Any, X: MatrixLike, labels: Matrix, rows: Any, held: Any) -> Fold:
     """Return rows and label sets to learn from and held out, as a classifier behind the other steps sees them."""
     training, validation = rows_of(X, rows), rows_of(X, held)
     if _has_steps_before(tuned):
         steps = clone(tuned[:-1])
         training, validation = steps.fit_transform(training, labels[rows]), steps.transform(validation)
-    return training, labels[rows], validation, labels[held]
+    return Fold(training, labels[rows], validation, labels[held])
 
 
 def _has_steps_before(estimator: Any) -> bool:
@@ -157,23 +145,6 @@ def _with_last_step(estimator: Any) -> tuple[Any, LazyClassifier]:
         )
     copy = clone(estimator)
     return copy, copy[-1] if isinstance(copy, Pipeline) else copy
-
-
-def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -> list[int]:
-    """Return the numbers of neighbours to try, where fits without the rows held out can have `most`."""
-    if most < 1:
-        raise ValueError(
-            f"X must have more rows to hold some out and find neighbours among the others, got n_samples={n_samples}."
-        )
-    if isinstance(n_neighbors, Iterable) and not isinstance(n_neighbors, str):
-        candidates = [check_integer("n_neighbors", k, low=1) for k in dict.fromkeys(n_neighbors)]
-    else:
-        candidates = list(range(1, min(check_integer("n_neighbors", n_neighbors, low=1), most) + 1))
-    if not candidates:
-        raise ValueError("n_neighbors must name at least one number, got none.")
-    if max(candidates) > most:
-        raise ValueError(f"n_neighbors must be at most {most} where rows are held out, got {max(candidates)}.")
-    return sorted(candidates)
 
 
 def _metrics(scoring: str | Sequence[str]) -> list[str]:

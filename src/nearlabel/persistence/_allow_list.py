@@ -37,12 +37,12 @@ _OBJECTS = (
     "nearlabel.lazy._brknn.BRkNNa",
     "nearlabel.lazy._brknn.BRkNNb",
     "nearlabel.lazy._cmlknn.CMLkNN",
-    "nearlabel.lazy._double_distances.CertifiedPairs",
-    "nearlabel.lazy._double_distances.SearchedPairs",
+    "nearlabel.neighbors.double_distances.CertifiedPairs",
+    "nearlabel.neighbors.double_distances.SearchedPairs",
     "nearlabel.lazy._iblr.IBLR",
     "nearlabel.lazy._iblr._NewtonLogistic",
     "nearlabel.lazy._lpknn.LPkNN",
-    "nearlabel.lazy._memberships.Memberships",
+    "nearlabel.lazy._cmlknn.Memberships",
     "nearlabel.lazy._mlknn.MLkNN",
     "nearlabel.lazy._nldd.NLDD",
     "nearlabel.lazy._nldd._Scaling",
@@ -77,10 +77,10 @@ _OBJECTS = (
 )
 # Called by the models that hold them, with label sets and similarities.
 _FUNCTIONS = (
-    "nearlabel.lazy._memberships.averaged",
-    "nearlabel.lazy._memberships.clipped",
-    "nearlabel.lazy._memberships.largest",
-    "nearlabel.lazy._memberships.settled",
+    "nearlabel.lazy._cmlknn.averaged",
+    "nearlabel.lazy._cmlknn.clipped",
+    "nearlabel.lazy._cmlknn.largest",
+    "nearlabel.lazy._cmlknn.settled",
 )
 # Built as matrices, and named as the type of container in which y was passed.
 _CONTAINERS = (

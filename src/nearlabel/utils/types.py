@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ CSR: TypeAlias = Any
 Matrix: TypeAlias = Any  # a dense NDArray or a CSR array
 LabelSets: TypeAlias = NDArray[Any] | CSR  # predictions: an array, or CSR where y was sparse
 MatrixLike: TypeAlias = Any  # what a user may pass: array, nested list, data frame, any sparse container
+Table: TypeAlias = Mapping[str, NDArray[Any]]  # column names to arrays of one length
 
 
 class NeighborSearch(Protocol):

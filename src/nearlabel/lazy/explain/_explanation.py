@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.lazy._explanation_frames import frame_of
-from nearlabel.lazy._explanation_text import listing, sentences, wrapped
-from nearlabel.lazy._plain import OF_LABELSETS, Table, plain_rows, plain_value
-from nearlabel.utils.types import CSR
+from nearlabel.lazy.explain._text import listing, sentences, wrapped
+from nearlabel.utils.optional import import_optional
+from nearlabel.utils.types import CSR, Table
 from nearlabel.utils.validation import check_choice
 
+OF_LABELSETS = ("labels", "names")  # columns whose cells are tuples: the numbers and the names of labels
 _TABLES = ("labels", "neighbors", "labelsets", "terms")
 
 
@@ -41,12 +44,12 @@ class Explanation:
         best label sets, and of those that would turn a label.
     settings : mapping
         Numbers that the scores depend on besides: `n_labels`, `n_neighbors`, `smoothing` and so on.
-    doubt : float or None
+    novelty : float or None
         The share of training rows that are nearer to their neighbours than the query is to its own, by the mean
         distance, each training row left out of its own list: 0 for a query among close neighbours, 1 for one farther
         from its neighbours than any training row.
-    doubt_reason : str
-        Why there is no doubt, where it is None; else empty.
+    novelty_reason : str
+        Why there is no novelty, where it is None; else empty.
     labelsets : table, default={}
         One row a label set that is a candidate as a whole (`LPkNN`).
     terms : table, default={}
@@ -73,8 +76,8 @@ class Explanation:
     labels: Table
     neighbors: Table
     settings: Mapping[str, Any]
-    doubt: float | None
-    doubt_reason: str
+    novelty: float | None
+    novelty_reason: str
     labelsets: Table = field(default_factory=dict)
     terms: Table = field(default_factory=dict)
     shown: Sequence[str] = ()
@@ -104,10 +107,10 @@ class Explanation:
             Tables are lists of one dictionary a row. Names of labels that are neither text nor numbers become text;
             NaN becomes None, an infinite number "inf" or "-inf".
         """
-        own = {name: plain_value(getattr(self, name)) for name in ("method", "rule", "change", "predicted", "doubt")}
+        own = {name: plain_value(getattr(self, name)) for name in ("method", "rule", "change", "predicted", "novelty")}
         tables = {name: plain_rows(getattr(self, name)) for name in _TABLES}
         settings = {name: plain_value(value) for name, value in self.settings.items()}
-        return {**own, "doubt_reason": self.doubt_reason, "settings": settings, **tables, "shown": list(self.shown)}
+        return {**own, "novelty_reason": self.novelty_reason, "settings": settings, **tables, "shown": list(self.shown)}
 
     def to_frame(self, table: str = "labels") -> Any:
         """Return a table as a pandas data frame.
@@ -138,7 +141,7 @@ class Explanation:
     def __str__(self) -> str:
         chosen = self.labels["chosen"]
         order = np.lexsort((self.labels["label"], -self.labels["score"], ~chosen))
-        lines = [*sentences(self.method, self.predicted, self.doubt, self.doubt_reason), ""]
+        lines = [*sentences(self.method, self.predicted, self.novelty, self.novelty_reason), ""]
         extra = [name for name in self.neighbors if name not in OF_LABELSETS]
         lines += [*listing(self.neighbors, [*extra, "names"], "neighbours"), ""]
         if self.labelsets:
@@ -147,3 +150,47 @@ class Explanation:
         shown = ["name", *self.shown, "chosen"]
         lines += listing(self.labels, shown, "labels", order=order, n_first=int(chosen.sum()))
         return "\n".join([*lines, "", *wrapped(self.rule), *wrapped(self.change)])
+
+
+def plain_rows(table: Table) -> list[dict[str, Any]]:
+    """Return a table as a list of one dictionary a row."""
+    columns = [[plain_value(cell) for cell in _cells(name, column)] for name, column in table.items()]
+    return [dict(zip(table, cells, strict=True)) for cells in zip(*columns, strict=True)]
+
+
+def _cells(name: str, column: NDArray[Any]) -> list[Any]:
+    cells: list[Any] = column.tolist()
+    return [list(cell) for cell in cells] if name in OF_LABELSETS else cells
+
+
+def plain_value(value: Any) -> Any:
+    """Return a number, text, None, or a list of such; NaN as None, an infinite number and all else as text.
+
+    So a tuple becomes text: it may be the name of a label, of several levels.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return number if math.isfinite(number) else None if math.isnan(number) else str(number)
+    if isinstance(value, list):
+        return [plain_value(one) for one in value]
+    return str(value)
+
+
+def frame_of(table: Table) -> Any:
+    """Return a data frame with the columns of a table."""
+    pandas = import_optional("pandas", extra="frames", purpose="to_frame")
+    return pandas.DataFrame({name: _series_of(pandas, column) for name, column in table.items()})
+
+
+def _series_of(pandas: Any, column: NDArray[Any]) -> Any:
+    if column.ndim > 1:
+        return pandas.Series(list(map(tuple, column)), dtype=object)
+    if column.dtype == object and all(cell is None or type(cell) is int for cell in column):
+        return pandas.array(list(column), dtype="Int64")
+    return column

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.lazy._plain import Table
 from nearlabel.utils.truncate import shortened
-from nearlabel.utils.types import IntArray
+from nearlabel.utils.types import IntArray, Table
 
 _MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
 _LONGEST_LINE = 112
@@ -19,12 +18,15 @@ _HEADS = {"name": "label", "names": "labels", "likelihood_without": "likelihood,
 _SIGNED = ("flip", "flip_by_votes")
 
 
-def sentences(method: str, predicted: Sequence[Any], doubt: float | None, doubt_reason: str) -> list[str]:
+def sentences(method: str, predicted: Sequence[Any], novelty: float | None, novelty_reason: str) -> list[str]:
     """Return the lines on the decision and on how far the query is from what is known."""
     head = f"{method}: {_names(predicted, 100) or 'no label'}"
-    if doubt is None:
-        return [head, f"doubt unknown: {doubt_reason}"]
-    return [head, f"doubt {doubt:.2f}: {100 * doubt:.0f} % of the training rows are nearer to their neighbours"]
+    if novelty is None:
+        return [head, f"novelty unknown: {novelty_reason}"]
+    return [
+        head,
+        f"novelty {novelty:.2f}: farther from its neighbours than {100 * novelty:.0f} % of the training samples",
+    ]
 
 
 def wrapped(sentence: str) -> list[str]:

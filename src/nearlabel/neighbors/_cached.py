@@ -1,4 +1,4 @@
-"""A fitted search that remembers the neighbours of its training rows."""
+"""A fitted search with a cache of the neighbours of its training rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nearlabel.neighbors._precomputed import NeighborGraph
 from nearlabel.utils.types import MatrixLike
 
 
-class RememberedNeighbors:
+class CachedNeighbors:
     """Answers for the training rows from a graph, for all others by the search: one search, many `n_neighbors`."""
 
     def __init__(self, search: Any, training: NeighborGraph) -> None:

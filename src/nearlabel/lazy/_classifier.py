@@ -1,0 +1,313 @@
+"""What every lazy classifier is: a rule of votes that the engine runs; subclasses are the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from nearlabel.base import WithProbabilities
+from nearlabel.labels import distinct_labelsets
+from nearlabel.lazy import _engine
+from nearlabel.lazy._counts import CarriedLabels, Units, count_rows
+from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
+from nearlabel.lazy._sweep import NeighborsSweep, is_auto
+from nearlabel.lazy._votes import Neighbors, Votes, Weights, count_votes
+from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes, mean_distances
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.contract import as_search, check_neighbor_indices
+from nearlabel.out_of_sample import Needs
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
+from nearlabel.utils.validation import check_integer, check_n_neighbors
+
+
+def _leaves_one_out(classifier: LazyClassifier) -> bool:
+    """Return whether it has leave-one-out answers: what is learned from rows would need a refit without each."""
+    return classifier.sees != "rows"
+
+
+class LazyClassifier(WithProbabilities):
+    """A rule from the votes of the nearest neighbours to labels.
+
+    A subclass stores its parameters in its constructor, `n_neighbors` and `search` among them, declares what its rule
+    sees, and defines `_score_votes` and `_decide_labels`, a few lines each. Blocks of queries, sparse label sets, the
+    best labels, leave-one-out, the choice of n_neighbors and explanations follow.
+
+    A rule with ``counts_rows = True`` learns from the training rows counted by label and votes (`_learn_counts`), and
+    scores any such counts (`_score_counts`), so that one formula serves queries and rows that are left out.
+    """
+
+    sees: ClassVar[Literal["votes", "label sets", "rows"]] = "votes"
+    counts_rows: ClassVar[bool] = False
+    labels_are_independent: ClassVar[bool] = False  # each label is scored and decided by its own votes alone
+    takes_sparse_votes: ClassVar[bool] = (
+        False  # if not independent: gets CSR votes where y is sparse, and no vote scores 0
+    )
+    adds_labels: ClassVar[bool] = (
+        False  # adds up votes over labels: weights are then rounded so that these sums are exact
+    )
+
+    n_neighbors: int | Literal["auto"]
+    search: NeighborSearch | None
+    weights: Weights = "uniform"
+    n_neighbors_: int
+    search_: Any
+    _takes_constant_labels = True
+    _labels: Matrix  # of the training rows, in bytes, dense or CSR as y
+
+    # The rule: what a subclass defines.
+
+    def _score_votes(self, votes: Votes) -> Any:
+        """Return the score of each cell of the votes; by default the share of the votes."""
+        return votes.share()
+
+    def _decide_labels(self, scores: Any, votes: Votes) -> Any:
+        """Return which labels are chosen, in the shape of the scores; by default those of at least one half."""
+        return scores >= 0.5
+
+    def _count(self, neighbors: Neighbors) -> tuple[Matrix, Any]:
+        """Return the votes (n_queries, n_labels), dense or CSR, and their totals (n_queries, 1)."""
+        return count_votes(neighbors, self._labels, self.weights, self._most_added)
+
+    def _units(self) -> Units:
+        """Return how far each training row carries each label: a rule that counts rows."""
+        return CarriedLabels.of(self._labels)
+
+    def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
+        """Learn from counts (2, n_labels, n_counts), see `count_rows`, and their totals (2, n_labels, 1)."""
+
+    def _score_counts(self, counts: IntArray, totals: IntArray) -> FloatArray:
+        """Return the scores that counts (2, ...) and totals (2, ...) give."""
+        raise NotImplementedError
+
+    def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
+        """Learn from rows and label sets what does not depend on n_neighbors."""
+
+    def _learn_neighbors(self, neighbors: Neighbors) -> None:
+        """Learn from the training rows and their neighbours: a rule that sees rows."""
+
+    def _account(self, evidence: Evidence) -> Account:
+        """Return what an explanation of one query shows of the rule, besides votes, scores and flips."""
+        return Account()
+
+    # Learning: the search, what does not depend on n_neighbors, what does.
+
+    def _learn(self, X: Matrix, labels: Matrix, sweep: Callable[[Matrix, Matrix], None] | None = None) -> None:
+        if sweep is not None:  # learns in its own way
+            sweep(X, labels)
+            return
+        self._prepare(X, labels)
+        if is_auto(self.n_neighbors):
+            NeighborsSweep.within_fit(self, X, labels).fit_best()
+        else:
+            self._use_neighbors(self._check_n_neighbors(), X)
+
+    def _prepare(self, X: Matrix, labels: Matrix) -> None:
+        """Fit the search and learn all that does not depend on n_neighbors."""
+        self._n_samples = labels.shape[0]
+        if not is_auto(self.n_neighbors):
+            self._check_n_neighbors()  # before the search takes its time
+        self._labels = labels.astype(np.int8) if sparse.issparse(labels) else labels.astype(np.int8, order="C")
+        self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
+        if self.sees == "label sets":
+            self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
+        self.search_ = search = clone_search(self.search)
+        search.fit(X)
+        self._learn_rows(X, labels)
+
+    def _use_neighbors(self, n_neighbors: int, X: Matrix) -> None:
+        """Learn what depends on n_neighbors."""
+        self.n_neighbors_ = n_neighbors
+        if self.counts_rows:
+            # One neighbour more, where it is known, takes the place of a row that is left out.
+            known = getattr(self.search_, "n_neighbors_known", self._n_samples - 1)
+            distances, indices = self._ask_search(
+                None, max(n_neighbors, min(n_neighbors + 1, self._n_samples - 1, known))
+            )
+            self._training_distances = np.sort(mean_distances(distances[:, :n_neighbors]))
+            self._training_indices = indices.astype(np.result_type(np.int32, np.min_scalar_type(-self._n_samples)))
+            self._counts = count_rows(self._units(), self._training_indices[:, :n_neighbors])
+            self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
+        elif self.sees == "rows":
+            distances, indices = self._ask_search(None, n_neighbors)
+            self._training_distances = np.sort(mean_distances(distances))
+            self._learn_neighbors(Neighbors(distances, indices, X))
+
+    def _check_n_neighbors(self) -> int:
+        return check_n_neighbors(self.n_neighbors, self._n_samples, leave_one_out=self._asks_for_training_rows)
+
+    @property
+    def _asks_for_training_rows(self) -> bool:
+        """Whether `fit` asks the search for the neighbours of the training rows, each without itself."""
+        return self.counts_rows or self.sees == "rows"
+
+    @property
+    def _learns_from_rows(self) -> bool:
+        """Whether the rule takes more from X than neighbours, so that X must be an array."""
+        return self.sees == "rows"
+
+    @property
+    def _takes_dask(self) -> bool:
+        return not self._learns_from_rows and getattr(self.search, "takes_dask_arrays", False)
+
+    def _ask_search(self, X: Matrix | None, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+        """Ask the search for the neighbours of X, or of the training rows, and check its answer."""
+        distances, indices = self.search_.kneighbors(X, n_neighbors)
+        n_queries = self._n_samples if X is None else X.shape[0]
+        if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
+            raise ValueError(
+                f"search must answer with arrays of shape {(n_queries, n_neighbors)},"
+                f" got {np.shape(distances)} and {np.shape(indices)} of {self.search_!r}."
+            )
+        check_neighbor_indices(indices, self._n_samples)
+        return distances, indices
+
+    # Answering: the engine runs the rule.
+
+    def _find_neighbors(self, X: Matrix) -> Neighbors:
+        """Search once for all queries."""
+        return Neighbors(*self._ask_search(X, self.n_neighbors_), X if self.sees == "rows" else None)
+
+    def _score(self, X: Matrix) -> FloatArray:
+        return self._score_neighbors(self._find_neighbors(X))
+
+    def _decide(self, X: Matrix) -> Matrix:
+        return self._decide_neighbors(self._find_neighbors(X))
+
+    def _score_neighbors(self, neighbors: Neighbors) -> FloatArray:
+        return _engine.all_scores(self, _engine.answers(self, neighbors), len(neighbors.indices))
+
+    def _decide_neighbors(self, neighbors: Neighbors) -> Matrix:
+        return _engine.all_label_sets(self, _engine.answers(self, neighbors))
+
+    @property
+    def _bytes_per_query(self) -> int:
+        return 64 * max(self._n_labels, self.n_neighbors_)
+
+    def predict_topk(self, X: MatrixLike, n_labels: int) -> tuple[FloatArray, IntArray]:
+        """Return the labels of highest score of every query.
+
+        The first columns of ``predict_proba`` sorted by falling score, equal scores by label number. With a sparse y
+        no dense matrix is made.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+        n_labels : int
+            How many labels, whether or not `predict` would choose them.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels)
+            Best first.
+        labels : ndarray of int of shape (n_queries, n_labels)
+            Column numbers of y; ``label_names_[labels]`` are the names.
+
+        Raises
+        ------
+        TypeError
+            If `n_labels` is no integer.
+        ValueError
+            If there are fewer labels, or less than one is asked for.
+        """
+        check_is_fitted(self)
+        wanted = check_integer("n_labels", n_labels, low=1)
+        if wanted > self._n_labels:
+            raise ValueError(f"n_labels must be at most the {self._n_labels} labels of y, got {wanted}.")
+        parts = _engine.answers(self, self._find_neighbors(self._queries(X)), n_more=wanted)
+        best = [s.top(wanted) if isinstance(s, SparseScores) else top_of_dense(s, wanted) for _, _, s in parts]
+        scores, labels = zip(*best, strict=True)
+        return np.vstack(scores), np.vstack(labels)
+
+    @available_if(_leaves_one_out)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def predict_proba_sparse(self, X: MatrixLike) -> CSR:
+        """Return the scores of the labels that at least one neighbour carries, as a sparse array.
+
+        For so many labels that a dense ``predict_proba`` has no room. A label that is not stored has the score of a
+        label without a vote: 0, but in `MLkNN`, where it is ``posterior_[:, 0]``, a small number for a rare label. (In
+        `CMLkNN` a label has a vote if the neighbours' memberships add up to one half or more.)
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        scores : csr_array of shape (n_queries, n_labels)
+            Those of `predict_proba` where a neighbour carries the label; columns ascend along each row.
+        """
+        parts = _engine.answers(self, self._find_neighbors(self._queries(X)))
+        stored = [s.stored if isinstance(s, SparseScores) else csr_where(votes.count, s) for _, votes, s in parts]
+        return sparse.vstack(stored, format="csr")
+
+    @available_if(_leaves_one_out)  # type: ignore[untyped-decorator]
+    def loo_predict_proba(self) -> FloatArray:
+        """Return leave-one-out scores: for each training row, its scores by a fit of all other rows.
+
+        Found without a refit, yet bit for bit the same if the search is exact, orders equal distances by index and has
+        a metric that takes nothing from the training rows: `ExactNeighbors` with any metric but "seuclidean" and
+        "mahalanobis" (unless `metric_params` gives them all they need). Nothing is stored.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_labels)
+            In the order of the training rows; column l is the score that label l applies.
+
+        Raises
+        ------
+        ValueError
+            If `n_neighbors` asks for more neighbours than there are without the row, or the search knows too few.
+        """
+        self._check_left_out()
+        return self._container.probabilities(_engine.answer_left_out(self, Needs(labels=False)).scores)
+
+    @available_if(_leaves_one_out)  # type: ignore[untyped-decorator]
+    def loo_predict(self) -> Matrix:
+        """Return leave-one-out label sets: for each training row, the prediction of a fit of all other rows.
+
+        Found without a refit, and exact where `loo_predict_proba` is. Where ties are drawn at random, the draws are not
+        those of refits; where weights by distance decide a size (`BRkNNb`), it is that of refits up to rounding.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_samples, n_labels)
+            In the order of the training rows; in the kind of container, and of the type, that y had in `fit`; a data
+            frame gives an array.
+
+        Raises
+        ------
+        ValueError
+            As `loo_predict_proba`.
+        """
+        self._check_left_out()
+        return self._container.wrap(_engine.answer_left_out(self, Needs(scores=False)).labels)
+
+    explain = explain
+
+    def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
+        return explain_votes(self, X, other)
+
+    def _check_left_out(self) -> None:
+        check_is_fitted(self)
+        self._check_parameters()
+        k, most = self.n_neighbors_, self._n_samples - 1 - self._asks_for_training_rows
+        if k > most:
+            raise ValueError(
+                f"n_neighbors must be at most {most} to leave out one of n_samples={self._n_samples} rows, got {k}."
+            )
+        if self.counts_rows and self._training_indices.shape[1] == k:
+            raise ValueError(
+                f"search must know n_neighbors + 1 = {k + 1} neighbours of each training row to leave one out,"
+                f" got {k}. Hint: precompute {k + 1}."
+            )
+
+
+def clone_search(search: Any) -> Any:
+    """Return an unfitted copy of the user's search, or the default one."""
+    return ExactNeighbors() if search is None else as_search(search)

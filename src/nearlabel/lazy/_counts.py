@@ -1,0 +1,260 @@
+"""Training rows counted by label, by whether they carry it, and by the votes of their neighbours; with and without one.
+
+ML-kNN and CML-kNN learn from these counts. A row carries a label in whole units: 0 or 1 in ML-kNN, a degree of
+membership in CML-kNN. Units are added as whole numbers, so a row can be taken out of every sum without a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel.neighbors import label_votes
+from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks, uneven_blocks
+from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
+
+
+class Units(Protocol):
+    """How far each training row carries each label, in whole numbers; `whole` is a label that is wholly carried."""
+
+    @property
+    def whole(self) -> int:
+        """Return the units of a label that a row wholly carries."""
+        ...
+
+    def of_rows(self, rows: slice) -> Matrix:
+        """Return the units of some rows (n_rows, n_labels), dense or CSR."""
+        ...
+
+    def sums(self, indices: IntArray) -> Matrix:
+        """Return the summed units of each query's neighbours (n_queries, n_labels), dense or CSR."""
+        ...
+
+    def votes(self, sums: Matrix, n_neighbors: int) -> Matrix:
+        """Return sums as whole votes, stored alike."""
+        ...
+
+    def n_counts(self, n_neighbors: int) -> int:
+        """Return how many numbers of votes are possible."""
+        ...
+
+
+class CarriedLabels:
+    """The units of ML-kNN: 1 for a label that a row carries, 0 for any other; a sum of units is a number of votes."""
+
+    whole = 1
+
+    def __init__(self, labels: Matrix) -> None:
+        self._labels = labels  # in bytes
+
+    def of_rows(self, rows: slice) -> Matrix:
+        """Return the labels of some rows."""
+        return self._labels[rows]
+
+    def sums(self, indices: IntArray) -> Matrix:
+        """Return the votes of each query's neighbours."""
+        return label_votes(indices, self._labels)
+
+    def votes(self, sums: Matrix, n_neighbors: int) -> Matrix:
+        """Return the sums: they are the votes."""
+        return sums
+
+    def n_counts(self, n_neighbors: int) -> int:
+        """Return k + 1: from no vote to all."""
+        return n_neighbors + 1
+
+    @classmethod
+    def of(cls, labels: Matrix, cells_for_one: int = 40) -> CarriedLabels:
+        """Store labels so that counting is least work: a one of CSR takes as long as so many dense cells.
+
+        Sparse labels are not made dense where that would take more than the budget of a block.
+        """
+        is_sparse, n_cells = sparse.issparse(labels), labels.shape[0] * labels.shape[1]
+        n_ones = labels.nnz if is_sparse else np.count_nonzero(labels)
+        if n_cells < cells_for_one * n_ones and not (is_sparse and n_cells >= BLOCK_BYTES):
+            return cls(as_dense(labels))
+        return cls(sparse.csr_array(labels))
+
+
+def count_rows(units: Units, indices: IntArray) -> IntArray:
+    """Add up the units of the training rows by label and by the votes of their neighbours (n_samples, n_neighbors).
+
+    Returns counts (2, n_labels, n_counts): [1] of the units, [0] of what they lack to a whole. In ML-kNN these are the
+    numbers c[j] and c'[j] of rows with and without the label of which j neighbours carry it.
+    """
+    n, k = indices.shape
+    total = np.zeros((), dtype=np.int64)
+    for block in row_blocks(n, 64 * _cells_a_row(units, k)):
+        total = total + _count_block(units.votes(units.sums(indices[block]), k), units, block, units.n_counts(k))
+    return total
+
+
+def _count_block(votes: Matrix, units: Units, block: slice, n_counts: int) -> IntArray:
+    """Count the rows of a block; of CSR votes those without a vote follow by subtraction."""
+    n_rows, n_labels = votes.shape
+    own, n_bins = units.of_rows(block), n_labels * n_counts
+    cells = entries(votes)[1:] if sparse.issparse(votes) else (np.tile(np.arange(n_labels), n_rows), votes.ravel())
+    rows = np.bincount(cells[0] * n_counts + cells[1], minlength=n_bins).reshape(n_labels, n_counts)
+    rows[:, 0] += n_rows - rows.sum(axis=1)
+    row, label, unit = entries(own)
+    carried = np.zeros(n_bins, dtype=np.int64)
+    np.add.at(carried, label * n_counts + cells_of(votes, row, label), unit.astype(np.int64))
+    carried = carried.reshape(n_labels, n_counts)
+    return np.stack([units.whole * rows - carried, carried])
+
+
+def _cells_a_row(units: Units, n_neighbors: int) -> int:
+    """Return about how many cells a row of votes takes."""
+    sample = units.of_rows(slice(0, 1))
+    n_labels = sample.shape[1]
+    return max(n_labels if not sparse.issparse(sample) else min(n_labels, 64 * n_neighbors), n_neighbors)
+
+
+class CountsWithout(NamedTuple):
+    """What a fit of all rows but one counts at this row's own votes, for a block of rows.
+
+    Cells are all of the block where units are dense, row by row, else the stored entries of `votes`, zeros among them:
+    those that have a vote, or the label, or other counts than all cells of their label `elsewhere`.
+    """
+
+    block: slice
+    votes: Matrix  # (n_rows, n_labels), stored as the units are
+    counts: IntArray  # (2, n_rows, n_labels) or (2, n_cells)
+    totals: IntArray  # of the same shape
+    elsewhere: tuple[IntArray, IntArray]  # counts and totals of the cells that are not listed, each (2, n_labels)
+
+
+def counts_without_each(units: Units, indices: IntArray, counts: IntArray) -> Iterator[CountsWithout]:
+    """Yield, for blocks of rows i and their labels l, the counts of the other rows that have the votes of row i.
+
+    Takes indices (n_samples, k + 1) and the counts of all rows by the first k. Without row i, row x takes its place in
+    the lists of the rows m that have i among their k neighbours. With u the units, v the sums of the neighbours' units
+    and V the votes that a sum makes::
+
+        c[i, l] = C[l, V(v_il)] - u_il + Σ_m u_ml ([V(v_ml - u_il + u_xl) = V(v_il)] - [V(v_ml) = V(v_il)])
+    """
+    n, k = indices.shape[0], indices.shape[1] - 1
+    own = units.of_rows(slice(0, n))
+    blocks = row_blocks(n, 64 * _cells_a_row(units, k))
+    sums = [units.sums(indices[block, :k]) for block in blocks]
+    all_sums = sparse.vstack(sums, format="csr") if sparse.issparse(own) else np.vstack(sums)
+    leaving_out = _LeavingOut(units, own, all_sums, units.votes(all_sums, k), indices, _reverse(indices[:, :k]), counts)
+    for block in row_blocks(n, 64 * _cells_a_row(units, k)):
+        yield (leaving_out.sparse_block if sparse.issparse(own) else leaving_out.dense_block)(block)
+
+
+class _LeavingOut(NamedTuple):
+    """The training rows: their units, the sums of their neighbours' units, the votes, and who lists whom."""
+
+    units: Units
+    own: Matrix  # (n_samples, n_labels), and the next two stored alike
+    sums: Matrix
+    votes: Matrix
+    indices: IntArray  # (n_samples, k + 1)
+    lists: CSR  # column i holds the rows m that have i among their k neighbours
+    counts: IntArray  # (2, n_labels, n_counts), of all rows
+
+    def dense_block(self, block: slice) -> CountsWithout:
+        """Visit every cell: row by row of all labels, which is as fast as memory."""
+        label, whole = np.arange(self.own.shape[1]), self.units.whole
+        number = np.int32 if self.own.dtype == np.int8 else np.int64  # of a sum of units
+        own = self.own[block].astype(np.int64)
+        itself = np.stack([whole - own, own])
+        bins = self.votes[block] + label * self.counts.shape[2]
+        left = self.counts.reshape(2, -1).take(bins, axis=1) - itself
+        for pairs in self._pairs(block, np.full(len(self.own), self.own.itemsize * len(label))):
+            before, of_m = self.sums.take(pairs.m, axis=0), self.own.take(pairs.m, axis=0)
+            after = before + (self.own.take(pairs.x, axis=0) - self.own.take(pairs.i, axis=0))
+            weight = self._moved(before, after, self.votes.take(pairs.i, axis=0), of_m.dtype)
+            first, last = pairs.i[0], pairs.i[-1] + 1
+            ends = np.searchsorted(pairs.i, np.arange(first, last + 1))
+            of_rows = sparse.csr_array((np.ones(len(weight), dtype=number), np.arange(len(weight)), ends))
+            rows = slice(first - block.start, last - block.start)
+            left[1, rows] += of_rows @ (weight * of_m)
+            left[0, rows] += of_rows @ (weight * (whole - of_m))
+        return self._result(block, self.votes[block], left, self.counts.sum(axis=2)[:, np.newaxis] - itself)
+
+    def sparse_block(self, block: slice) -> CountsWithout:
+        """Visit the cells that have a vote or the label, or where leaving the row out moves other rows."""
+        own, votes, n_labels = self.own[block], self.votes[block], self.own.shape[1]
+        moves = [self._moved_cells(pairs, block.start) for pairs in self._pairs(block, np.diff(self.own.indptr))]
+        key, unit, weight = (np.concatenate(parts) for parts in zip(_NO_MOVES, *moves, strict=True))
+        keys = [row * n_labels + label for row, label, _ in (entries(own), entries(votes))]
+        cells = np.unique(np.concatenate([*keys, key]))
+        row, label = np.divmod(cells, n_labels)
+        at, itself = cells_of(votes, row, label), cells_of(own, row, label)
+        itself = np.stack([self.units.whole - itself, itself])
+        left, totals = self.counts[:, label, at] - itself, self.counts.sum(axis=2)[:, label] - itself
+        place = np.searchsorted(cells, key)
+        np.add.at(left[0], place, weight * (self.units.whole - unit))
+        np.add.at(left[1], place, weight * unit)
+        ends = np.searchsorted(row, np.arange(own.shape[0] + 1))
+        return self._result(block, sparse.csr_array((at, label, ends), shape=own.shape), left, totals)
+
+    def _moved_cells(self, pairs: _Pairs, first: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Return cells of a row i and a label, the units of a row m, and +1 or -1: whether m enters or leaves.
+
+        Only labels that i and x carry unequally matter.
+        """
+        pair, label, change = entries(self.own[pairs.x] - self.own[pairs.i])
+        i, m = pairs.i[pair], pairs.m[pair]
+        before = cells_of(self.sums, m, label)
+        weight = self._moved(before, before + change, cells_of(self.votes, i, label), np.dtype(np.int64))
+        moved = np.flatnonzero(weight)
+        i, m, label = i[moved], m[moved], label[moved]
+        return (i - first) * self.own.shape[1] + label, cells_of(self.own, m, label).astype(np.int64), weight[moved]
+
+    def _moved(self, before: IntArray, after: IntArray, at: IntArray, dtype: Any) -> IntArray:
+        """Return 1 where a row enters the votes `at` by the change of its sum, -1 where it leaves them."""
+        k = self.indices.shape[1] - 1
+        return np.subtract(self.units.votes(after, k) == at, self.units.votes(before, k) == at, dtype=dtype)
+
+    def _result(self, block: slice, votes: Matrix, left: IntArray, totals: IntArray) -> CountsWithout:
+        absent = np.array([[self.units.whole], [0]])  # a row without the label
+        elsewhere = self.counts[:, :, 0] - absent, self.counts.sum(axis=2) - absent
+        return CountsWithout(block, votes, left, totals, tuple(np.maximum(one, 0) for one in elsewhere))
+
+    def _pairs(self, block: slice, sizes: IntArray) -> Iterator[_Pairs]:
+        """Yield pairs of a row i of the block and a row m that lists it; a row's pairs may be split to fit memory."""
+        ends = self.lists.indptr[block.start : block.stop + 1]
+        i = np.repeat(np.arange(block.start, block.stop), np.diff(ends))
+        m = self.lists.indices[ends[0] : ends[-1]]
+        x = self.indices[m, -1]
+        for some in uneven_blocks(64 * (1 + sizes[i] + sizes[x])):
+            yield _Pairs(i[some], m[some], x[some])
+
+
+class _Pairs(NamedTuple):
+    """Rows i that are left out, rows m that have i among their k neighbours, and rows x that take the place of i."""
+
+    i: IntArray  # ascending
+    m: IntArray
+    x: IntArray
+
+
+_NO_MOVES = tuple(np.empty(0, dtype=np.int64) for _ in range(3))
+
+
+def _reverse(indices: IntArray) -> CSR:
+    """Return the neighbour lists turned round: column i holds the rows that have i among their neighbours."""
+    n, k = indices.shape
+    of_each = np.ones(n * k, dtype=np.int8), indices.ravel(), np.arange(0, n * k + 1, k)
+    return sparse.csr_array(of_each, shape=(n, n)).tocsc()
+
+
+def entries(matrix: Matrix) -> tuple[IntArray, IntArray, IntArray]:
+    """Return rows, columns and values of the entries that are not 0, row by row."""
+    if sparse.issparse(matrix):
+        matrix = matrix.tocoo()
+        return matrix.row.astype(np.intp), matrix.col.astype(np.intp), matrix.data
+    row, column = np.nonzero(matrix)
+    return row, column, matrix[row, column]
+
+
+def cells_of(matrix: Matrix, rows: IntArray, columns: IntArray) -> IntArray:
+    """Return matrix[rows, columns] as a dense array, whichever container this scipy makes of it."""
+    return as_dense(matrix[rows, columns]).ravel()

@@ -1,0 +1,141 @@
+"""The engine: from neighbours to votes, scores and label sets in blocks, for any rule, and with each row left out.
+
+A rule is a `LazyClassifier`. The engine asks what it declares (`sees`, `counts_rows`, `labels_are_independent`) and
+gives it votes. Storage, blocks and leaving out are the same for all rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+from nearlabel.lazy._counts import counts_without_each
+from nearlabel.lazy._sparse_scores import SparseScores
+from nearlabel.lazy._votes import LabelSets, Neighbors, Votes
+from nearlabel.out_of_sample import Answer as OutOfSample
+from nearlabel.out_of_sample import Needs
+from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import as_dense
+
+Scores: TypeAlias = FloatArray | SparseScores
+Answer: TypeAlias = tuple[slice, Votes, Scores]  # the rows of a block, their votes, their scores
+
+
+def answers(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterator[Answer]:
+    """Yield the votes and scores of blocks of queries, with room for `n_more` numbers a query."""
+    random = check_random_state(getattr(rule, "random_state", None))
+    for block in blocks(rule, neighbors, n_more):
+        votes = votes_of(rule, neighbors[block], random)
+        yield block, votes, score(rule, votes)
+
+
+def answers_left_out(rule: Any) -> Iterator[Answer]:
+    """Yield the votes and scores of blocks of training rows, each row as a fit of all others answers it."""
+    if rule.counts_rows:
+        yield from _answers_from_counts(rule)
+        return
+    neighbors = Neighbors(*rule._ask_search(None, rule.n_neighbors_))
+    random = check_random_state(getattr(rule, "random_state", None))
+    for block in blocks(rule, neighbors):
+        votes = votes_of(rule, neighbors[block], random, left_out=block)
+        yield block, votes, score(rule, votes)
+
+
+def _answers_from_counts(rule: Any) -> Iterator[Answer]:
+    """Score each training row from the counts without it: the rule's own formula, at the row's own votes."""
+    for without in counts_without_each(rule._units(), rule._training_indices, rule._counts):
+        n_rows, n_labels = without.votes.shape
+        votes = Votes(without.votes, np.full((n_rows, 1), rule.n_neighbors_), np.arange(n_labels))
+        scores = rule._score_counts(without.counts, without.totals)
+        if sparse.issparse(without.votes):
+            yield without.block, votes, SparseScores.like(without.votes, scores, rule._score_counts(*without.elsewhere))
+        else:
+            yield without.block, votes, scores
+
+
+def answer_left_out(rule: Any, needs: Needs) -> OutOfSample:
+    """Return the leave-one-out label sets and scores of all training rows, from one pass over their votes."""
+    labels, everything = [], np.empty(rule._labels.shape) if needs.scores else None
+    for block, votes, scores in answers_left_out(rule):
+        if needs.labels:
+            labels.append(decide(rule, scores, votes))
+        if everything is not None:
+            everything[block] = scores.toarray() if isinstance(scores, SparseScores) else scores
+    return OutOfSample(_stacked(labels) if needs.labels else None, everything)
+
+
+def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: slice | None = None) -> Votes:
+    """Return what the rule sees of a block of queries; `left_out` are the training rows that they are."""
+    count, total = rule._count(neighbors)
+    if sparse.issparse(count):
+        count.sort_indices()
+        count = count if _takes_csr(rule) else count.toarray()
+    labelsets = None
+    if rule.sees == "label sets":
+        number = rule._labelset_of[neighbors.indices]
+        frequency = rule._frequency[number]
+        if left_out is not None:  # the row does not count in the frequency of its own label set
+            frequency = frequency - (number == rule._labelset_of[left_out, np.newaxis])
+        labelsets = LabelSets(number, frequency, random)
+    return Votes(count, total, np.arange(count.shape[1]), neighbors.rows, labelsets)
+
+
+def score(rule: Any, votes: Votes) -> Scores:
+    """Score all cells of dense votes; of sparse ones the stored cells, and each label once without a vote."""
+    if not sparse.issparse(votes.count):
+        return np.asarray(rule._score_votes(votes))
+    if not rule.labels_are_independent:
+        return SparseScores(rule._score_votes(votes), np.zeros(votes.count.shape[1]))
+    return SparseScores.like(votes.count, rule._score_votes(votes.cells()), rule._score_votes(_no_votes(rule, votes)))
+
+
+def decide(rule: Any, scores: Scores, votes: Votes) -> Matrix:
+    """Return the label sets of a block (n_queries, n_labels), stored as the training label sets are."""
+    if not isinstance(scores, SparseScores):
+        labels = np.asarray(rule._decide_labels(scores, votes)).astype(np.int64, copy=False)
+    elif rule.labels_are_independent:
+        unvoted = rule._decide_labels(scores.unvoted, _no_votes(rule, votes))
+        labels = scores.choose(rule._decide_labels(scores.stored.data, votes.cells()), unvoted)
+    else:
+        labels = sparse.csr_array(rule._decide_labels(scores.stored, votes)).astype(np.int64)
+    return sparse.csr_array(labels) if sparse.issparse(rule._labels) else as_dense(labels)
+
+
+def all_scores(rule: Any, parts: Iterable[Answer], n_rows: int) -> FloatArray:
+    """Return the scores of all blocks as one array (n_rows, n_labels)."""
+    everything = np.empty((n_rows, rule._labels.shape[1]))
+    for block, _, scores in parts:
+        everything[block] = scores.toarray() if isinstance(scores, SparseScores) else scores
+    return everything
+
+
+def all_label_sets(rule: Any, parts: Iterable[Answer]) -> Matrix:
+    """Return the label sets of all blocks (n_rows, n_labels), stored as the training label sets are."""
+    return _stacked([decide(rule, scores, votes) for _, votes, scores in parts])
+
+
+def _stacked(labels: list[Matrix]) -> Matrix:
+    return sparse.vstack(labels, format="csr") if sparse.issparse(labels[0]) else np.vstack(labels)
+
+
+def blocks(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterator[slice]:
+    """Yield blocks of queries whose neighbours, votes and scores, and `n_more` numbers, fit the memory budget."""
+    if not (sparse.issparse(rule._labels) and _takes_csr(rule)):
+        return row_blocks(len(neighbors.indices), rule._bytes_per_query)
+    n_votes = np.diff(rule._labels.indptr)[neighbors.indices].sum(axis=1)
+    return uneven_blocks(64 * (rule.n_neighbors_ + n_votes + n_more))
+
+
+def _takes_csr(rule: Any) -> bool:
+    """Whether the rule is given sparse votes where y is sparse."""
+    return bool(rule.labels_are_independent or rule.takes_sparse_votes)
+
+
+def _no_votes(rule: Any, votes: Votes) -> Votes:
+    """Return the cells of all labels, none of them with a vote."""
+    return Votes(np.zeros(len(votes.label), dtype=np.intp), rule.n_neighbors_, votes.label)

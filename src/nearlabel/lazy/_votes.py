@@ -1,0 +1,117 @@
+"""What a rule of votes is given: how many of a query's neighbours carry each label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+
+from nearlabel.neighbors import label_votes
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import check_choice
+
+Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """Neighbours of some queries, nearest first; and the queries themselves, where a rule needs them."""
+
+    distances: FloatArray  # (n_queries, n_neighbors)
+    indices: IntArray  # (n_queries, n_neighbors)
+    rows: Matrix | None = None  # (n_queries, n_features)
+
+    def __getitem__(self, block: slice) -> Neighbors:
+        return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
+
+
+class LabelSets(NamedTuple):
+    """The label sets of the neighbours, by number; how many training rows have each; and what draws between equals."""
+
+    number: IntArray  # (n_queries, n_neighbors)
+    frequency: IntArray  # (n_queries, n_neighbors)
+    random: RandomState
+
+
+@dataclass(frozen=True)
+class Votes:
+    """The votes for labels: of whole queries, or of any cells (query, label).
+
+    A rule with independent labels is asked for cells: `count`, `total` and `label` are arrays of any shapes that
+    broadcast. Any other rule is asked for whole queries: `count` is (n_queries, n_labels), `total` (n_queries, 1).
+    All counts and totals are exact, also where votes have weights.
+    """
+
+    count: Matrix  # neighbours that carry the label, or their weight
+    total: Any  # all neighbours of the query, or their weight
+    label: Any  # column numbers
+    rows: Matrix | None = None  # (n_queries, n_features), for a rule that sees rows
+    labelsets: LabelSets | None = None  # for a rule that sees label sets
+
+    def cells(self) -> Votes:
+        """Return the stored cells of CSR votes as cells in a row."""
+        total = np.repeat(np.ravel(self.total), np.diff(self.count.indptr))
+        return Votes(self.count.data, total, self.count.indices)
+
+    def share(self) -> Matrix:
+        """Return the share of the votes: the float nearest to the quotient, stored as `count` is."""
+        if not sparse.issparse(self.count):
+            return self.count / self.total
+        # scipy's own division of a sparse array multiplies by a rounded reciprocal.
+        return sparse.csr_array((self.cells().share(), self.count.indices, self.count.indptr), shape=self.count.shape)
+
+    def mean_size(self) -> FloatArray:
+        """Return the mean label-set size of each query's neighbours: each label of a neighbour is one of its votes."""
+        return np.asarray(self.count.sum(axis=1)).ravel() / np.ravel(self.total)
+
+
+def count_votes(
+    neighbors: Neighbors, labels: Matrix, weights: Weights = "uniform", most_added: int = 1
+) -> tuple[Matrix, Any]:
+    """Return the votes (n_queries, n_labels), stored as the labels are, and their totals (n_queries, 1)."""
+    if isinstance(weights, str) and weights == "uniform":
+        return label_votes(neighbors.indices, labels), np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
+    weighed = exact_weights(neighbors.distances, weights, most_added)
+    return label_votes(neighbors.indices, labels, weighed), np.maximum(weighed.sum(axis=1, keepdims=True), 1.0)
+
+
+def exact_weights(distances: FloatArray, weights: Weights, most_added: int = 1) -> FloatArray:
+    """Return the weight of each neighbour's vote (n_queries, n_neighbors), the heaviest of a query 1.
+
+    Weights are multiples of a power of two so large that a sum of `most_added` times each weight is exact in float64:
+    neighbours of equal weight vote as if unweighted, and the order of addition does not matter.
+    """
+    if isinstance(weights, str) and weights == "uniform":
+        return np.ones(distances.shape)
+    weighed = vote_weights(distances, weights)
+    heaviest = weighed.max(axis=1, keepdims=True)
+    grid = 2.0 ** np.floor(52 - np.log2(weighed.shape[1] * most_added))
+    return np.asarray(np.rint(weighed / np.where(heaviest > 0, heaviest, 1.0) * grid) / grid)
+
+
+def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
+    """Return the weight of each neighbour's vote (n_queries, n_neighbors).
+
+    "distance" weighs by the inverse distance, as a share of the nearest one's, which cannot overflow.
+    """
+    if callable(weights):
+        weighed = np.asarray(weights(distances), dtype=np.float64)
+        if weighed.shape != distances.shape or not (weighed >= 0).all() or not np.isfinite(weighed).all():
+            raise ValueError(
+                f"weights must return finite numbers >= 0 of shape {distances.shape}, got shape {weighed.shape}."
+            )
+        return weighed
+    at_zero = distances == 0
+    nearest = distances.min(axis=1, keepdims=True)
+    inverse: FloatArray = np.divide(nearest, distances, out=np.zeros_like(distances), where=~at_zero)
+    return np.where(at_zero.any(axis=1, keepdims=True), at_zero.astype(np.float64), inverse)
+
+
+def check_weights(weights: Weights) -> None:
+    """Raise ValueError unless weights are a function or a word that is known."""
+    if not callable(weights):
+        check_choice("weights", weights, {"uniform", "distance"})

@@ -1,0 +1,29 @@
+"""Explanations of lazy classifiers: neighbours, votes, scores, and the smallest change that would flip a decision."""
+
+from nearlabel.lazy.explain._account import (
+    Account,
+    Evidence,
+    bayes_account,
+    column_of,
+    labelset_columns,
+    mean_distances,
+    share_nearer,
+)
+from nearlabel.lazy.explain._explain import OtherRule, explain, explain_samples, explain_votes, make_explanation
+from nearlabel.lazy.explain._explanation import Explanation
+
+__all__ = [
+    "Account",
+    "Evidence",
+    "Explanation",
+    "OtherRule",
+    "bayes_account",
+    "column_of",
+    "explain",
+    "explain_samples",
+    "explain_votes",
+    "labelset_columns",
+    "make_explanation",
+    "mean_distances",
+    "share_nearer",
+]

@@ -1,0 +1,8 @@
+"""What other rooms use of this one besides its public classes: how a search is copied, cached and checked."""
+
+from nearlabel.neighbors._cached import CachedNeighbors
+from nearlabel.neighbors._exact import as_float_rows
+from nearlabel.neighbors._transformer import as_search
+from nearlabel.neighbors._votes import check_neighbor_indices
+
+__all__ = ["CachedNeighbors", "as_float_rows", "as_search", "check_neighbor_indices"]

@@ -1,0 +1,165 @@
+"""Answers for rows by models that have not seen them: leave-one-out, by folds, or by a model fitted before.
+
+The choice of a number of neighbours, tuned thresholds, the choice among models and experiments all ask here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, check_cv
+
+from nearlabel.neighbors import PrecomputedNeighbors
+from nearlabel.neighbors.contract import as_search
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, check_integer
+
+__all__ = [
+    "Answer",
+    "Fold",
+    "LeaveOneOut",
+    "Needs",
+    "join_answers",
+    "prefit_answer",
+    "rows_of",
+    "splits_of",
+    "splitter_of",
+]
+
+
+class Needs(NamedTuple):
+    """What is asked of a model: its label sets, its scores, or both."""
+
+    labels: bool = True
+    scores: bool = True
+
+
+BOTH = Needs()
+
+
+class Answer(NamedTuple):
+    """Label sets and scores of rows, each (n_rows, n_labels); None where not asked for."""
+
+    labels: Matrix | None
+    scores: NDArray[Any] | None
+
+
+class _SharedSearch:
+    """Rows whose neighbours are searched once for every model and every smaller number of neighbours."""
+
+    def __init__(self, X: MatrixLike, y: Matrix, *queries: MatrixLike) -> None:
+        self.X, self.y, self._queries = X, y, queries
+        self._known: dict[str, PrecomputedNeighbors] = {}
+
+    def neighbors(self, search: Any, n_neighbors: int) -> PrecomputedNeighbors:
+        """Return the neighbours of the rows by a search, of which copies are fitted; the first call says how many."""
+        key = repr(search)
+        if key not in self._known:
+            most = min(n_neighbors, self.y.shape[0] - 1)
+            self._known[key] = PrecomputedNeighbors.from_search(
+                as_search(search), self.X, *self._queries, n_neighbors=most, check_rows=False
+            )
+        return self._known[key]
+
+
+class LeaveOneOut(_SharedSearch):
+    """Each row is answered for by a fit of all others, without a refit: by methods that can (`loo_predict`)."""
+
+    def __init__(self, X: MatrixLike, y: Matrix) -> None:
+        super().__init__(X, y)
+
+    def answer(self, estimator: Any, needs: Needs = BOTH, **params: Any) -> Answer:
+        """Fit the estimator, in place, to all rows, and return its leave-one-out answers.
+
+        Steps of a pipeline before the classifier have then seen each row.
+
+        Raises
+        ------
+        ValueError
+            If it has no leave-one-out answers.
+        """
+        return left_out_answer(estimator.fit(self.X, self.y, **params), needs)
+
+
+class Fold(_SharedSearch):
+    """Some rows are held out, and answered for by models fitted to the others."""
+
+    def __init__(self, X: MatrixLike, y: Matrix, held_out: MatrixLike, truth: Matrix | None = None) -> None:
+        super().__init__(X, y, held_out)
+        self.held_out, self.truth = held_out, truth
+
+    @classmethod
+    def of(cls, X: MatrixLike, y: Matrix, training: IntArray, held_out: IntArray) -> Fold:
+        """Split rows by their numbers."""
+        return cls(rows_of(X, training), y[training], rows_of(X, held_out), y[held_out])
+
+    def answer(self, estimator: Any, needs: Needs = BOTH, **params: Any) -> Answer:
+        """Fit the estimator, in place, to the other rows, and return its answers for those held out."""
+        return prefit_answer(estimator.fit(self.X, self.y, **params), self.held_out, self.y.shape[1], needs)
+
+
+def prefit_answer(fitted: Any, X: MatrixLike, n_labels: int, needs: Needs = BOTH, method: str = "") -> Answer:
+    """Return the answers of a fitted model for rows that it has not seen; `method` gives the scores, "" any it has."""
+    scores = None
+    if needs.scores:
+        scores = label_scores(fitted, X, n_labels, method or response_method_of(fitted))
+    return Answer(fitted.predict(X) if needs.labels else None, scores)
+
+
+def left_out_answer(fitted: Any, needs: Needs = BOTH) -> Answer:
+    """Return the leave-one-out answers of a fitted model: its own, of its last step, or of its best estimator."""
+    while hasattr(fitted, "steps") or hasattr(fitted, "best_estimator_"):
+        fitted = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted.best_estimator_
+    if not hasattr(fitted, "loo_predict_proba"):
+        raise ValueError(
+            f"cv='loo' needs a classifier with loo_predict_proba, as nearlabel.lazy has them, got"
+            f" {type(fitted).__name__}. Hint: cv=LeaveOneOut() serves any classifier."
+        )
+    return Answer(fitted.loo_predict() if needs.labels else None, fitted.loo_predict_proba() if needs.scores else None)
+
+
+def join_answers(answers: Iterable[Answer]) -> Answer:
+    """Return the answers of several folds as one, dense, in the order of the folds."""
+    labels, scores = zip(*answers, strict=True)
+    return Answer(
+        None if labels[0] is None else np.vstack([as_dense(part) for part in labels]),
+        None if scores[0] is None else np.vstack(scores),
+    )
+
+
+def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None) -> Any:
+    """Return the splitter that `cv` stands for."""
+    if not isinstance(cv, int | np.integer):
+        return check_cv(cv)
+    n_folds = check_integer("cv", cv, low=2)
+    if n_folds > n_samples:
+        raise ValueError(f"cv must be at most n_samples={n_samples}, got {n_folds}.")
+    return KFold(n_folds, shuffle=random_state is not None, random_state=random_state)
+
+
+def splits_of(splitter: Any, X: MatrixLike, y: Matrix, **params: Any) -> list[tuple[IntArray, IntArray]]:
+    """Return the splits as row numbers; a splitter may give masks."""
+    splits = [tuple(_row_numbers(rows) for rows in split) for split in splitter.split(X, y, **params)]
+    if not splits or not all(len(split) == 2 and len(split[1]) for split in splits):
+        raise ValueError(
+            "cv must give pairs of training and validation rows, neither of them empty, got"
+            f" {len(splits)} splits. Hint: a generator is used up by the first fit; give a list."
+        )
+    return [(training, validation) for training, validation in splits]
+
+
+def _row_numbers(rows: Any) -> IntArray:
+    numbers = np.asarray(rows)
+    return np.flatnonzero(numbers) if numbers.dtype == np.bool_ else numbers
+
+
+def rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
+    """Return some rows of an array, sparse matrix, list or data frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return [X[row] for row in rows] if isinstance(X, list | tuple) else X[rows]
