@@ -9,18 +9,19 @@ LEVELS = {
     "statistics": 1, "files": 1, "labels": 1, "decision": 1, "base": 1,
     "datasets": 2,
     "neighbors": 2, "metrics": 2, "feature_selection": 2,
-    "lazy": 3, "transformation": 3, "adaptation": 3, "thresholds": 3,
-    "ensemble": 4, "testing": 4, "model_selection": 4,
-    "experiments": 5, "persistence": 5,
-    "comparison": 6,
-    "papers": 7,
-    "plots": 8,
-    "report": 9,
-    "cli": 10,
-    "__main__": 10,
+    "out_of_sample": 3,
+    "lazy": 4, "transformation": 4, "adaptation": 4, "thresholds": 4,
+    "ensemble": 5, "testing": 5, "model_selection": 5,
+    "experiments": 6, "persistence": 6,
+    "comparison": 7,
+    "papers": 8,
+    "plots": 9,
+    "report": 10,
+    "cli": 11,
+    "__main__": 11,
 }  # fmt: skip
-NOT_EACH_OTHER = {3}  # siblings of this level do not know each other
-NOT_DATASETS = {2, 3}  # estimators and measures never read files
+NOT_EACH_OTHER = {4}  # siblings of this level do not know each other
+NOT_DATASETS = {2, 3, 4}  # estimators and measures never read files
 OPTIONAL_HOME = {
     "dask": "neighbors/_dask.py",
     "distributed": "neighbors/_dask.py",
@@ -29,7 +30,7 @@ OPTIONAL_HOME = {
     "pyarrow": "datasets/_arrow.py",
     "rich": "cli/_console.py",
     "skops": "persistence/_archive.py",
-    "pandas": ("testing.py", "lazy/_explanation_frames.py"),
+    "pandas": ("testing.py", "lazy/explain/_explanation.py"),
     "faiss": "neighbors/_faiss.py",
     "usearch": "neighbors/_usearch.py",
 }

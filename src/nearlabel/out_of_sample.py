@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
 from sklearn.model_selection import KFold, check_cv
 
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.neighbors.contract import as_search
-from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.response_methods import as_label_scores, label_scores, response_method_of
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
 
@@ -45,8 +44,8 @@ BOTH = Needs()
 class Answer(NamedTuple):
     """Label sets and scores of rows, each (n_rows, n_labels); None where not asked for."""
 
-    labels: Matrix | None
-    scores: NDArray[Any] | None
+    labels: Any
+    scores: Any
 
 
 class _SharedSearch:
@@ -83,13 +82,13 @@ class LeaveOneOut(_SharedSearch):
         ValueError
             If it has no leave-one-out answers.
         """
-        return left_out_answer(estimator.fit(self.X, self.y, **params), needs)
+        return left_out_answer(estimator.fit(self.X, self.y, **params), self.y.shape[1], needs)
 
 
 class Fold(_SharedSearch):
     """Some rows are held out, and answered for by models fitted to the others."""
 
-    def __init__(self, X: MatrixLike, y: Matrix, held_out: MatrixLike, truth: Matrix | None = None) -> None:
+    def __init__(self, X: MatrixLike, y: Matrix, held_out: MatrixLike, truth: Matrix = None) -> None:
         super().__init__(X, y, held_out)
         self.held_out, self.truth = held_out, truth
 
@@ -111,16 +110,25 @@ def prefit_answer(fitted: Any, X: MatrixLike, n_labels: int, needs: Needs = BOTH
     return Answer(fitted.predict(X) if needs.labels else None, scores)
 
 
-def left_out_answer(fitted: Any, needs: Needs = BOTH) -> Answer:
-    """Return the leave-one-out answers of a fitted model: its own, of its last step, or of its best estimator."""
+def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH) -> Answer:
+    """Return the leave-one-out answers of a fitted model: its own, of its last step, or of its best estimator.
+
+    Raises
+    ------
+    ValueError
+        If it has none.
+    """
     while hasattr(fitted, "steps") or hasattr(fitted, "best_estimator_"):
         fitted = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted.best_estimator_
     if not hasattr(fitted, "loo_predict_proba"):
         raise ValueError(
-            f"cv='loo' needs a classifier with loo_predict_proba, as nearlabel.lazy has them, got"
-            f" {type(fitted).__name__}. Hint: cv=LeaveOneOut() serves any classifier."
+            "cv='loo' needs probabilities of a classifier with loo_predict_proba, as nearlabel.lazy has them,"
+            f" got {type(fitted).__name__}. Hint: cv=LeaveOneOut() serves any classifier."
         )
-    return Answer(fitted.loo_predict() if needs.labels else None, fitted.loo_predict_proba() if needs.scores else None)
+    scores = None
+    if needs.scores:
+        scores = as_label_scores(fitted.loo_predict_proba(), fitted, n_labels, "predict_proba")
+    return Answer(fitted.loo_predict() if needs.labels else None, scores)
 
 
 def join_answers(answers: Iterable[Answer]) -> Answer:
@@ -159,7 +167,9 @@ def _row_numbers(rows: Any) -> IntArray:
 
 
 def rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
-    """Return some rows of an array, sparse matrix, list or data frame."""
+    """Return some rows of an array, sparse matrix, list, data frame or pyarrow.Table."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
+    if hasattr(X, "column_names"):
+        return X.take(rows)
     return [X[row] for row in rows] if isinstance(X, list | tuple) else X[rows]

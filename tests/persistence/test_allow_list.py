@@ -42,7 +42,7 @@ def test_the_list_holds_the_types_of_all_models_and_no_more(kept):
 def test_what_is_trusted_is_a_class_or_arithmetic(name):
     """No module, and no function but the four that turn label sets into memberships."""
     thing = pkgutil.resolve_name(name)
-    assert isinstance(thing, type) or name.startswith("nearlabel.lazy._memberships.")
+    assert isinstance(thing, type) or name.startswith("nearlabel.lazy._cmlknn.")
     assert name in (f"{thing.__module__}.{thing.__name__}", "numpy.dtype")
 
 

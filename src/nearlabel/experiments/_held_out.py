@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.base import clone
 
+from nearlabel import out_of_sample
 from nearlabel.decision import cut
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._searches import make_search
-from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.thresholds import ThresholdStrategy
-from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
@@ -52,19 +51,6 @@ class HoldingOut(Protocol):
         ...
 
 
-class _Found:
-    """Neighbours by name of the search; one search serves every method and every smaller number of neighbours."""
-
-    def __init__(self, find: Callable[..., PrecomputedNeighbors]) -> None:
-        self._find = find
-        self._found: dict[str, PrecomputedNeighbors] = {}
-
-    def by(self, search: str) -> PrecomputedNeighbors:
-        if search not in self._found:
-            self._found[search] = self._find(make_search(search))
-        return self._found[search]
-
-
 class LeaveOneOut:
     """Each row is answered for by all others, without a refit; the scaling has seen it."""
 
@@ -73,20 +59,15 @@ class LeaveOneOut:
     def __init__(self, X: Matrix, Y: Matrix, scale: str, n_neighbors: int) -> None:
         self._X, self._Y, self._scale = X, Y, scale
         self.most_neighbors = Y.shape[0] - 2
-        self._to_find = min(n_neighbors + 1, Y.shape[0] - 1)
-        self._found = _Found(self._find)
+        self._to_find = n_neighbors + 1
 
     @cached_property
-    def _rows(self) -> Matrix:
-        return scaled(self._scale, self._X, self._Y)[0]
-
-    def _find(self, search: Any) -> PrecomputedNeighbors:
-        return PrecomputedNeighbors.from_search(search, self._rows, n_neighbors=self._to_find, check_rows=False)
+    def _rows(self) -> out_of_sample.LeaveOneOut:
+        return out_of_sample.LeaveOneOut(scaled(self._scale, self._X, self._Y)[0], self._Y)
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: str) -> Answer:
         """Answer by the method's own leave-one-out label sets and scores."""
-        model = _fitted(spec.classifier(n_neighbors, self._found.by(search)), self._rows, self._Y)
-        return Answer(as_dense(model.loo_predict()), model.loo_predict_proba())
+        return _dense_answer(self._rows, spec, n_neighbors, search, self._to_find)
 
 
 class Folds:
@@ -96,48 +77,37 @@ class Folds:
         self._X, self._Y, self._scale, self._parts = X, Y, scale, parts
         self.name = f"{len(parts)}-fold cross-validation"
         self.most_neighbors = Y.shape[0] - max(map(len, parts)) - 1
-        self._n_neighbors = n_neighbors
-        self._folds: dict[str, list[_Fold]] = {}
+        self._to_find = n_neighbors + 1
+        self._folds: dict[str, list[out_of_sample.Fold]] = {}
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: str) -> Answer:
         """Answer by a fit for each fold."""
         key = repr(spec.selection)
         if key not in self._folds:
             self._folds[key] = [self._fold(spec, part) for part in self._parts]
-        answers = [fold.answer(spec, n_neighbors, search) for fold in self._folds[key]]
+        answers = [_dense_answer(fold, spec, n_neighbors, search, self._to_find) for fold in self._folds[key]]
         order = np.argsort(np.concatenate(self._parts))
         labels, scores = (np.vstack(arrays)[order] for arrays in zip(*answers, strict=True))
         return Answer(labels, scores)
 
-    def _fold(self, spec: MethodSpec, part: IntArray) -> _Fold:
+    def _fold(self, spec: MethodSpec, part: IntArray) -> out_of_sample.Fold:
         others = np.delete(np.arange(self._Y.shape[0]), part)
         rows, held = scaled(self._scale, self._X[others], self._Y[others], self._X[part])
         selector = spec.selector()
         if selector is not None:
             selector.fit(rows, self._Y[others])
             rows, held = selector.transform(rows), selector.transform(held)
-        return _Fold(rows, self._Y[others], held, self._n_neighbors)
+        return out_of_sample.Fold(rows, self._Y[others], held)
 
 
-class _Fold:
-    """Rows to learn from, and rows held out."""
-
-    def __init__(self, rows: Matrix, Y: Matrix, held: Matrix, n_neighbors: int) -> None:
-        self._rows, self._Y, self._held = rows, Y, held
-        self._to_find = min(n_neighbors + 1, rows.shape[0] - 1)
-        self._found = _Found(self._find)
-
-    def _find(self, search: Any) -> PrecomputedNeighbors:
-        queries = {"n_neighbors": self._to_find, "check_rows": False}
-        return PrecomputedNeighbors.from_search(search, self._rows, self._held, **queries)
-
-    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: str) -> Answer:
-        """Answer for the rows held out."""
-        known = self._found.by(search) if spec.has_neighbors else None
-        model = _fitted(spec.classifier(n_neighbors, known), self._rows, self._Y)
-        method = response_method_of(model)
-        scores = label_scores(model, self._held, self._Y.shape[1], method)
-        return Answer(as_dense(model.predict(self._held)), scores)
+def _dense_answer(rows: Any, spec: MethodSpec, n_neighbors: int | None, search: str, to_find: int) -> Answer:
+    """Ask for the answers of a method; one search serves every method and every smaller number of neighbours."""
+    known = rows.neighbors(make_search(search), to_find) if spec.has_neighbors else None
+    with warnings.catch_warnings():
+        # Who tries several sees in the table how they do.
+        warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
+        labels, scores = rows.answer(spec.classifier(n_neighbors, known))
+    return Answer(as_dense(labels), scores)
 
 
 def scaled(scale: str, X: Matrix, Y: Matrix, *others: Matrix) -> list[Matrix]:
@@ -146,10 +116,3 @@ def scaled(scale: str, X: Matrix, Y: Matrix, *others: Matrix) -> list[Matrix]:
         return [X, *others]
     scaler = FeatureScaler(scale).fit(X, Y)
     return [scaler.transform(rows) for rows in (X, *others)]
-
-
-def _fitted(model: Any, X: Matrix, Y: Matrix) -> Any:
-    with warnings.catch_warnings():
-        # Who tries several sees in the table what they do.
-        warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
-        return model.fit(X, Y)

@@ -111,7 +111,7 @@ def _cells_a_row(units: Units, n_neighbors: int) -> int:
     """Return about how many cells a row of votes takes."""
     sample = units.of_rows(slice(0, 1))
     n_labels = sample.shape[1]
-    return max(n_labels if not sparse.issparse(sample) else min(n_labels, 64 * n_neighbors), n_neighbors)
+    return int(max(n_labels if not sparse.issparse(sample) else min(n_labels, 64 * n_neighbors), n_neighbors))
 
 
 class CountsWithout(NamedTuple):
@@ -211,7 +211,8 @@ class _LeavingOut(NamedTuple):
     def _moved(self, before: IntArray, after: IntArray, at: IntArray, dtype: Any) -> IntArray:
         """Return 1 where a row enters the votes `at` by the change of its sum, -1 where it leaves them."""
         k = self.indices.shape[1] - 1
-        return np.subtract(self.units.votes(after, k) == at, self.units.votes(before, k) == at, dtype=dtype)
+        enters, leaves = self.units.votes(after, k) == at, self.units.votes(before, k) == at
+        return np.asarray(np.subtract(enters, leaves, dtype=dtype))
 
     def _result(self, block: slice, votes: Matrix, left: IntArray, totals: IntArray) -> CountsWithout:
         absent = np.array([[self.units.whole], [0]])  # a row without the label

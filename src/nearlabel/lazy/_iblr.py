@@ -65,7 +65,7 @@ class IBLR(LazyClassifier):
         ω_0. Only without `estimator`. Plus or minus infinity for a label with one class.
     estimators_ : list of length n_labels
         The fitted classifier of each label; a float, 0 or 1, for a label with one class.
-    classes_ : ndarray of shape (n_labels,) or (2,)
+    classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
@@ -180,11 +180,6 @@ class IBLR(LazyClassifier):
     def _bytes_per_query(self) -> int:
         n_columns = self._n_labels + (self.n_features_in_ if self._plus else 0)
         return 64 * max(n_columns, self.n_neighbors_)
-
-    def _check_parameters(self) -> None:
-        check_flag("plus", self.plus)
-        check_positive("ridge", self.ridge)
-        check_random_state(self.random_state)
 
     def _account(self, evidence: Evidence) -> Account:
         votes = evidence.votes

@@ -89,7 +89,7 @@ class NLDD(WithProbabilities):
         Distinct training label sets in lexicographic order: what can be predicted.
     estimators_ : list of length n_labels
         The fitted classifier of each label; a float, 0 or 1, for a label with one class.
-    classes_ : ndarray of shape (n_labels,) or (2,)
+    classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.

@@ -166,10 +166,10 @@ class NeighborsSweep:
         ValueError
             If a number is out of range.
         """
-        n_samples = sum(fold.truth.shape[0] for fold in folds)
+        truths = [as_dense(fold.truth) for fold in folds]
         most = min(fold.y.shape[0] for fold in folds) - 1  # training rows are searched too
-        numbers = candidates_of(candidates, most, n_samples)
-        truth = np.vstack([as_dense(fold.truth) for fold in folds])
+        numbers = candidates_of(candidates, most, sum(map(len, truths)))
+        truth = np.vstack(truths)
         search = ExactNeighbors() if classifier.search is None else classifier.search
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:

@@ -49,8 +49,8 @@ class Votes:
     count: Matrix  # neighbours that carry the label, or their weight
     total: Any  # all neighbours of the query, or their weight
     label: Any  # column numbers
-    rows: Matrix | None = None  # (n_queries, n_features), for a rule that sees rows
-    labelsets: LabelSets | None = None  # for a rule that sees label sets
+    rows: Matrix = None  # (n_queries, n_features), for a rule that sees rows
+    labelsets: Any = None  # `LabelSets`, for a rule that sees label sets
 
     def cells(self) -> Votes:
         """Return the stored cells of CSR votes as cells in a row."""

@@ -55,7 +55,7 @@ class ExplanationDisplay(DisplayInSeveralAxes):
 
     def __init__(self, explanation: Explanation | Mapping[str, Any]) -> None:
         plain = explanation.to_dict() if isinstance(explanation, Explanation) else explanation
-        missing = sorted({"method", "labels", "neighbors", "predicted", "doubt"} - set(plain))
+        missing = sorted({"method", "labels", "neighbors", "predicted", "novelty"} - set(plain))
         if missing:
             raise ValueError(f"explanation must be what Explanation.to_dict returns, got a mapping without {missing}.")
         self.explanation = plain
@@ -134,8 +134,8 @@ def _title_of(explanation: Mapping[str, Any]) -> str:
     chosen = explanation["predicted"]
     shown = [shortened(name, _LONGEST) for name in chosen[:_MOST_IN_TITLE]]
     more = f" and {len(chosen) - len(shown)} more" if len(chosen) > len(shown) else ""
-    doubt = "" if explanation["doubt"] is None else f"   (doubt {explanation['doubt']:.2f})"
-    return f"{explanation['method']}: {', '.join(shown) or 'no label'}{more}{doubt}"
+    novelty = "" if explanation["novelty"] is None else f"   (novelty {explanation['novelty']:.2f})"
+    return f"{explanation['method']}: {', '.join(shown) or 'no label'}{more}{novelty}"
 
 
 def _heading(what: str, n_shown: int, n_in_all: int) -> str:

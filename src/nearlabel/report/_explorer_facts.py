@@ -16,7 +16,7 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 _MOST_LABELS, _MOST_NEIGHBORS = 12, 20
 _COMMON_COLUMNS = ("votes", "score", "threshold", "flip")
 _OF_NEIGHBORS = ("row", "labels", "names")  # shown for the neighbours of every method
-_UNEXPLAINED: Mapping[str, Any] = {"doubt": None, "rule": "", "labels": (), "neighbors": ()}
+_UNEXPLAINED: Mapping[str, Any] = {"novelty": None, "rule": "", "labels": (), "neighbors": ()}
 
 
 def explorer_facts(
@@ -90,7 +90,7 @@ def _row_facts(
     return {
         "true": names.positions(sets[0]),
         "predicted": names.positions(sets[1]),
-        "doubt": explanation["doubt"],
+        "novelty": explanation["novelty"],
         "rule": explanation["rule"],
         "labels": _labels(_shown_labels(sets, scores), scores, explanation, columns, names),
         "neighbors": _neighbors(explanation, names),

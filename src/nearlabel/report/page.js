@@ -232,8 +232,8 @@
     const words = make("div", {},
       make("p", {}, "True: ", ...orNone(chips(row.true, facts.names, kindOf(row)))),
       make("p", {}, "Predicted: ", ...orNone(chips(row.predicted, facts.names, kindOf(row)))),
-      row.doubt === null ? null : make("p", {}, `Doubt ${row.doubt.toFixed(2)}: farther from its neighbours than`
-        + ` ${Math.round(100 * row.doubt)} % of the training samples.`),
+      row.novelty === null ? null : make("p", {}, `Novelty ${row.novelty.toFixed(2)}: farther from its neighbours than`
+        + ` ${Math.round(100 * row.novelty)} % of the training samples.`),
       make("p", { class: "note" }, "Green: true and predicted. Red: predicted, not true. Dashed: true, not predicted."));
     const picture = facts.shape ? drawn(facts.pictures[row.row], facts.shape,
       Math.max(2, Math.round(112 / facts.shape[1])), `row ${row.row}`) : null;

@@ -9,14 +9,14 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 
+from nearlabel.out_of_sample import Needs, prefit_answer, rows_of, splits_of, splitter_of
 from nearlabel.utils.estimators import requiring_multilabel
-from nearlabel.utils.response_methods import RESPONSE_METHODS, label_scores, response_method_of
+from nearlabel.utils.response_methods import RESPONSE_METHODS, response_method_of
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import LabelContainer, as_dense, as_label_matrix, check_choice, check_integer
+from nearlabel.utils.validation import LabelContainer, as_dense, as_label_matrix, check_choice
 
 
 def cross_val_scores(
@@ -85,32 +85,6 @@ def cross_val_scores(
     return np.vstack([scores for scores, _ in scored]), np.concatenate([validation for _, validation in splits])
 
 
-def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None) -> Any:
-    """Return the splitter that `cv` stands for."""
-    if not isinstance(cv, int | np.integer):
-        return check_cv(cv)
-    n_folds = check_integer("cv", cv, low=2)
-    if n_folds > n_samples:
-        raise ValueError(f"cv must be at most n_samples={n_samples}, got {n_folds}.")
-    return KFold(n_folds, shuffle=random_state is not None, random_state=random_state)
-
-
-def splits_of(splitter: Any, X: MatrixLike, y: Matrix, **params: Any) -> list[tuple[IntArray, IntArray]]:
-    """Return the splits as row numbers; a splitter may give masks."""
-    splits = [tuple(_row_numbers(rows) for rows in split) for split in splitter.split(X, y, **params)]
-    if not splits or not all(len(split) == 2 and len(split[1]) for split in splits):
-        raise ValueError(
-            "cv must give pairs of training and validation rows, neither of them empty, got"
-            f" {len(splits)} splits. Hint: a generator is used up by the first fit; give a list."
-        )
-    return [(training, validation) for training, validation in splits]
-
-
-def _row_numbers(rows: Any) -> IntArray:
-    numbers = np.asarray(rows)
-    return np.flatnonzero(numbers) if numbers.dtype == np.bool_ else numbers
-
-
 def method_of(estimator: Any, response_method: str) -> str:
     """Return the method that gives the scores: of the unfitted classifier, so that all folds use the same one.
 
@@ -172,8 +146,9 @@ class Scorer(NamedTuple):
 
     def scores(self, X: MatrixLike) -> NDArray[Any]:
         """Return scores (n_queries, n_labels)."""
-        scores = label_scores(self.classifier, X, len(self.one_class.never), self.method)
-        return self.one_class.with_infinities(scores, self.method)
+        n_labels, only_scores = len(self.one_class.never), Needs(labels=False)
+        answer = prefit_answer(self.classifier, X, n_labels, only_scores, self.method)
+        return self.one_class.with_infinities(answer.scores, self.method)
 
 
 def score_folds(
@@ -207,15 +182,6 @@ def _score_fold(
     training, validation = split
     scorer = Scorer.fit(estimator, method, X, y, params, training)
     return scorer.scores(rows_of(X, validation)), scorer if keep else None
-
-
-def rows_of(X: MatrixLike, rows: IntArray) -> MatrixLike:
-    """Return some rows of an array, sparse matrix, list, data frame or pyarrow.Table."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if hasattr(X, "column_names"):
-        return X.take(rows)
-    return [X[row] for row in rows] if isinstance(X, list | tuple) else X[rows]
 
 
 def rows_of_params(params: dict[str, Any], rows: IntArray, n_samples: int) -> dict[str, Any]:

@@ -10,19 +10,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
+from nearlabel.out_of_sample import Needs, left_out_answer, splits_of, splitter_of
 from nearlabel.thresholds._cross_val import (
     OneClass,
     Scorer,
     method_of,
     rows_of_params,
     score_folds,
-    splits_of,
-    splitter_of,
 )
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
 from nearlabel.thresholds._with_thresholds import WithThresholds
-from nearlabel.utils.response_methods import as_label_scores
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_label_matrix, check_choice
 
@@ -178,7 +176,8 @@ class TunedThresholdsClassifierCV(WithThresholds):
             return _Folds(everything, [self._scores(X, method)], y, routed.strategy.fit)
         if isinstance(self.cv, str):
             self._keep(Scorer.fit(self.estimator, method, X, y, routed.estimator.fit))
-            return _Folds(everything, [self._leave_one_out_scores()], y, routed.strategy.fit)
+            left_out = left_out_answer(self.estimator_, n_labels, Needs(labels=False))
+            return _Folds(everything, [left_out.scores], y, routed.strategy.fit)
         splits = splits_of(splitter_of(self.cv, n_samples, self.random_state), X, y, **routed.splitter.split)
         if not self.refit and len(splits) > 1:
             raise ValueError(
@@ -189,17 +188,6 @@ class TunedThresholdsClassifierCV(WithThresholds):
         of_split = scored[0][1]
         self._keep(Scorer.fit(self.estimator, method, X, y, to_fit) if of_split is None else of_split)
         return _Folds([rows for _, rows in splits], [scores for scores, _ in scored], y, routed.strategy.fit)
-
-    def _leave_one_out_scores(self) -> FloatArray:
-        last = self.estimator_
-        while hasattr(last, "steps") or hasattr(last, "best_estimator_"):
-            last = last.steps[-1][1] if hasattr(last, "steps") else last.best_estimator_
-        if not hasattr(last, "loo_predict_proba") or self.response_method_ != "predict_proba":
-            raise ValueError(
-                f"cv='loo' needs probabilities of a classifier with loo_predict_proba, as nearlabel.lazy has them,"
-                f" got {self.response_method_} of {type(last).__name__}. Hint: cv=LeaveOneOut() serves any classifier."
-            )
-        return as_label_scores(last.loo_predict_proba(), last, len(self.label_names_), "predict_proba")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed.

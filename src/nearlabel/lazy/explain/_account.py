@@ -43,7 +43,7 @@ class Account(NamedTuple):
     threshold: float = np.nan  # NaN where no threshold decides
 
 
-def bayes_account(counts: IntArray, bayes: Any, evidence: Evidence, **others: Any) -> Account:
+def bayes_account(counts: Any, bayes: Any, evidence: Evidence, **others: Any) -> Account:
     """Return the account of a rule that decides by Bayes' rule from counted rows.
 
     Takes the counts (2, n_listed, n_counts) of the listed labels and the probabilities that they give.

@@ -7,34 +7,27 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.decision import cut
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import cells_of
 from nearlabel.lazy._sparse_scores import SparseScores
 from nearlabel.lazy._votes import LabelSets, Neighbors, Votes, exact_weights
 from nearlabel.lazy.explain._account import (
     Account,
     Evidence,
-    column_of,
     labelset_columns,
     mean_distances,
     share_nearer,
 )
 from nearlabel.lazy.explain._explanation import Explanation
+from nearlabel.lazy.explain._flips import FLIP, Trial, least_changes
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, Table
 from nearlabel.utils.validation import as_dense, as_label_matrix
-
-FLIP = "flip: smallest change in the label's own votes that would change this decision"
-FLIP_BY = "; flip by, flip by votes: the label whose votes need the smallest change, and that change"
-FLIP_LABELSET = (
-    "flip, needed: the fewest further neighbours with one other label set (flip_labelset) that would change it"
-)
 
 
 class OtherRule:
@@ -146,16 +139,14 @@ def explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> It
     neighbors = classifier._find_neighbors(classifier._queries(X))
     novelty, reason = _novelty(classifier, neighbors.distances)
     for block, votes, scores in _engine.answers(classifier, neighbors):
-        if other is None:
-            labels = _engine.decide(classifier, scores, votes)
-        else:
-            scores = scores.toarray() if isinstance(scores, SparseScores) else scores
-            labels = other(scores)
-        labels = sparse.csr_array(labels)
+        dense: Any = None
+        if other is not None:
+            dense = scores.toarray() if isinstance(scores, SparseScores) else scores
+        labels = sparse.csr_array(_engine.decide(classifier, scores, votes) if other is None else other(dense))
         for row, query in enumerate(range(block.start, block.stop)):
             evidence = _evidence(classifier, neighbors[query : query + 1], labels[[row]].indices)
-            scores_of_query = scores[row] if other is not None else None
-            yield _explain_query(classifier, evidence, other, scores_of_query, novelty[query], reason)
+            of_query = None if other is None else dense[row]
+            yield _explain_query(classifier, evidence, other, of_query, (novelty[query], reason))
 
 
 def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
@@ -167,9 +158,10 @@ def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
     carriers = carried[:, listed].toarray().astype(np.intp)
     n_votes = count.astype(np.intp) if _is_uniform(classifier) else carriers.sum(axis=0)
     total = np.ravel(whole.total)[0]
-    votes = Votes(
-        count, total, listed, whole.rows, whole.labelsets and LabelSets(*(a[0] for a in whole.labelsets[:2]), None)
-    )
+    labelsets = whole.labelsets
+    if labelsets is not None:
+        labelsets = LabelSets(labelsets.number[0], labelsets.frequency[0], labelsets.random)
+    votes = Votes(count, total, listed, whole.rows, labelsets)
     return Evidence(query, votes, carriers, n_votes, np.isin(listed, chosen))
 
 
@@ -177,10 +169,10 @@ def _explain_query(
     classifier: Any,
     evidence: Evidence,
     other: OtherRule | None,
-    scores_of_query: FloatArray | None,
-    novelty: float | None,
-    reason: str,
+    scores_of_query: Any,
+    novelty: tuple[float | None, str],
 ) -> Explanation:
+    """Explain one query; `other` decides by all its scores, if there is another rule."""
     account, votes, uniform = classifier._account(evidence), evidence.votes, _is_uniform(classifier)
     weights = exact_weights(evidence.neighbors.distances, classifier.weights, classifier._most_added)[0]
     counts_at = _counts_at(classifier, evidence, weights)
@@ -224,123 +216,8 @@ def _explain_query(
         change=change,
         shown=shown,
         other=other,
-        novelty=(novelty, reason),
+        novelty=novelty,
     )
-
-
-class Trial:
-    """Every number of votes of every listed label, tried with all other votes as they are."""
-
-    def __init__(self, rule: Any, evidence: Evidence, counts_at: FloatArray) -> None:
-        self.rule, self.evidence, self.counts_at = rule, evidence, counts_at
-        n_listed, n_counts = counts_at.shape
-        self.scores_at = np.empty((n_listed, n_counts))
-        self._decided_at = np.empty((n_listed, n_counts), dtype=np.bool_)
-        self._by_any = FlipsByAny(evidence.chosen, evidence.n_votes, n_counts) if rule.sees == "rows" else None
-        if rule.labels_are_independent or rule.sees == "label sets":
-            cells = Votes(counts_at, evidence.votes.total, evidence.votes.label[:, np.newaxis])
-            self.scores_at[:] = rule._score_votes(cells)
-            if rule.labels_are_independent:
-                self._decided_at[:] = rule._decide_labels(self.scores_at, cells)
-        else:
-            self._try_whole_queries()
-
-    def flips(self, account: Account) -> tuple[dict[str, NDArray[Any]], str]:
-        """Return columns of the smallest changes that flip each decision, and their meaning in words."""
-        if self.rule.sees == "label sets":
-            return _flips_by_label_set(self.evidence.votes.label, account.labelsets), FLIP_LABELSET
-        flips = {"flip": least_changes(self._decided_at, self.evidence.n_votes)}
-        if self._by_any is None:
-            return flips, FLIP
-        return {**flips, **self._by_any.columns(self.rule.label_names_)}, FLIP + FLIP_BY
-
-    def _try_whole_queries(self) -> None:
-        """Score and decide the query anew with each change: labels may depend on each other's votes."""
-        n_listed, n_counts = self.counts_at.shape
-        rows = self.evidence.votes.rows
-        n_columns = self.rule._labels.shape[1] + (0 if rows is None else rows.shape[1])
-        for block in row_blocks(n_listed, 64 * n_counts * n_columns):
-            labels = np.repeat(np.arange(block.start, block.stop), n_counts)
-            votes = self._changed(labels, self.counts_at[block].ravel())
-            scores = _engine.score(self.rule, votes)
-            decided = _engine.decide(self.rule, scores, votes)
-            cells = np.arange(len(labels)), self.evidence.votes.label[labels]
-            stored = scores.stored if isinstance(scores, SparseScores) else scores
-            self.scores_at[block] = cells_of(stored, *cells).reshape(-1, n_counts)
-            self._decided_at[block] = cells_of(decided, *cells).reshape(-1, n_counts) == 1
-            if self._by_any is not None:
-                self._by_any.look_at(block, as_dense(decided).reshape(-1, n_counts, decided.shape[1]) == 1)
-
-    def _changed(self, labels: IntArray, counts: FloatArray) -> Votes:
-        """Return the votes of one query for each change: a listed label, by its place, gets another count."""
-        votes, n_rows, n_labels = self.evidence.votes, len(labels), self.rule._labels.shape[1]
-        count = np.tile(votes.count.astype(counts.dtype), (n_rows, 1))
-        count[np.arange(n_rows), labels] = counts
-        if len(votes.label) < n_labels or (sparse.issparse(self.rule._labels) and self.rule.takes_sparse_votes):
-            row, place = np.nonzero(count)
-            count = sparse.csr_array((count[row, place], (row, votes.label[place])), shape=(n_rows, n_labels))
-        rows = votes.rows
-        if rows is not None:
-            rows = sparse.vstack([rows] * n_rows, format="csr") if sparse.issparse(rows) else np.tile(rows, (n_rows, 1))
-        return Votes(count, np.full((n_rows, 1), votes.total), np.arange(n_labels), rows)
-
-
-class FlipsByAny:
-    """The smallest change of the votes of any one label that flips each label's decision.
-
-    Of changes of as many votes the label's own comes first, then the label of lower number, then the loss.
-    """
-
-    def __init__(self, chosen: BoolArray, votes: IntArray, n_counts: int) -> None:
-        self.chosen = chosen
-        self.changes = np.arange(n_counts) - votes[:, np.newaxis]
-        self.best = np.full(len(votes), np.iinfo(np.intp).max)
-        self.by, self.by_change = np.zeros((2, len(votes)), dtype=np.intp)
-
-    def look_at(self, block: slice, decided: BoolArray) -> None:
-        """Take the decisions (n_block, n_counts, n_labels) at every number of votes of a block of labels."""
-        for label, of_all in zip(range(block.start, block.stop), decided, strict=True):
-            cost = np.repeat(2 * np.abs(self.changes[label])[:, np.newaxis] + 1, len(self.chosen), axis=1)
-            cost[:, label] -= 1
-            cost[of_all == self.chosen] = np.iinfo(np.intp).max
-            count, least = cost.argmin(axis=0), cost.min(axis=0)
-            better = least < self.best
-            self.best[better], self.by[better] = least[better], label
-            self.by_change[better] = self.changes[label, count[better]]
-
-    def columns(self, names: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Return the name of the label whose votes need the smallest change, and that change."""
-        flips = self.best < np.iinfo(np.intp).max
-        columns = {"flip_by": names[self.by].tolist(), "flip_by_votes": self.by_change.tolist()}
-        return {name: _where(flips, values) for name, values in columns.items()}
-
-
-def least_changes(decided: BoolArray, votes: IntArray) -> NDArray[Any]:
-    """Return for each label the smallest change of its votes that flips the decision, or None.
-
-    Takes the decision at every number of votes (n_labels, n_counts), and the votes (n_labels,). Of a gain and a loss
-    of as many votes it is the gain for a label that is not chosen, the loss for one that is.
-    """
-    now = decided[np.arange(len(votes)), votes][:, np.newaxis]
-    change = np.arange(decided.shape[1]) - votes[:, np.newaxis]
-    cost = 2 * np.abs(change) + (np.where(now, -change, change) < 0)
-    cost[decided == now] = np.iinfo(cost.dtype).max
-    best = cost.argmin(axis=1)[:, np.newaxis]
-    return _where((decided != now).any(axis=1), np.take_along_axis(change, best, axis=1).ravel().tolist())
-
-
-def _flips_by_label_set(listed: IntArray, candidates: Table) -> dict[str, NDArray[Any]]:
-    """Return, for each listed label, the least `needed` of a label set that has it otherwise, and which one that is."""
-    has = np.array([np.isin(listed, labels) for labels in candidates["labels"]])
-    other = has != has[0]  # the first is the one that was chosen
-    best = np.where(other, candidates["needed"][:, np.newaxis], np.iinfo(np.intp).max).argmin(axis=0)
-    flips = other.any(axis=0)
-    return {"flip": _where(flips, candidates["needed"][best].tolist()), "flip_labelset": _where(flips, best.tolist())}
-
-
-def _where(condition: BoolArray, values: list[Any]) -> NDArray[Any]:
-    """Return a column of the values, None where the condition does not hold."""
-    return column_of([one if holds else None for one, holds in zip(values, condition, strict=True)])
 
 
 def _is_uniform(classifier: Any) -> bool:
