@@ -17,7 +17,7 @@ from nearlabel.decision import within_sizes
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, Explanation, LPkNN, MLkNN
 from nearlabel.lazy._cmlknn import MEMBERSHIPS, ONE
 from nearlabel.lazy._lpknn import most_frequent
-from nearlabel.lazy._votes import LabelSets
+from nearlabel.lazy._votes import NeighborLabelSets
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.thresholds import FixedThresholdsClassifier, MCut, TunedThresholdsClassifierCV
 
@@ -316,7 +316,7 @@ def wins_always(model, indices, labelset):
     labelset_of = model._labelset_of[np.array([indices])]
     frequency = model._frequency[labelset_of]
     draws = 30 if model.ties == "random" else 1
-    seen = [LabelSets(labelset_of, frequency, np.random.RandomState(seed)) for seed in range(draws)]
+    seen = [NeighborLabelSets(labelset_of, frequency, np.random.RandomState(seed)) for seed in range(draws)]
     outcomes = [model.labelsets_[most_frequent(one, model._tie_break)[0]] for one in seen]
     return all(tuple(outcome) == labelset for outcome in outcomes)
 

@@ -1,7 +1,7 @@
 """Lazy multi-label classifiers: rules from the votes of the nearest neighbours to labels."""
 
 from nearlabel.lazy._brknn import BRkNN, BRkNNa, BRkNNb
-from nearlabel.lazy._classifier import LazyClassifier
+from nearlabel.lazy._classifier import LazyClassifier as LazyClassifier  # a base class to subclass, no estimator
 from nearlabel.lazy._cmlknn import CMLkNN
 from nearlabel.lazy._iblr import IBLR
 from nearlabel.lazy._lpknn import LPkNN
@@ -20,7 +20,6 @@ __all__ = [
     "CMLkNN",
     "Explanation",
     "LPkNN",
-    "LazyClassifier",
     "MLkNN",
     "Neighbors",
     "NeighborsSweep",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
@@ -21,7 +22,7 @@ from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, ex
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.contract import as_search, check_neighbor_indices
 from nearlabel.out_of_sample import Needs
-from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
+from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_integer, check_n_neighbors
 
 
@@ -65,9 +66,9 @@ class LazyClassifier(WithProbabilities):
         """Return the score of each cell of the votes; by default the share of the votes."""
         return votes.share()
 
+    @abstractmethod
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
-        """Return which labels are chosen, in the shape of the scores; by default those of at least one half."""
-        return scores >= 0.5
+        """Return which labels are chosen, in the shape of the scores."""
 
     def _count(self, neighbors: Neighbors) -> tuple[Matrix, Any]:
         """Return the votes (n_queries, n_labels), dense or CSR, and their totals (n_queries, 1)."""
@@ -268,7 +269,7 @@ class LazyClassifier(WithProbabilities):
         return self._container.probabilities(_engine.answer_left_out(self, Needs(labels=False)).scores)
 
     @available_if(_leaves_one_out)  # type: ignore[untyped-decorator]
-    def loo_predict(self) -> Matrix:
+    def loo_predict(self) -> LabelSets:
         """Return leave-one-out label sets: for each training row, the prediction of a fit of all other rows.
 
         Found without a refit, and exact where `loo_predict_proba` is. Where ties are drawn at random, the draws are not

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from nearlabel.lazy._counts import counts_without_each
 from nearlabel.lazy._sparse_scores import SparseScores
-from nearlabel.lazy._votes import LabelSets, Neighbors, Votes
+from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
 from nearlabel.out_of_sample import Answer as OutOfSample
 from nearlabel.out_of_sample import Needs
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
@@ -81,7 +81,7 @@ def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: slic
         frequency = rule._frequency[number]
         if left_out is not None:  # the row does not count in the frequency of its own label set
             frequency = frequency - (number == rule._labelset_of[left_out, np.newaxis])
-        labelsets = LabelSets(number, frequency, random)
+        labelsets = NeighborLabelSets(number, frequency, random)
     return Votes(count, total, np.arange(count.shape[1]), neighbors.rows, labelsets)
 
 

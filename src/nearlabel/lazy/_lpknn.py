@@ -9,7 +9,7 @@ from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
 from nearlabel.lazy._classifier import LazyClassifier
-from nearlabel.lazy._votes import LabelSets, Votes
+from nearlabel.lazy._votes import NeighborLabelSets, Votes
 from nearlabel.lazy.explain import Account, Evidence, labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice
@@ -89,7 +89,7 @@ class LPkNN(LazyClassifier):
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
         return self.labelsets_[most_frequent(votes.labelsets, self._tie_break)]
 
-    def _tie_break(self, labelsets: LabelSets) -> FloatArray:
+    def _tie_break(self, labelsets: NeighborLabelSets) -> FloatArray:
         """Return (n_queries, n_neighbors): among tied neighbours the least, then the nearest, wins."""
         if self.ties == "first":
             return np.asarray(labelsets.number, dtype=np.float64)
@@ -116,7 +116,7 @@ class LPkNN(LazyClassifier):
 
     def _candidates(self, evidence: Evidence) -> Table:
         """Return the neighbours' label sets, the winner first, then by votes and nearest neighbour."""
-        seen: LabelSets = evidence.votes.labelsets
+        seen: NeighborLabelSets = evidence.votes.labelsets
         number, nearest, votes = np.unique(seen.number, return_index=True, return_counts=True)
         columns = labelset_columns(self.labelsets_[number], self.label_names_)
         chosen = tuple(evidence.votes.label[evidence.chosen].tolist())
@@ -124,14 +124,16 @@ class LPkNN(LazyClassifier):
         frequency = seen.frequency[nearest]
         place = None  # of each candidate if all were tied; nobody knows before a draw
         if self.ties != "random":
-            place = np.argsort(np.lexsort((nearest, self._tie_break(LabelSets(number, frequency, seen.random)))))
+            place = np.argsort(
+                np.lexsort((nearest, self._tie_break(NeighborLabelSets(number, frequency, seen.random))))
+            )
         needed = _needed(votes, won, place)
         table = {"votes": votes, "nearest": nearest, "frequency": frequency, "needed": needed, "won": won, **columns}
         order = np.lexsort((nearest, -votes, ~won))
         return {name: column[order] for name, column in table.items()}
 
 
-def most_frequent(labelsets: LabelSets, tie_break: Any) -> IntArray:
+def most_frequent(labelsets: NeighborLabelSets, tie_break: Any) -> IntArray:
     """Return, for each query, the number of the label set that most of its neighbours have."""
     votes = _votes_for_own(labelsets.number)
     tied = votes == votes.max(axis=1, keepdims=True)

@@ -19,17 +19,27 @@ Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Neighbors:
-    """Neighbours of some queries, nearest first; and the queries themselves, where a rule needs them."""
+    """Neighbours of some queries, nearest first; and the queries themselves, where a rule needs them.
 
-    distances: FloatArray  # (n_queries, n_neighbors)
-    indices: IntArray  # (n_queries, n_neighbors)
-    rows: Matrix | None = None  # (n_queries, n_features)
+    Parameters
+    ----------
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Distances to the neighbours.
+    indices : ndarray of int of shape (n_queries, n_neighbors)
+        Training row numbers.
+    rows : ndarray or CSR of shape (n_queries, n_features), default=None
+        The queries.
+    """
+
+    distances: FloatArray
+    indices: IntArray
+    rows: Matrix = None
 
     def __getitem__(self, block: slice) -> Neighbors:
         return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
 
 
-class LabelSets(NamedTuple):
+class NeighborLabelSets(NamedTuple):
     """The label sets of the neighbours, by number; how many training rows have each; and what draws between equals."""
 
     number: IntArray  # (n_queries, n_neighbors)
@@ -43,14 +53,26 @@ class Votes:
 
     A rule with independent labels is asked for cells: `count`, `total` and `label` are arrays of any shapes that
     broadcast. Any other rule is asked for whole queries: `count` is (n_queries, n_labels), `total` (n_queries, 1).
-    All counts and totals are exact, also where votes have weights.
+
+    Parameters
+    ----------
+    count : ndarray or CSR
+        How many neighbours carry the label, or their summed weight; always exact.
+    total : int or ndarray
+        How many neighbours the query has, or their summed weight; always exact.
+    label : ndarray of int
+        Column numbers of the labels.
+    rows : ndarray or CSR of shape (n_queries, n_features), default=None
+        The queries, for a rule that sees rows.
+    labelsets : NeighborLabelSets, default=None
+        The label sets of the neighbours, for a rule that sees label sets.
     """
 
-    count: Matrix  # neighbours that carry the label, or their weight
-    total: Any  # all neighbours of the query, or their weight
-    label: Any  # column numbers
-    rows: Matrix = None  # (n_queries, n_features), for a rule that sees rows
-    labelsets: Any = None  # `LabelSets`, for a rule that sees label sets
+    count: Matrix
+    total: Any
+    label: Any
+    rows: Matrix = None
+    labelsets: Any = None
 
     def cells(self) -> Votes:
         """Return the stored cells of CSR votes as cells in a row."""

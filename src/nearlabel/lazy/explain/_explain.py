@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.decision import cut
 from nearlabel.lazy import _engine
 from nearlabel.lazy._sparse_scores import SparseScores
-from nearlabel.lazy._votes import LabelSets, Neighbors, Votes, exact_weights
+from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes, exact_weights
 from nearlabel.lazy.explain._account import (
     Account,
     Evidence,
@@ -160,7 +160,7 @@ def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
     total = np.ravel(whole.total)[0]
     labelsets = whole.labelsets
     if labelsets is not None:
-        labelsets = LabelSets(labelsets.number[0], labelsets.frequency[0], labelsets.random)
+        labelsets = NeighborLabelSets(labelsets.number[0], labelsets.frequency[0], labelsets.random)
     votes = Votes(count, total, listed, whole.rows, labelsets)
     return Evidence(query, votes, carriers, n_votes, np.isin(listed, chosen))
 
@@ -316,7 +316,7 @@ def explain_samples(model: Any, X: Matrix, label_names: Sequence[str] | None = N
     >>> model = make_pipeline(MinMaxScaler(), MLkNN(n_neighbors=2)).fit(X, y)
     >>> (explanation,) = explain_samples(model, [[1]], ["sea", "beach"])
     >>> explanation.predicted
-    ['sea', 'beach']
+    ['beach']
     """
     if isinstance(model, Pipeline):
         return explain_samples(model[-1], _before_last(model, X), label_names)
