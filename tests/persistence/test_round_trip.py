@@ -18,7 +18,7 @@ from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, FaissHNSWNeighbors, FaissIVFNeighbors
 from nearlabel.persistence import load_model, save_model
 
-_NOT_KEPT = {"DaskNeighbors"}
+_NOT_KEPT = {"DaskNeighbors", "Candidate"}  # a cluster's; a description of a model, whose `fit` returns one
 
 
 def equal(left, right):
