@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import manhattan, nearest, squared_euclidean
 from conftest import CONTAINERS
-from nearlabel.neighbors import ExactNeighbors, _by_bounds, _by_product, _nominees
+from nearlabel.neighbors import ExactNeighbors, _bounds_search, _float32_candidates, _gemm_search
 
 REFERENCES = {"euclidean": squared_euclidean, "sqeuclidean": squared_euclidean, "manhattan": manhattan}
 
@@ -50,12 +50,12 @@ def test_blocks_threads_and_storage_change_nothing(problem, metric, monkeypatch)
     """Tiny tiles and panels, two threads and sparse rows give the same bits."""
     X, _, queries = problem
     distances, indices = ExactNeighbors(metric).fit(X).kneighbors(queries, 9)
-    monkeypatch.setattr(_by_bounds, "_QUERIES_PER_TILE", 3)
-    monkeypatch.setattr(_by_bounds, "_LARGEST_TILE", 300)
-    monkeypatch.setattr(_by_product, "_QUERIES_PER_TILE", 3)
-    monkeypatch.setattr(_by_product, "_PANELS_PER_GROUP", 2)
-    monkeypatch.setattr(_by_product, "_FEW_PAIRS", 0)
-    monkeypatch.setattr(_nominees, "PANEL_ROWS", 16)
+    monkeypatch.setattr(_bounds_search, "_QUERIES_PER_TILE", 3)
+    monkeypatch.setattr(_bounds_search, "_LARGEST_TILE", 300)
+    monkeypatch.setattr(_gemm_search, "_QUERIES_PER_TILE", 3)
+    monkeypatch.setattr(_gemm_search, "_PANELS_PER_GROUP", 2)
+    monkeypatch.setattr(_gemm_search, "_FEW_PAIRS", 0)
+    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 16)
     for container in CONTAINERS:
         store = CONTAINERS[container]
         search = ExactNeighbors(metric, n_jobs=2).fit(store(X))
@@ -190,13 +190,13 @@ def test_wide_indices_of_sparse_rows(metric):
 def test_one_far_row_opens_no_other_pairs(monkeypatch):
     """Bounds belong to runs: with one row at 1e14 about as many pairs are refined as without it."""
     refined = []
-    ranks = _by_product.ProductSearch._ranks
+    ranks = _gemm_search.GemmSearch._ranks
 
     def counting(self, rows, found):
         refined.append(len(found.query))
         return ranks(self, rows, found)
 
-    monkeypatch.setattr(_by_product.ProductSearch, "_ranks", counting)
+    monkeypatch.setattr(_gemm_search.GemmSearch, "_ranks", counting)
     X = np.random.default_rng(0).normal(size=(4000, 5))
     counts = []
     for far in (0.0, 1e14):
@@ -224,7 +224,7 @@ def test_metrics_that_estimate_take_the_training_rows(metric, monkeypatch):
     """Variances come from all training rows, never from a block."""
     X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 5, 20]
     whole = ExactNeighbors(metric).fit(X).kneighbors(X[:9], 4)
-    monkeypatch.setattr(_by_bounds, "_LARGEST_TILE", 300)
+    monkeypatch.setattr(_bounds_search, "_LARGEST_TILE", 300)
     blocks = ExactNeighbors(metric).fit(X).kneighbors(X[:9], 4)
     np.testing.assert_array_equal(whole[0], blocks[0])
     learned = {"V": X.var(axis=0, ddof=1)} if metric == "seuclidean" else {"VI": np.linalg.inv(np.cov(X.T))}

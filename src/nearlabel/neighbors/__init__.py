@@ -1,4 +1,4 @@
-"""Who is near: searches that answer `kneighbors`, and the votes of the neighbours found."""
+"""Searches for nearest neighbours, exact and approximate, and the votes of neighbours for labels."""
 
 from nearlabel.neighbors._dask import DaskNeighbors
 from nearlabel.neighbors._exact import ExactNeighbors

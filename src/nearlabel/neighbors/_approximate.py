@@ -22,9 +22,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._exact import ExactNeighbors
-from nearlabel.neighbors._own_row import without_own
-from nearlabel.neighbors._sums import sum_over_features
+from nearlabel.neighbors._exact_distances import sum_over_features
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice, check_n_neighbors
@@ -155,7 +155,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
     def _exactly(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
         search = ExactNeighbors(self.metric, n_jobs=self.n_jobs).fit(self._points.values)
         distances, indices = search.kneighbors(rows, k + (own is not None))
-        return (distances, indices) if own is None else without_own(distances, indices, own)
+        return (distances, indices) if own is None else drop_self(distances, indices, own)
 
     def _rows_of(self, X: MatrixLike, *, reset: bool) -> NDArray[Any]:
         if sparse.issparse(X):

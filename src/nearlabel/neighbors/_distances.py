@@ -27,7 +27,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import manhattan_distances
 
-from nearlabel.neighbors._sums import Pairs, as_float64, sum_over_features
+from nearlabel.neighbors._exact_distances import Pairs, as_float64, sum_over_features
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
@@ -40,10 +40,10 @@ _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows made ready for one distance: `values` decide, `nominees` and `norms` serve the bounds."""
+    """Rows made ready for one distance: `values` decide, `operands` and `norms` serve the bounds."""
 
     values: Matrix
-    nominees: Matrix
+    operands: Matrix
     norms: FloatArray
 
     def __len__(self) -> int:
@@ -52,7 +52,7 @@ class Rows:
 
     def __getitem__(self, rows: slice) -> Rows:
         """Return some of the rows."""
-        return Rows(self.values[rows], self.nominees[rows], self.norms[rows])
+        return Rows(self.values[rows], self.operands[rows], self.norms[rows])
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ class SquaredEuclidean:
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound the squared distance of all pairs, less the query's own norm: one product, [-2q, 1]·[r, rn]."""
         rounding = rounding64(rows.values.shape[1])
-        left = _with_column(-2.0 * queries.nominees[:, :-1], np.ones(len(queries)))
-        lower = inner_products(left, rows.nominees)
+        left = _with_column(-2.0 * queries.operands[:, :-1], np.ones(len(queries)))
+        lower = inner_products(left, rows.operands)
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
             return self.ranks(queries.values, rows.values, (query, row))
@@ -223,7 +223,7 @@ class Manhattan:
         """Compute the distance of all pairs, in an order of summation not ours."""
         rounding = rounding64(rows.values.shape[1])
         sums = manhattan_distances if sparse.issparse(rows.values) else partial(cdist, metric="cityblock")
-        lower = sums(queries.nominees, rows.nominees)
+        lower = sums(queries.operands, rows.operands)
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
             return self.ranks(queries.values, rows.values, (query, row))
@@ -263,7 +263,7 @@ class Cosine:
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound minus the cosine of all pairs."""
-        lower = inner_products(-queries.nominees, rows.nominees)
+        lower = inner_products(-queries.operands, rows.operands)
         margin = np.full(len(queries), rounding64(rows.values.shape[1]))
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:

@@ -11,12 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel.neighbors._by_bounds import BoundsSearch
-from nearlabel.neighbors._by_product import ProductSearch
-from nearlabel.neighbors._by_tree import TreeSearch
+from nearlabel.neighbors._bounds_search import BoundsSearch
 from nearlabel.neighbors._distances import AnyMetric, PointDistance, TreeDistance, distance_named
-from nearlabel.neighbors._distinct import distinct_rows
-from nearlabel.neighbors._nominees import MOST_FEATURES
+from nearlabel.neighbors._drop_self import drop_self
+from nearlabel.neighbors._duplicate_rows import find_duplicates
+from nearlabel.neighbors._float32_candidates import MOST_FEATURES
+from nearlabel.neighbors._gemm_search import GemmSearch
+from nearlabel.neighbors._tree_search import TreeSearch
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors
 
@@ -64,8 +65,8 @@ class ExactNeighbors(BaseEstimator):
 
     Notes
     -----
-    Rows are nominated by float32 products, whose errors are bounded as ``nearlabel/neighbors/_nominees.py`` derives.
-    Queries that float32 cannot answer (rows too close for their norms) are answered from float64 products.
+    Float32 products give candidates; ``nearlabel/neighbors/_float32_candidates.py`` proves a bound on their errors.
+    Queries that float32 cannot answer (rows too close for their norms) are answered by float64 products.
 
     See Also
     --------
@@ -124,12 +125,12 @@ class ExactNeighbors(BaseEstimator):
         distance.fit(rows)
         self._distance, self._as_sparse = distance, sparse.issparse(rows)
         self.n_samples_fit_ = rows.shape[0]
-        self._distinct = None if is_mapped(rows) or isinstance(distance, AnyMetric) else distinct_rows(rows)
-        self._rows = rows if self._distinct is None else rows[self._distinct.first]
+        self._duplicates = None if is_mapped(rows) or isinstance(distance, AnyMetric) else find_duplicates(rows)
+        self._rows = rows if self._duplicates is None else rows[self._duplicates.first]
         self._engine = self._engine_of(self._rows)
         return self
 
-    def _engine_of(self, rows: Matrix) -> TreeSearch | ProductSearch | BoundsSearch:
+    def _engine_of(self, rows: Matrix) -> TreeSearch | GemmSearch | BoundsSearch:
         distance = self._distance
         check_choice("algorithm", self.algorithm, ("auto", "brute", "kd_tree"))
         if self.n_jobs is not None:
@@ -142,7 +143,7 @@ class ExactNeighbors(BaseEstimator):
                 f" Manhattan, got 'kd_tree' with metric={self.metric!r}."
             )
         if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
-            return ProductSearch(rows, distance, resident=not is_mapped(rows), n_jobs=self.n_jobs)
+            return GemmSearch(rows, distance, resident=not is_mapped(rows), n_jobs=self.n_jobs)
         return BoundsSearch(rows, distance)
 
     def _takes_tree(self, rows: Matrix) -> bool:
@@ -197,14 +198,17 @@ class ExactNeighbors(BaseEstimator):
         """Return ranks and indices (n_queries, k); queries None are the training rows, each without itself."""
         if queries is not None:
             queries = stored_alike(as_rows(queries), as_sparse=self._as_sparse)
-        distinct = self._distinct
-        if distinct is None:
+        duplicates = self._duplicates
+        if duplicates is None:
             return self._engine.nearest(queries, k, self.n_jobs)
-        n_distinct, own = len(distinct.first), queries is None
+        n_distinct, own = len(duplicates.first), queries is None
         queries = self._rows if own else queries
         ranks, groups = self._engine.nearest(queries, min(k + own, n_distinct), self.n_jobs)
-        ranks, indices = distinct.expanded(ranks, groups, k + own)
-        return distinct.each_without_itself(ranks, indices) if own else (ranks, indices)
+        ranks, indices = duplicates.expand(ranks, groups, k + own)
+        if not own:
+            return ranks, indices
+        groups = duplicates.group_of  # one list for each group of equal rows; now one for each row
+        return drop_self(ranks[groups], indices[groups], np.arange(len(groups)))
 
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn that sparse input is welcome."""

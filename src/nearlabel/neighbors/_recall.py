@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_array, check_random_state
 
+from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._exact import ExactNeighbors
-from nearlabel.neighbors._own_row import without_own
 from nearlabel.neighbors._precomputed import PrecomputedNeighbors
 from nearlabel.neighbors._transformer import TransformerNeighbors, as_search
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -86,7 +86,7 @@ def recall(
     own = np.sort(check_random_state(random_state).choice(rows.shape[0], n_drawn, replace=False))
     exact = _exact_search(search, metric)
     distances, indices = exact.fit(rows).kneighbors(rows[own], k + 1)
-    true = without_own(distances, indices, own)
+    true = drop_self(distances, indices, own)
     fitted = search if isinstance(search, FrozenEstimator) else as_search(search).fit(rows)
     found = _answers(fitted, rows, own, k)
     shares = found_shares(true, (_exact_distances(exact, rows, own, found, true[1]), found))
@@ -115,7 +115,7 @@ def _answers(search: Any, rows: Matrix, own: IntArray, k: int) -> IntArray:
     if isinstance(search, PrecomputedNeighbors):  # knows its training rows only
         return np.asarray(search.kneighbors(None, k)[1])[own]
     indices = np.asarray(search.kneighbors(rows[own], k + 1)[1])
-    return without_own(np.zeros(indices.shape), indices, own)[1]
+    return drop_self(np.zeros(indices.shape), indices, own)[1]
 
 
 def _exact_distances(

@@ -1,4 +1,4 @@
-"""What other rooms use of this one besides its public classes: how a search is copied, cached and checked."""
+"""Functions of this package that other packages of nearlabel use: how a search is cached, wrapped and checked."""
 
 from nearlabel.neighbors._cached import CachedNeighbors
 from nearlabel.neighbors._exact import as_float_rows

@@ -27,7 +27,7 @@ from nearlabel.utils.types import Matrix
 
 def _rows_of_exact(search: Any) -> Matrix:
     rows = search._rows
-    return rows if search._distinct is None else rows[search._distinct.group_of]
+    return rows if search._duplicates is None else rows[search._duplicates.group_of]
 
 
 def _rows_of_index(search: Any) -> Matrix:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors._shortlist import first_of_each
+from nearlabel.neighbors._candidates import first_of_each
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _WORTH_SHARE, _WORTH_SIZE = 0.9, 16  # so few distinct rows, or so many rows alike, are worth the bookkeeping
 
 
-class Distinct:
+class DuplicateRows:
     """Groups of equal rows: the `first` row of each (n_groups,), ascending, and the `group_of` each row (n_rows,)."""
 
     def __init__(self, first: IntArray, group_of: IntArray) -> None:
@@ -20,17 +20,17 @@ class Distinct:
         self._members = np.argsort(group_of, kind="stable")
         self._sizes = np.bincount(group_of)
 
-    def expanded(self, ranks: FloatArray, groups: IntArray, k: int) -> tuple[FloatArray, IntArray]:
+    def expand(self, ranks: FloatArray, groups: IntArray, k: int) -> tuple[FloatArray, IntArray]:
         """Return rank and index (n_queries, k) of the k nearest rows, given those of the nearest groups.
 
         A group that is not among the k nearest by (rank, first row) has no row among the k nearest.
         """
         answer = np.empty((len(ranks), k)), np.empty((len(ranks), k), dtype=np.intp)
         for block in row_blocks(len(ranks), 64 * k * groups.shape[1]):
-            answer[0][block], answer[1][block] = self._expanded(ranks[block], groups[block], k)
+            answer[0][block], answer[1][block] = self._expand_block(ranks[block], groups[block], k)
         return answer
 
-    def _expanded(self, ranks: FloatArray, groups: IntArray, k: int) -> tuple[FloatArray, IntArray]:
+    def _expand_block(self, ranks: FloatArray, groups: IntArray, k: int) -> tuple[FloatArray, IntArray]:
         sizes = np.minimum(self._sizes[groups], k)
         before = np.cumsum(sizes, axis=1) - sizes
         new = np.diff(ranks, axis=1, prepend=-np.inf) > 0
@@ -43,17 +43,8 @@ class Distinct:
         everyone = np.ones(len(ranks), dtype=bool)
         return first_of_each(np.repeat(query, size), row, np.repeat(ranks[query, place], size), everyone, k)
 
-    def each_without_itself(self, ranks: FloatArray, indices: IntArray) -> tuple[FloatArray, IntArray]:
-        """Return ranks and indices (n_rows, k) for each row, given those (n_groups, k + 1) for each group."""
-        ranks, indices = ranks[self.group_of], indices[self.group_of]
-        own = indices == np.arange(len(indices))[:, np.newaxis]
-        k = indices.shape[1] - 1
-        left_out = np.where(own.any(axis=1), own.argmax(axis=1), k)
-        kept = np.arange(k) + (np.arange(k) >= left_out[:, np.newaxis])
-        return np.take_along_axis(ranks, kept, axis=1), np.take_along_axis(indices, kept, axis=1)
 
-
-def distinct_rows(X: Matrix) -> Distinct | None:
+def find_duplicates(X: Matrix) -> DuplicateRows | None:
     """Return the groups of equal rows; None where there are too few equal rows to care.
 
     A sum of the features with random weights brings equal rows side by side; then they are compared. That two rows
@@ -74,7 +65,7 @@ def distinct_rows(X: Matrix) -> Distinct | None:
     group_of[order] = group
     _, first, group_of = np.unique(group_of, return_index=True, return_inverse=True)
     by_first = np.argsort(first)
-    return Distinct(first[by_first], np.argsort(by_first)[group_of])
+    return DuplicateRows(first[by_first], np.argsort(by_first)[group_of])
 
 
 def _rows_equal(X: Matrix, left: IntArray, right: IntArray) -> BoolArray:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from nearlabel.neighbors._answer import Answer
-from nearlabel.neighbors._by_bounds import BoundsSearch
+from nearlabel.neighbors._bounds_search import BoundsSearch
+from nearlabel.neighbors._candidates import first_of_each
 from nearlabel.neighbors._distances import TreeDistance, rounding64
-from nearlabel.neighbors._shortlist import first_of_each
-from nearlabel.neighbors._sums import as_float64
+from nearlabel.neighbors._exact_distances import as_float64
+from nearlabel.neighbors._result import Result
 from nearlabel.neighbors._threads import in_threads
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
@@ -26,26 +26,26 @@ class TreeSearch:
         self._X, self._distance = X, distance
         self._tree = cKDTree(as_float64(X), balanced_tree=False)
         self._slack = 1 + 2.0**-40 + rounding64(X.shape[1])  # the tree sums in another order
-        self._by_bounds = BoundsSearch(X, distance)
+        self._bounds_search = BoundsSearch(X, distance)
 
-    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Answer:
+    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
         """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
         X = self._X if queries is None else queries
         self._distance.check(X)
-        answer = Answer.empty(X.shape[0], k)
+        result = Result.empty(X.shape[0], k)
 
         def work(tile: slice) -> IntArray:
             own = np.arange(tile.start, tile.stop) if queries is None else None
-            return self._answer(X[tile], tile, own, answer)
+            return self._search_tile(X[tile], tile, own, result)
 
-        hard = in_threads(n_jobs, work, ((tile,) for tile in row_blocks(X.shape[0], 1, _QUERIES_PER_TILE)))
-        if hard:
-            self._by_bounds.answer(X, np.concatenate(hard), answer, n_jobs, leave_out=queries is None)
-        return answer
+        unresolved = in_threads(n_jobs, work, ((tile,) for tile in row_blocks(X.shape[0], 1, _QUERIES_PER_TILE)))
+        if unresolved:
+            self._bounds_search.write(X, np.concatenate(unresolved), result, n_jobs, drop_self=queries is None)
+        return result
 
-    def _answer(self, queries: Matrix, tile: slice, own: IntArray | None, answer: Answer) -> IntArray:
+    def _search_tile(self, queries: Matrix, tile: slice, own: IntArray | None, result: Result) -> IntArray:
         """Write the answers of a tile; return the numbers of the queries that have too many rows within reach."""
-        k = answer.ranks.shape[1]
+        k = result.ranks.shape[1]
         query, row, answered = self._candidates(as_float64(queries), k if own is None else k + 1)
         if own is not None:
             others = row != own[query]
@@ -53,7 +53,7 @@ class TreeSearch:
         ranks = self._distance.ranks(queries, self._X, (query, row))
         numbers = np.arange(tile.start, tile.stop)
         some = numbers[answered]
-        answer.ranks[some], answer.indices[some] = first_of_each(query, row, ranks, answered, k)
+        result.ranks[some], result.indices[some] = first_of_each(query, row, ranks, answered, k)
         return numbers[~answered]
 
     def _candidates(self, queries: FloatArray, k: int) -> tuple[IntArray, IntArray, BoolArray]:

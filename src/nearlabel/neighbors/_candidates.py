@@ -1,4 +1,4 @@
-"""Shortlists: for each query, the few rows that may be among its nearest, from bounds alone."""
+"""Lists of candidates: for each query, the few rows that may be among its nearest, by bounds alone."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nearlabel.neighbors._nominees import Float32Array
+from nearlabel.neighbors._float32_candidates import Float32Array
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
-_TIES_AT_MOST = 4  # times as many candidates of one panel as neighbours are kept before the ties are cut
-_OPENED_AT_MOST = 4  # times as many rows of a panel as a query may have candidates
-NONE_YET = np.float32(1e38)  # above every squared distance but those of what is `FAR`
+_TIES_AT_MOST = 4  # candidates in one panel, as a multiple of the neighbours, above which exact ties are cut at once
+_OPENED_AT_MOST = 4  # rows of one panel, as a multiple of the candidates that a query may have
+NONE_YET = np.float32(1e38)  # above every squared distance of a row, below `FAR`
 
 
 class Candidates(NamedTuple):
-    """Pairs of a query and a row: the computed squared distance, and by how much it may be wrong."""
+    """Pairs of a query and a row, with the computed squared distance and the bound on its error."""
 
     query: IntArray
     row: IntArray
     square: Float32Array
     slack: Float32Array
 
-    def some(self, which: Any) -> Candidates:
-        """Return some of the pairs."""
+    def select(self, which: Any) -> Candidates:
+        """Return the pairs of a mask or of indices."""
         return Candidates(*(values[which] for values in self))
 
 
@@ -42,18 +42,18 @@ class Runs(NamedTuple):
     opened: Callable[[IntArray, IntArray], tuple[Float32Array, Float32Array]]
 
 
-class Shortlist:
+class CandidateLists:
     """Candidates for the `n_neighbors` nearest rows of some queries, gathered panel by panel.
 
-    `limit` (n_queries,) bounds the n_neighbors-th least rank from above; what cannot be at or below it is dropped. A
-    query with more than `most` candidates is `hard`: single precision does not tell its rows apart. If squared
-    distances are `decided`, they are exact and rows are offered in their order: only the n_neighbors first are kept.
+    `limit` (n_queries,) bounds the n_neighbors-th least rank from above, so a row whose lower bound exceeds it is no
+    neighbour. A query with more than `most` candidates is `unresolved`: single precision cannot order its rows. If
+    `exact`, squared distances have no error and panels come in the order of the rows: the n_neighbors first are kept.
     """
 
-    def __init__(self, n_queries: int, n_neighbors: int, most: int, *, decided: bool = False) -> None:
-        self.n_neighbors, self.decided = n_neighbors, decided
+    def __init__(self, n_queries: int, n_neighbors: int, most: int, *, exact: bool = False) -> None:
+        self.n_neighbors, self.exact = n_neighbors, exact
         self.limit = np.full(n_queries, NONE_YET)
-        self.hard = np.zeros(n_queries, dtype=bool)
+        self.unresolved = np.zeros(n_queries, dtype=bool)
         self._most = most
         self._best = np.full((n_queries, n_neighbors), np.inf, dtype=np.float32)  # least upper bounds so far
         self._parts: list[Candidates] = []
@@ -61,31 +61,31 @@ class Shortlist:
         self._panels_seen = 0
 
     def offer(self, runs: Runs, queries: IntArray, takes: BoolArray | None = None) -> None:
-        """Take the rows of a panel that may be among the nearest of these queries, or of those that take them."""
+        """Add the rows of a panel that may be among the nearest of these queries, or of those that `takes` marks."""
         limit = self.limit[queries]
         if takes is not None:
             limit[~takes] = -np.inf
         self._lower(limit, runs, np.flatnonzero(limit == NONE_YET), queries)
-        run, column = where(runs.least <= limit + runs.slack)
+        run, column = nonzero(runs.least <= limit + runs.slack)
         opened = np.bincount(column, minlength=len(queries))
         wide = np.flatnonzero(opened > 2 * self.n_neighbors)
-        if len(wide):  # the panel itself has better to offer
+        if len(wide):  # so many runs are open that the panel itself lowers the limit
             self._lower(limit, runs, wide, queries)
-            run, column = where(runs.least <= limit + runs.slack)
-            run, column = self._without_hopeless(run, column, queries, runs.rows.shape[1])
+            run, column = nonzero(runs.least <= limit + runs.slack)
+            run, column = self._give_up_unresolvable(run, column, queries, runs.rows.shape[1])
         squares, slack = runs.opened(run, column)
-        pair, place = where(squares <= limit[column, np.newaxis] + slack)
+        pair, place = nonzero(squares <= limit[column, np.newaxis] + slack)
         found = squares[pair, place], np.broadcast_to(slack, squares.shape)[pair, place]
         candidates = Candidates(queries[column[pair]], runs.rows[run[pair], place], *found)
-        ties = self.decided and len(pair) > _TIES_AT_MOST * self.n_neighbors * len(queries)
+        ties = self.exact and len(pair) > _TIES_AT_MOST * self.n_neighbors * len(queries)
         self.add(self._first(candidates) if ties else candidates)
 
     def add(self, found: Candidates) -> None:
-        """Take candidates that are within the limits."""
+        """Add candidates that are within the limits."""
         self._parts.append(found)
 
     def _lower(self, limit: Float32Array, runs: Runs, some: IntArray, queries: IntArray) -> None:
-        """Lower the limits of some queries to what the panel tells.
+        """Lower the limits of some queries by the rows of a panel.
 
         The least rows of k runs are k rows, so the k-th least of their upper bounds bounds the k-th neighbour.
         """
@@ -95,23 +95,23 @@ class Shortlist:
             limit[some] = np.minimum(limit[some], np.partition(upper, k - 1, axis=1)[:, k - 1])
             self.limit[queries[some]] = limit[some]
 
-    def _without_hopeless(
+    def _give_up_unresolvable(
         self, run: IntArray, column: IntArray, queries: IntArray, length: int
     ) -> tuple[IntArray, IntArray]:
-        """Give up queries to which far more rows of one panel are open than they may have candidates."""
-        if self.decided:
+        """Mark queries with too many candidates in one panel as unresolved; return the runs of the others."""
+        if self.exact:
             return run, column
         opened = np.bincount(column, minlength=len(queries)) * length
-        hopeless = opened > _OPENED_AT_MOST * self._most
-        if not hopeless.any():
+        unresolvable = opened > _OPENED_AT_MOST * self._most
+        if not unresolvable.any():
             return run, column
-        which = np.zeros_like(self.hard)
-        which[queries] = hopeless
-        self._give_up(which)
-        return run[~hopeless[column]], column[~hopeless[column]]
+        which = np.zeros_like(self.unresolved)
+        which[queries] = unresolvable
+        self._mark_unresolved(which)
+        return run[~unresolvable[column]], column[~unresolvable[column]]
 
     def panel_seen(self) -> None:
-        """Count the panels that were offered; after the 1st, 2nd, 4th, 8th ... the limits are tightened."""
+        """Count the panels; after the 1st, 2nd, 4th, 8th ... tighten the limits, which helps most at first."""
         self._panels_seen += 1
         if self._panels_seen & (self._panels_seen - 1) == 0:
             self.tighten()
@@ -120,16 +120,16 @@ class Shortlist:
         """Lower the limits to the k-th least upper bounds of the candidates."""
         if not self._parts:
             return
-        if self.decided:
+        if self.exact:
             self._parts = [self._first(_joined(self._parts))]
             return
         self._weigh()
         if self._counts().max() > self._most:
             self._drop()
-            self._give_up(self._counts() > self._most)
+            self._mark_unresolved(self._counts() > self._most)
 
     def _weigh(self) -> None:
-        """Let the upper bounds of new candidates lower the limits."""
+        """Lower the limits by the upper bounds of new candidates."""
         new, k = self._parts[self._n_weighed :], self.n_neighbors
         if not new:
             return
@@ -148,33 +148,36 @@ class Shortlist:
         return counts
 
     def _drop(self) -> None:
-        """Forget the candidates above the limits."""
-        self._parts = [part.some(part.square - part.slack <= self.limit[part.query]) for part in self._parts]
+        """Drop the candidates above the limits."""
+        self._parts = [part.select(part.square - part.slack <= self.limit[part.query]) for part in self._parts]
 
-    def _give_up(self, which: BoolArray) -> None:
-        """Take no more candidates of some queries, and forget those taken."""
+    def _mark_unresolved(self, which: BoolArray) -> None:
+        """Mark queries as unresolved; drop their candidates and take no more."""
         if which.any():
-            self.hard |= which
+            self.unresolved |= which
             self.limit[which] = -np.inf
             self._drop()
 
     def _first(self, found: Candidates) -> Candidates:
-        """Return the k first of each query by (square, row); of rows that come later, those as far come too late."""
+        """Return the k first of each query by (square, row).
+
+        Rows of later panels have larger indices, so one as far as the k-th loses the tie: the limit excludes it.
+        """
         k, counts = self.n_neighbors, np.bincount(found.query, minlength=len(self.limit))
         order = np.lexsort((found.row, found.square, found.query))
         rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
         last = order[rank == k - 1]
         too_late = np.nextafter(found.square[last], np.float32(-1))
         self.limit[found.query[last]] = np.minimum(self.limit[found.query[last]], too_late)
-        return found.some(order[rank < k])
+        return found.select(order[rank < k])
 
     def candidates(self) -> Candidates:
         """Return the candidates that are left, those of a query side by side."""
         self.tighten()
-        if not self.decided:
+        if not self.exact:
             self._drop()
         found = _joined(self._parts)
-        return found.some(_in_order(found.query, len(self.limit)))
+        return found.select(_in_order(found.query, len(self.limit)))
 
 
 def _joined(parts: list[Candidates]) -> Candidates:
@@ -185,19 +188,19 @@ def _joined(parts: list[Candidates]) -> Candidates:
 
 
 def _in_order(query: IntArray, n_queries: int) -> IntArray:
-    """Return the order that brings candidates of a query side by side. Sorting 16-bit numbers costs little."""
+    """Return the order that groups candidates by query. Sorting 16-bit numbers is fast: numpy uses a radix sort."""
     return np.argsort(query.astype(np.int16) if n_queries <= np.iinfo(np.int16).max else query, kind="stable")
 
 
-def where(mask: BoolArray) -> tuple[IntArray, IntArray]:
-    """Return rows and columns of what is true: numpy's own, which is slow in two dimensions, in one."""
+def nonzero(mask: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return rows and columns of the true values, as `numpy.nonzero`, which is slow in two dimensions."""
     flat, width = np.flatnonzero(mask), max(mask.shape[1], 1)
     row = flat // width
     return row, flat - row * width
 
 
 def as_table(query: IntArray, counts: IntArray, values: Any, fill: Any) -> Any:
-    """Return values, those of a query side by side, as one row of a table for each query; the rest is `fill`."""
+    """Return a table with one row of values for each query, padded with `fill`; values come grouped by query."""
     table = np.full((len(counts), int(counts.max(initial=0))), fill, dtype=values.dtype)
     place = np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
     table[query, place] = values
@@ -207,9 +210,10 @@ def as_table(query: IntArray, counts: IntArray, values: Any, fill: Any) -> Any:
 def first_of_each(
     query: IntArray, row: IntArray, ranks: FloatArray, which: BoolArray, k: int
 ) -> tuple[FloatArray, IntArray]:
-    """Return rank and row, two arrays (n, k), of the k pairs of least (rank, row) of `which` queries.
+    """Return ranks and rows (n, k) of the k pairs of least (rank, row) for the queries that `which` marks.
 
-    The pairs of a query lie side by side, at least k of each that is meant.
+    Pairs come grouped by query, at least k for each marked one. Most queries have no ties: sort by rank alone, then
+    sort those that have one again by (rank, row).
     """
     if not which.any():
         return np.empty((0, k)), np.empty((0, k), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""The answer to some queries, written piece by piece, by any thread."""
+"""The result of a search, which threads fill tile by tile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from nearlabel.utils.types import FloatArray, IntArray
 
 
-class Answer(NamedTuple):
+class Result(NamedTuple):
     """Ranks and indices (n_queries, n_neighbors) of the nearest rows, nearest first."""
 
     ranks: FloatArray
@@ -17,6 +17,6 @@ class Answer(NamedTuple):
 
     @classmethod
     def empty(cls, n_queries: int, n_neighbors: int) -> Self:
-        """Return memory for an answer."""
+        """Return arrays to be filled."""
         shape = n_queries, n_neighbors
         return cls(np.empty(shape), np.empty(shape, dtype=np.intp))

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors._answer import Answer
+from nearlabel.neighbors._candidates import nonzero
 from nearlabel.neighbors._distances import Distance, Rows, Tile
-from nearlabel.neighbors._shortlist import where
+from nearlabel.neighbors._result import Result
 from nearlabel.neighbors._threads import in_threads
 from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -28,23 +28,23 @@ class BoundsSearch:
     def __init__(self, X: Matrix, distance: Distance) -> None:
         self._X, self._distance = X, distance
 
-    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Answer:
+    def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
         """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
         X = self._X if queries is None else queries
-        answer = Answer.empty(X.shape[0], k)
-        self.answer(X, np.arange(X.shape[0]), answer, n_jobs, leave_out=queries is None)
-        return answer
+        result = Result.empty(X.shape[0], k)
+        self.write(X, np.arange(X.shape[0]), result, n_jobs, drop_self=queries is None)
+        return result
 
-    def answer(self, X: Matrix, numbers: IntArray, answer: Answer, n_jobs: int | None, *, leave_out: bool) -> None:
+    def write(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
         """Write the answers to those queries among the rows of X that have these numbers.
 
-        With `leave_out` X are the rows themselves, and none is its own neighbour.
+        With `drop_self` X are the rows themselves, and none is its own neighbour.
         """
 
         def work(tile: slice) -> None:
             some = numbers[tile]
-            own = some if leave_out else None
-            answer.ranks[some], answer.indices[some] = self._nearest(X[some], answer.ranks.shape[1], own)
+            own = some if drop_self else None
+            result.ranks[some], result.indices[some] = self._nearest(X[some], result.ranks.shape[1], own)
 
         most = _LARGEST_TILE // self._filled_bytes_per_row()
         tiles = row_blocks(len(numbers), 1, budget=max(1, min(_QUERIES_PER_TILE, most)))
@@ -130,10 +130,10 @@ def _within(lower: FloatArray, least: FloatArray, run: int, limit: FloatArray) -
     """Return the pairs (query, row) whose bound is within the limit, by way of the runs whose least bound is."""
     n_runs = least.shape[1]
     n_in_runs = run * n_runs
-    query, first = where(least <= limit[:, np.newaxis])
+    query, first = nonzero(least <= limit[:, np.newaxis])
     rows = first[:, np.newaxis] + np.arange(0, n_in_runs, n_runs)
-    pair, place = where(lower[query[:, np.newaxis], rows] <= limit[query, np.newaxis])
-    last_query, last_row = where(lower[:, n_in_runs:] <= limit[:, np.newaxis])
+    pair, place = nonzero(lower[query[:, np.newaxis], rows] <= limit[query, np.newaxis])
+    last_query, last_row = nonzero(lower[:, n_in_runs:] <= limit[:, np.newaxis])
     return np.concatenate([query[pair], last_query]), np.concatenate([rows[pair, place], last_row + n_in_runs])
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.neighbors import ExactNeighbors, _by_product, _nominees
+from nearlabel.neighbors import ExactNeighbors, _float32_candidates, _gemm_search
+from nearlabel.neighbors._candidates import CandidateLists
 from nearlabel.neighbors._distances import distance_named
-from nearlabel.neighbors._distinct import distinct_rows
+from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._exact import as_rows
-from nearlabel.neighbors._nominees import DenseNominees, SparseNominees
-from nearlabel.neighbors._shortlist import Shortlist
+from nearlabel.neighbors._float32_candidates import DensePanels, SparsePanels
 
 N = 12_000  # three panels
 
@@ -41,19 +41,19 @@ KINDS += ["a panel of two clusters", "half equal", "whole numbers"]
 @pytest.fixture
 def refined(monkeypatch):
     """Numbers of pairs whose rank was computed in float64, and of queries that single precision could not answer."""
-    counts = {"pairs": 0, "hard": 0}
-    ranks, bounds = _by_product.ProductSearch._ranks, _by_product.BoundsSearch.answer
+    counts = {"pairs": 0, "unresolved": 0}
+    ranks, bounds = _gemm_search.GemmSearch._ranks, _gemm_search.BoundsSearch.write
 
     def counting_ranks(self, rows, found):
         counts["pairs"] += len(found.query)
         return ranks(self, rows, found)
 
     def counting_bounds(self, X, numbers, *others, **named):
-        counts["hard"] += len(numbers)
+        counts["unresolved"] += len(numbers)
         return bounds(self, X, numbers, *others, **named)
 
-    monkeypatch.setattr(_by_product.ProductSearch, "_ranks", counting_ranks)
-    monkeypatch.setattr(_by_product.BoundsSearch, "answer", counting_bounds)
+    monkeypatch.setattr(_gemm_search.GemmSearch, "_ranks", counting_ranks)
+    monkeypatch.setattr(_gemm_search.BoundsSearch, "write", counting_bounds)
     return counts
 
 
@@ -65,7 +65,7 @@ def test_little_is_recomputed(kind, refined):
     search.kneighbors(X[:500], 10)
     search.kneighbors(n_neighbors=10)
     assert refined["pairs"] <= 40 * (500 + N)
-    assert refined["hard"] <= 2
+    assert refined["unresolved"] <= 2
 
 
 def test_queries_far_outside_are_given_up_early(refined):
@@ -73,7 +73,7 @@ def test_queries_far_outside_are_given_up_early(refined):
     rng = np.random.default_rng(0)
     X, queries = 1e-3 * rng.normal(size=(N, 24)), 1e4 * rng.normal(size=(50, 24))
     found = ExactNeighbors(n_jobs=1).fit(X).kneighbors(queries, 5)[1]
-    assert refined == {"pairs": 0, "hard": 50}
+    assert refined == {"pairs": 0, "unresolved": 50}
     squares = np.zeros((50, N))
     for a, b in zip(queries.T, X.T, strict=True):
         squares += (a[:, np.newaxis] - b) ** 2
@@ -83,14 +83,14 @@ def test_queries_far_outside_are_given_up_early(refined):
 def test_leave_one_out_takes_half_of_the_products(monkeypatch):
     """A product of two panels serves both: N²/2 squared distances and the panels' own, not N²."""
     made = []
-    squares = DenseNominees.squares
+    squares = DensePanels.squares
 
     def counting(self, panel, operand, memory):
         made.append(squares(self, panel, operand, memory).size)
         return squares(self, panel, operand, memory)
 
-    monkeypatch.setattr(DenseNominees, "squares", counting)
-    monkeypatch.setattr(_nominees, "PANEL_ROWS", 512)
+    monkeypatch.setattr(DensePanels, "squares", counting)
+    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 512)
     n = 16 * 512
     ExactNeighbors(algorithm="brute", n_jobs=1).fit(np.random.default_rng(0).normal(size=(n, 24))).kneighbors()
     assert sum(made) < 0.56 * n**2
@@ -100,7 +100,7 @@ def test_leave_one_out_takes_half_of_the_products(monkeypatch):
 @pytest.mark.parametrize("seed", range(20))
 def test_the_bound_holds(metric, seed, monkeypatch):
     """Every computed squared distance is within its bound of the rank that float64 sums give, dense and sparse."""
-    monkeypatch.setattr(_nominees, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(300, int(rng.choice([1, 3, 30, 200])))) * 10.0 ** rng.uniform(-3, 3)
     X = X * 10.0 ** rng.uniform(-4, 4, (300, 1)) if rng.random() < 0.5 else X + 10.0 ** rng.uniform(0, 5)
@@ -111,87 +111,87 @@ def test_the_bound_holds(metric, seed, monkeypatch):
     for stored in (np.asarray, sparse.csr_array):
         rows, asked = as_rows(stored(X)), as_rows(stored(queries))
         distance.fit(rows)
-        kind = SparseNominees if sparse.issparse(rows) else DenseNominees
-        nominees = kind(rows, distance, np.arange(len(X)), resident=True, n_jobs=1)
-        for number in range(nominees.n_panels):
-            panel = nominees.panel(number)
-            operand = nominees.operand(asked, panel.centre)
+        kind = SparsePanels if sparse.issparse(rows) else DensePanels
+        panels = kind(rows, distance, np.arange(len(X)), resident=True, n_jobs=1)
+        for number in range(panels.n_panels):
+            panel = panels.panel(number)
+            operand = panels.operand(asked, panel.centre)
             memory = np.empty(2 * len(panel.rows) * len(queries), dtype=np.float32)
-            squares = nominees.squares(panel, operand, memory)[: panel.n_rows].astype(float)
-            error = nominees.error(panel.norms[: panel.n_rows, np.newaxis], operand.norms).astype(float)
+            squares = panels.squares(panel, operand, memory)[: panel.n_rows].astype(float)
+            error = panels.error(panel.norms[: panel.n_rows, np.newaxis], operand.norms).astype(float)
             row, query = (index.ravel() for index in np.indices(squares.shape))
             ranks = distance.ranks(asked, rows, (query, panel.rows[row])).reshape(squares.shape)
             ranks = 2 * (1 + ranks) if metric == "cosine" else ranks
-            assert (np.abs(squares - np.ldexp(ranks, 2 * nominees._exponent)) <= error).all()
+            assert (np.abs(squares - np.ldexp(ranks, 2 * panels._exponent)) <= error).all()
 
 
 def test_balls_are_no_nearer_than_their_rows(monkeypatch):
     """The lower bound of a panel exceeds the rank of none of its rows, scaled alike."""
-    monkeypatch.setattr(_nominees, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
     rng = np.random.default_rng(0)
     for scale in (1e-12, 1.0, 1e12):
         X = scale * (rng.normal(size=(500, 5)) + 20 * rng.integers(0, 5, (500, 1)))
         distance = distance_named("euclidean", None)
         distance.fit(X)
-        nominees = DenseNominees(X, distance, np.arange(500), resident=True, n_jobs=1)
-        lower = nominees.lower_bounds(X, range(nominees.n_panels))
+        panels = DensePanels(X, distance, np.arange(500), resident=True, n_jobs=1)
+        lower = panels.lower_bounds(X, range(panels.n_panels))
         assert (lower > 0).mean() > 0.3
-        for number in range(nominees.n_panels):
-            rows = nominees.panel(number).rows[: nominees.panel(number).n_rows]
+        for number in range(panels.n_panels):
+            rows = panels.panel(number).rows[: panels.panel(number).n_rows]
             squares = ((X[:, np.newaxis] - X[rows]) ** 2).sum(axis=2).min(axis=1)
-            assert (lower[:, number] <= np.ldexp(squares, 2 * nominees._exponent)).all()
+            assert (lower[:, number] <= np.ldexp(squares, 2 * panels._exponent)).all()
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e6, 1e8])
 def test_balls_far_from_the_centre_are_no_nearer_than_their_rows(scale, monkeypatch):
     """Tiny balls far away: distances to their middles are mostly rounding, which the lower bound takes into account."""
-    monkeypatch.setattr(_nominees, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
     rng = np.random.default_rng(0)
     X = scale * rng.normal(size=(5, 24))[np.arange(300) % 5] + 1e-3 * rng.normal(size=(300, 24))
     distance = distance_named("euclidean", None)
     distance.fit(X)
-    nominees = DenseNominees(X, distance, np.arange(300), resident=True, n_jobs=1)
-    lower = nominees.lower_bounds(X, range(nominees.n_panels))
-    for number in range(nominees.n_panels):
-        rows = nominees.panel(number).rows[: nominees.panel(number).n_rows]
+    panels = DensePanels(X, distance, np.arange(300), resident=True, n_jobs=1)
+    lower = panels.lower_bounds(X, range(panels.n_panels))
+    for number in range(panels.n_panels):
+        rows = panels.panel(number).rows[: panels.panel(number).n_rows]
         squares = ((X[:, np.newaxis] - X[rows]) ** 2).sum(axis=2).min(axis=1)
-        assert (lower[:, number] <= np.ldexp(squares, 2 * nominees._exponent)).all()
+        assert (lower[:, number] <= np.ldexp(squares, 2 * panels._exponent)).all()
 
 
 def test_rows_of_equal_sums_are_compared():
     """Groups of equal rows are found by random sums of the features; rows that differ are told apart all the same."""
     _, b, c = np.random.default_rng(0).normal(size=3)  # the weights of the sums
     X = np.repeat([[1.0, c, 0.0], [1.0, 0.0, b]], 20, axis=0)  # both sums are those of the weights a + b c
-    groups = distinct_rows(X)
+    groups = find_duplicates(X)
     assert groups.first.tolist() == [0, 20]
     assert groups.group_of.tolist() == [0] * 20 + [1] * 20
 
 
-def test_no_two_threads_write_to_one_shortlist(monkeypatch):
-    """Leave-one-out in groups of panels: whoever meets, goes on or decides has the shortlist for itself."""
+def test_no_two_threads_write_to_one_list_of_candidates(monkeypatch):
+    """Leave-one-out in groups of panels: a thread that compares or finishes a panel has its lists for itself."""
     writers, overlaps, lock = defaultdict(set), [], Lock()
 
     def watched(method):
-        def call(shortlist, *arguments, **options):
+        def call(lists, *arguments, **options):
             me = get_ident()
             with lock:
-                outermost = me not in writers[id(shortlist)]
-                writers[id(shortlist)].add(me)
-                overlaps.append(len(writers[id(shortlist)]) > 1)
+                outermost = me not in writers[id(lists)]
+                writers[id(lists)].add(me)
+                overlaps.append(len(writers[id(lists)]) > 1)
             try:
-                return method(shortlist, *arguments, **options)
+                return method(lists, *arguments, **options)
             finally:
                 with lock:
                     if outermost:
-                        writers[id(shortlist)].discard(me)
+                        writers[id(lists)].discard(me)
 
         return call
 
     for name in ("offer", "add", "panel_seen", "tighten", "candidates"):
-        monkeypatch.setattr(Shortlist, name, watched(getattr(Shortlist, name)))
-    monkeypatch.setattr(_nominees, "PANEL_ROWS", 64)
+        monkeypatch.setattr(CandidateLists, name, watched(getattr(CandidateLists, name)))
+    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
     for group in (2, 3, 100):
-        monkeypatch.setattr(_by_product, "_PANELS_PER_GROUP", group)
+        monkeypatch.setattr(_gemm_search, "_PANELS_PER_GROUP", group)
         X = np.random.default_rng(group).normal(size=(448, 12))
         found = ExactNeighbors(algorithm="brute", n_jobs=4).fit(X).kneighbors(None, 20, return_distance=False)
         ranks = ((X[:, np.newaxis] - X) ** 2).sum(axis=2)

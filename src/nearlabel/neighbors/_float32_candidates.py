@@ -16,7 +16,7 @@ most (d + 16) 2^-125 (1 + |q| + |r|): below 2^-60 where norms are below 2^44, fa
 What the rank itself rounds in an absolute sense (the cosine) is its `noise`.
 
 Assumed, and checked: the points are finite; d < 2^20; a power of two scales the training points to norms below 2^31,
-and queries with norms above 2^60 are put beyond all rows and end as hard ones, so that nothing overflows.
+and queries with norms above 2^60 are put beyond all rows and end as unresolved ones, so that nothing overflows.
 
 **Whole numbers.** Where all features are whole numbers and w < 2^24, every sum above is exact in float32 and the
 squared distance *is* the rank: nothing needs to be recomputed.
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.neighbors._distances import PointDistance, rounding64
-from nearlabel.neighbors._sums import as_float64
+from nearlabel.neighbors._exact_distances import as_float64
 from nearlabel.neighbors._threads import in_threads
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
@@ -84,7 +84,7 @@ class Operand:
     block: Any
     norms: Float32Array
 
-    def some(self, which: IntArray) -> Operand:
+    def select(self, which: IntArray) -> Operand:
         """Return some of the queries, in ascending order; all of them without a copy."""
         if len(which) == len(self.norms):
             return self
@@ -93,7 +93,7 @@ class Operand:
         return Operand(chosen if isinstance(self.block, tuple) else chosen[0], self.norms[which])
 
 
-class Nominees(Protocol):
+class Panels(Protocol):
     """Training points in panels, and the squared distances of queries to them.
 
     Squared distances are scaled by a power of two, and within `error` of the rank.
@@ -160,7 +160,7 @@ class _Bounded:
         return np.ldexp(squares.astype(np.float64), -2 * self._exponent)
 
 
-class DenseNominees(_Bounded):
+class DensePanels(_Bounded):
     """Dense points in compact panels.
 
     Panels are found by halving the rows at the median of their widest coordinate, or at a clear gap, so that rows near
@@ -345,7 +345,7 @@ def _are_whole(X: Matrix) -> bool:
     return all(bool((values[block] == np.rint(values[block])).all()) for block in blocks)
 
 
-class SparseNominees(_Bounded):
+class SparsePanels(_Bounded):
     """Sparse points: frequent columns as a dense head, which the dense product serves best, the others as a tail.
 
     Nothing is centred, which would fill the rows. Of a sum only the products of non-zeros count in the bound.
