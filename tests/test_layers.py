@@ -30,7 +30,7 @@ OPTIONAL_HOME = {
     "pyarrow": "datasets/_arrow.py",
     "rich": "cli/_console.py",
     "skops": "persistence/_archive.py",
-    "pandas": ("testing.py", "lazy/explain/_explanation.py"),
+    "pandas": ("testing.py", "utils/tables.py"),
     "faiss": "neighbors/_faiss.py",
     "usearch": "neighbors/_usearch.py",
 }

@@ -11,7 +11,7 @@ import pytest
 
 import nearlabel
 
-PROGRAM = Path(__file__).with_name("typed_program.py")
+PROGRAM = Path(__file__).parents[1] / "typed" / "clients.py"
 # As for an installed library: its own errors are not the user's, and scikit-learn and scipy have no types.
 _CONFIG = """
 [mypy]

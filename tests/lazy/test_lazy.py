@@ -237,7 +237,7 @@ def test_bad_parameters(model, error, message):
 @pytest.mark.parametrize(
     ("Y", "message"),
     [
-        ([0, 1, 0], r"of shape \(n_samples, n_labels\), got shape \(3,\). Hint: a single label is one column"),
+        ([0, 1, 2], "y must hold two classes if it is one-dimensional, got 3"),
         ([[0], [1], [2]], "y must hold 0 and 1 only, got 2"),
         ([[0], [1], [np.nan]], "got NaN"),
         ([[0], [1], [None]], "got NaN or other"),

@@ -18,9 +18,9 @@ from conftest import CONTAINERS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import NLDD
-from nearlabel.lazy._nldd import _Scaling
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.double_distances import SearchedPairs, double_distances
+from nearlabel.statistics.deviation_scaling import DeviationScaling
 
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)  # few different probabilities: many ties in the label space
 RESIDUE = "The binomial regression has no finite solution"
@@ -64,7 +64,7 @@ def probabilities(estimator, X, Y, queries):
 
 def deviations(X, scale):
     """Return what the library divides features by; another test compares it with numpy."""
-    return _Scaling.of(X).divisors if scale == "standard" else np.ones(X.shape[1])
+    return DeviationScaling.of(X).divisors if scale == "standard" else np.ones(X.shape[1])
 
 
 def reference_glm(rows, n_labels):
@@ -84,11 +84,11 @@ def test_deviations(problem, container):
     """Features are divided by their standard deviation (n - 1), constant ones are left; whole numbers to the bit."""
     X, _, _ = problem
     X = np.column_stack([X, np.full(40, 0.1), np.arange(40) % 3, np.arange(40)[::-1] % 3, np.zeros(40)])
-    divisors = _Scaling.of(CONTAINERS[container](X)).divisors
+    divisors = DeviationScaling.of(CONTAINERS[container](X)).divisors
     expected = np.where(X.max(axis=0) > X.min(axis=0), X.std(axis=0, ddof=1), 1.0)
     np.testing.assert_allclose(divisors, expected, rtol=1e-8)
-    np.testing.assert_array_equal(_Scaling.of(X[::-1][:, -3:-1]).divisors, divisors[-3:-1])
-    assert _Scaling.of(X[:1]).divisors.tolist() == [1.0] * X.shape[1]
+    np.testing.assert_array_equal(DeviationScaling.of(X[::-1][:, -3:-1]).divisors, divisors[-3:-1])
+    assert DeviationScaling.of(X[:1]).divisors.tolist() == [1.0] * X.shape[1]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.int64, np.bool_, np.float16, np.float32])
@@ -99,12 +99,12 @@ def test_any_type_of_number(dtype):
     Y = (rng.random((60, 3)) < 0.5).astype(int)
     expected = X.astype(np.float64).std(axis=0, ddof=1)
     for rows in (X,) if dtype == np.float16 else (X, sparse.csr_array(X)):  # scipy has no sparse float16
-        np.testing.assert_allclose(_Scaling.of(rows).divisors, expected, rtol=1e-9)
+        np.testing.assert_allclose(DeviationScaling.of(rows).divisors, expected, rtol=1e-9)
     model = NLDD(TREE, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(model.coef_, NLDD(TREE, random_state=0).fit(X.astype(np.float64), Y).coef_)
     parts = np.repeat(X.astype(np.float64) / 2, 2, axis=1).ravel(), np.tile(np.repeat(np.arange(4), 2), 60)
     halves_stored = sparse.csr_array((*parts, np.arange(0, 481, 8)), shape=(60, 4))
-    np.testing.assert_allclose(_Scaling.of(halves_stored).divisors, expected, rtol=1e-9)
+    np.testing.assert_allclose(DeviationScaling.of(halves_stored).divisors, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n", [39, 40])

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.base import WithProbabilities
@@ -16,12 +15,13 @@ from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import CarriedLabels, Units, count_rows
 from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
-from nearlabel.lazy._sweep import NeighborsSweep, is_auto
+from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._votes import Neighbors, Votes, Weights, count_votes
-from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes, mean_distances
+from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.contract import as_search, check_neighbor_indices
 from nearlabel.out_of_sample import Needs
+from nearlabel.utils.available_if import available_if
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_integer, check_n_neighbors
 
@@ -102,7 +102,7 @@ class LazyClassifier(WithProbabilities):
             sweep(X, labels)
             return
         self._prepare(X, labels)
-        if is_auto(self.n_neighbors):
+        if self._is_auto:
             NeighborsSweep.within_fit(self, X, labels).fit_best()
         else:
             self._use_neighbors(self._check_n_neighbors(), X)
@@ -110,7 +110,7 @@ class LazyClassifier(WithProbabilities):
     def _prepare(self, X: Matrix, labels: Matrix) -> None:
         """Fit the search and learn all that does not depend on n_neighbors."""
         self._n_samples = labels.shape[0]
-        if not is_auto(self.n_neighbors):
+        if not self._is_auto:
             self._check_n_neighbors()  # before the search takes its time
         self._labels = labels.astype(np.int8) if sparse.issparse(labels) else labels.astype(np.int8, order="C")
         self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
@@ -129,14 +129,21 @@ class LazyClassifier(WithProbabilities):
             distances, indices = self._ask_search(
                 None, max(n_neighbors, min(n_neighbors + 1, self._n_samples - 1, known))
             )
-            self._training_distances = np.sort(mean_distances(distances[:, :n_neighbors]))
+            self._training_distances = np.sort(Neighbors(distances[:, :n_neighbors], indices).mean_distances())
             self._training_indices = indices.astype(np.result_type(np.int32, np.min_scalar_type(-self._n_samples)))
             self._counts = count_rows(self._units(), self._training_indices[:, :n_neighbors])
             self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
         elif self.sees == "rows":
-            distances, indices = self._ask_search(None, n_neighbors)
-            self._training_distances = np.sort(mean_distances(distances))
-            self._learn_neighbors(Neighbors(distances, indices, X))
+            neighbors = Neighbors(*self._ask_search(None, n_neighbors), X)
+            self._training_distances = np.sort(neighbors.mean_distances())
+            self._learn_neighbors(neighbors)
+
+    @property
+    def _is_auto(self) -> bool:
+        """Whether the number of neighbours is to be chosen; raises ValueError on any other word."""
+        if isinstance(self.n_neighbors, str) and self.n_neighbors != AUTO:
+            raise ValueError(f"n_neighbors must be an integer or {AUTO!r}, got {self.n_neighbors!r}.")
+        return isinstance(self.n_neighbors, str)
 
     def _check_n_neighbors(self) -> int:
         return check_n_neighbors(self.n_neighbors, self._n_samples, leave_one_out=self._asks_for_training_rows)
@@ -225,7 +232,7 @@ class LazyClassifier(WithProbabilities):
         scores, labels = zip(*best, strict=True)
         return np.vstack(scores), np.vstack(labels)
 
-    @available_if(_leaves_one_out)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @available_if(_leaves_one_out)
     def predict_proba_sparse(self, X: MatrixLike) -> CSR:
         """Return the scores of the labels that at least one neighbour carries, as a sparse array.
 
@@ -247,7 +254,7 @@ class LazyClassifier(WithProbabilities):
         stored = [s.stored if isinstance(s, SparseScores) else csr_where(votes.count, s) for _, votes, s in parts]
         return sparse.vstack(stored, format="csr")
 
-    @available_if(_leaves_one_out)  # type: ignore[untyped-decorator]
+    @available_if(_leaves_one_out)
     def loo_predict_proba(self) -> FloatArray:
         """Return leave-one-out scores: for each training row, its scores by a fit of all other rows.
 
@@ -268,7 +275,7 @@ class LazyClassifier(WithProbabilities):
         self._check_left_out()
         return self._container.probabilities(_engine.answer_left_out(self, Needs(labels=False)).scores)
 
-    @available_if(_leaves_one_out)  # type: ignore[untyped-decorator]
+    @available_if(_leaves_one_out)
     def loo_predict(self) -> LabelSets:
         """Return leave-one-out label sets: for each training row, the prediction of a fit of all other rows.
 

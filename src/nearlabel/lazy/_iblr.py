@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._votes import Neighbors, Votes, count_votes
 from nearlabel.lazy.explain import Account, Evidence, column_of
-from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.statistics.label_probabilities import LabelProbabilities
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch, Table
+from nearlabel.statistics.newton_logistic import NewtonLogistic, coefficients_of
+from nearlabel.utils.types import FloatArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import as_dense, check_flag, check_positive
 
 
@@ -139,7 +136,7 @@ class IBLR(LazyClassifier):
             check_random_state(self.random_state),
         )
         if self.estimator is None:
-            estimator: Any = _NewtonLogistic(float(self.ridge))
+            estimator: Any = NewtonLogistic(float(self.ridge))
             design = as_dense(design)
         else:
             estimator = self.estimator
@@ -148,7 +145,7 @@ class IBLR(LazyClassifier):
         )
         self.estimators_ = list(self._probabilities.classifiers)
         if self.estimator is None:
-            self.intercept_, self.coef_ = _coefficients(self.estimators_, design.shape[1])
+            self.intercept_, self.coef_ = coefficients_of(self.estimators_, design.shape[1])
 
     def _design(self, votes: Votes) -> Matrix:
         """Return s: the shares of the neighbours' labels, and the features if they take part, one row a query."""
@@ -209,36 +206,3 @@ class IBLR(LazyClassifier):
             "value": np.tile(row.data, n_labels),
             "coefficient": self.coef_[:, columns].ravel(),
         }
-
-
-class _NewtonLogistic(ClassifierMixin, BaseEstimator):
-    """Logistic regression with a small ridge, solved to the last digits."""
-
-    def __init__(self, ridge: float) -> None:
-        self.ridge = ridge
-
-    def fit(self, X: FloatArray, y: IntArray) -> Self:
-        """Maximise the penalised likelihood."""
-        fit = fit_binomial(X, y.astype(np.float64), np.ones(len(y)), self.ridge)
-        if not fit.converged:
-            warnings.warn(
-                f"The regression of a label that {y.sum()} of {len(y)} rows have did not converge. Hint: more ridge.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        self.classes_ = np.array([0, 1])
-        self.intercept_, self.coef_ = float(fit.coef[0]), fit.coef[1:]
-        return self
-
-    def predict_proba(self, X: Matrix) -> FloatArray:
-        """Return the probability of both classes."""
-        linear = self.intercept_ + X @ self.coef_
-        return np.column_stack([expit(-linear), expit(linear)])
-
-
-def _coefficients(classifiers: list[Any], n_columns: int) -> tuple[FloatArray, FloatArray]:
-    """Return the intercepts (n_labels,) and coefficients (n_labels, n_columns) of all labels."""
-    constant = {0.0: -np.inf, 1.0: np.inf}
-    intercepts = [constant[c] if isinstance(c, float) else c.intercept_ for c in classifiers]
-    rows = [np.zeros(n_columns) if isinstance(c, float) else c.coef_ for c in classifiers]
-    return np.array(intercepts), np.vstack(rows)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
-from scipy import sparse
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -28,6 +27,7 @@ from nearlabel.lazy.explain import (
 from nearlabel.neighbors.contract import as_float_rows
 from nearlabel.neighbors.double_distances import DoubleDistances, Pairs, double_distances
 from nearlabel.statistics.binomial import fit_binomial
+from nearlabel.statistics.deviation_scaling import DeviationScaling
 from nearlabel.statistics.label_probabilities import LabelProbabilities, default_estimator
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import as_dense, check_choice, check_flag
@@ -236,7 +236,7 @@ class NLDD(WithProbabilities):
         if usual is None:
             return [None] * len(scores), "the search knows the rows of one label set at a time."
         dx = self._candidates.nearest(rows, scores, _NEAREST_IN_FEATURES).dx
-        return share_nearer(dx[:, np.newaxis], np.sort(usual)).tolist(), ""
+        return share_nearer(dx, np.sort(usual)).tolist(), ""
 
     def _account(self, candidates: Pairs, n_labels: int) -> tuple[Account, Table, BoolArray]:
         """Return how one query's label set comes about, from its best pair with every label set, and that set."""
@@ -265,8 +265,8 @@ class NLDD(WithProbabilities):
         estimator = default_estimator() if self.estimator is None else self.estimator
         return LabelProbabilities.fit(estimator, X, labels, random, self.n_jobs)
 
-    def _prepare(self, X: Matrix, labels: Matrix) -> tuple[_Scaling, DoubleDistances]:
-        scaling = _Scaling.of(X if self.scale == "standard" else None)
+    def _prepare(self, X: Matrix, labels: Matrix) -> tuple[DeviationScaling, DoubleDistances]:
+        scaling = DeviationScaling.of(as_float_rows(X) if self.scale == "standard" else None)
         return scaling, double_distances(clone_search(self.search), scaling(X), labels, self.n_jobs)
 
     def _regress(self, X: Matrix, labels: Matrix, random: RandomState) -> FloatArray:
@@ -299,48 +299,6 @@ def _change_of_dx(candidates: Pairs, weights: tuple[float, float]) -> FloatArray
     with np.errstate(divide="ignore", invalid="ignore"):
         change = (sums[0] - sums) / weights[0]
     return np.where(np.isfinite(change) & (candidates.dx + change >= 0), change, np.nan)
-
-
-class _Scaling:
-    """Divides features by their standard deviation (n - 1); shifting them would change no distance."""
-
-    def __init__(self, divisors: FloatArray | None) -> None:
-        self.divisors = divisors
-
-    @classmethod
-    def of(cls, X: Matrix | None) -> _Scaling:
-        """Take the deviations of some rows; None: do not scale.
-
-        n Σz² - (Σz)², z counted from the first row, is exact for whole numbers while it stays below 2^53, in any order
-        and storage: features that are alike remain alike.
-        """
-        if X is None:
-            return cls(None)
-        X, n = as_float_rows(X), X.shape[0]
-        total, squares = _sums_from_first_row(X)
-        spread = n * squares - total**2
-        constant = spread <= 64 * np.finfo(np.float64).eps * n * squares  # what rounding leaves of 0
-        return cls(np.where(constant, 1.0, np.sqrt(np.maximum(spread, 0.0) / max(n * (n - 1), 1))))
-
-    def __call__(self, X: Matrix) -> Matrix:
-        if self.divisors is None:
-            return X
-        if not sparse.issparse(X):
-            return X / self.divisors
-        return sparse.csr_array((X.data / self.divisors[X.indices], X.indices, X.indptr), shape=X.shape)
-
-
-def _sums_from_first_row(X: Matrix) -> tuple[FloatArray, FloatArray]:
-    """Return Σz and Σz² of each feature, z its difference from the first row."""
-    if not sparse.issparse(X):
-        shifted = X - X[0]
-        return shifted.sum(axis=0), np.square(shifted).sum(axis=0)
-    n, d = X.shape
-    first = X[[0]].toarray().ravel()
-    shifted = X.data - first[X.indices]
-    absent = n - np.bincount(X.indices, minlength=d)
-    total = np.bincount(X.indices, weights=shifted, minlength=d) - absent * first
-    return total, np.bincount(X.indices, weights=shifted**2, minlength=d) + absent * first**2
 
 
 def _hamming(labels: Matrix, others: Matrix) -> IntArray:

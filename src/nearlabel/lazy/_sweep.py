@@ -25,13 +25,6 @@ SCORING = "micro_f1"  # the metric that it chooses by
 N_FOLDS = 5  # where a method has no leave-one-out answers
 
 
-def is_auto(n_neighbors: object) -> bool:
-    """Return whether the number of neighbours is to be chosen; raise ValueError on any other word."""
-    if isinstance(n_neighbors, str) and n_neighbors != AUTO:
-        raise ValueError(f"n_neighbors must be an integer or {AUTO!r}, got {n_neighbors!r}.")
-    return isinstance(n_neighbors, str)
-
-
 class AnswerOfK(NamedTuple):
     """What a classifier with so many neighbours answers for rows that it has not seen."""
 

@@ -38,6 +38,16 @@ class Neighbors:
     def __getitem__(self, block: slice) -> Neighbors:
         return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
 
+    def mean_distances(self) -> FloatArray:
+        """Return the mean distance of each query to its neighbours, added nearest first.
+
+        The order of the additions does not depend on how the array is stored: equal distances give equal means.
+        """
+        total: FloatArray = np.zeros(len(self.distances))
+        for of_neighbor in self.distances.T:
+            total += of_neighbor
+        return np.asarray(total / self.distances.shape[1])
+
 
 class NeighborLabelSets(NamedTuple):
     """The label sets of the neighbours, by number; how many training rows have each; and what draws between equals."""

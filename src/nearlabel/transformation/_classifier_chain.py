@@ -77,8 +77,8 @@ class ClassifierChain(MetaClassifier, WithOptionalProbabilities):
     >>> chain.predict([[0.5], [4.5]])
     array([[1, 0],
            [0, 1]])
-    >>> [classifier.n_features_in_ for classifier in chain.estimators_]
-    [1, 2]
+    >>> chain.order_.tolist()
+    [1, 0]
     """
 
     def __init__(

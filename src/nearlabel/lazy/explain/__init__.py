@@ -6,7 +6,6 @@ from nearlabel.lazy.explain._account import (
     bayes_account,
     column_of,
     labelset_columns,
-    mean_distances,
     share_nearer,
 )
 from nearlabel.lazy.explain._explain import OtherRule, explain, explain_samples, explain_votes, make_explanation
@@ -24,6 +23,5 @@ __all__ = [
     "explain_votes",
     "labelset_columns",
     "make_explanation",
-    "mean_distances",
     "share_nearer",
 ]

@@ -79,17 +79,6 @@ def labelset_columns(labelsets: Matrix, names: NDArray[Any]) -> Table:
     return dict(zip(("labels", "names"), map(column_of, columns), strict=True))
 
 
-def mean_distances(distances: FloatArray) -> FloatArray:
-    """Return the mean distance (n_rows,) of each row to its neighbours (n_rows, n_neighbors), added nearest first.
-
-    The order of the additions does not depend on how the array is stored: equal distances give equal means.
-    """
-    total: FloatArray = np.zeros(len(distances))
-    for of_neighbor in distances.T:
-        total += of_neighbor
-    return np.asarray(total / distances.shape[1])
-
-
 def share_nearer(distances: FloatArray, usual: FloatArray) -> FloatArray:
-    """Return, for each query, the share of usual mean distances (n_samples,), ascending, that are below its own."""
-    return np.asarray(np.searchsorted(usual, mean_distances(distances), side="left") / len(usual))
+    """Return, for each mean distance of a query, the share of usual ones (n_samples,), ascending, that are below it."""
+    return np.asarray(np.searchsorted(usual, distances, side="left") / len(usual))

@@ -20,7 +20,6 @@ from nearlabel.lazy.explain._account import (
     Account,
     Evidence,
     labelset_columns,
-    mean_distances,
     share_nearer,
 )
 from nearlabel.lazy.explain._explanation import Explanation
@@ -137,7 +136,7 @@ def explain(
 def explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
     """Yield the explanation of every query by a rule of votes, or by another rule on its scores."""
     neighbors = classifier._find_neighbors(classifier._queries(X))
-    novelty, reason = _novelty(classifier, neighbors.distances)
+    novelty, reason = _novelty(classifier, neighbors)
     for block, votes, scores in _engine.answers(classifier, neighbors):
         dense: Any = None
         if other is not None:
@@ -240,18 +239,19 @@ def _counts_at(classifier: Any, evidence: Evidence, weights: FloatArray) -> Floa
     return np.vstack([np.zeros((1, carriers.shape[1])), sums]).T
 
 
-def _novelty(classifier: Any, distances: FloatArray) -> tuple[Sequence[float | None], str]:
-    """Return the novelty of queries from their distances (n_queries, n_neighbors); or why there is none."""
+def _novelty(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | None], str]:
+    """Return the novelty of queries or why there is none."""
     k = min(classifier.n_neighbors_, classifier._n_samples - 1)
     if k == 0:
-        return [None] * len(distances), "a single training row has no neighbours."
+        return [None] * len(neighbors.indices), "a single training row has no neighbours."
     usual = getattr(classifier, "_training_distances", None)
     if usual is None:
         try:
-            usual = np.sort(mean_distances(classifier._ask_search(None, k)[0]))
+            usual = np.sort(Neighbors(*classifier._ask_search(None, k)).mean_distances())
         except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
-            return [None] * len(distances), f"the search does not tell the training rows' neighbours: {error}"
-    return share_nearer(distances[:, :k], usual).tolist(), ""
+            return [None] * len(neighbors.indices), f"the search does not tell the training rows' neighbours: {error}"
+    nearest = Neighbors(neighbors.distances[:, :k], neighbors.indices[:, :k])
+    return share_nearer(nearest.mean_distances(), usual).tolist(), ""
 
 
 def make_explanation(

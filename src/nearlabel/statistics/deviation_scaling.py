@@ -1,0 +1,51 @@
+"""Division of features by their standard deviation, exact for whole numbers in any order and storage."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel.utils.types import FloatArray, Matrix
+
+
+class DeviationScaling:
+    """Divides features by their standard deviation (n - 1); shifting them would change no distance."""
+
+    def __init__(self, divisors: FloatArray | None) -> None:
+        self.divisors = divisors
+
+    @classmethod
+    def of(cls, X: Matrix | None) -> DeviationScaling:
+        """Take the deviations of some rows; None: do not scale.
+
+        n Σz² - (Σz)², z counted from the first row, is exact for whole numbers while it stays below 2^53, in any order
+        and storage: features that are alike remain alike.
+        """
+        if X is None:
+            return cls(None)
+        n = X.shape[0]
+        total, squares = _sums_from_first_row(X)
+        spread = n * squares - total**2
+        constant = spread <= 64 * np.finfo(np.float64).eps * n * squares  # what rounding leaves of 0
+        return cls(np.where(constant, 1.0, np.sqrt(np.maximum(spread, 0.0) / max(n * (n - 1), 1))))
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """Divide the features of some rows."""
+        if self.divisors is None:
+            return X
+        if not sparse.issparse(X):
+            return X / self.divisors
+        return sparse.csr_array((X.data / self.divisors[X.indices], X.indices, X.indptr), shape=X.shape)
+
+
+def _sums_from_first_row(X: Matrix) -> tuple[FloatArray, FloatArray]:
+    """Return Σz and Σz² of each feature, z its difference from the first row."""
+    if not sparse.issparse(X):
+        shifted = X - X[0]
+        return shifted.sum(axis=0), np.square(shifted).sum(axis=0)
+    n, d = X.shape
+    first = X[[0]].toarray().ravel()
+    shifted = X.data - first[X.indices]
+    absent = n - np.bincount(X.indices, minlength=d)
+    total = np.bincount(X.indices, weights=shifted, minlength=d) - absent * first
+    return total, np.bincount(X.indices, weights=shifted**2, minlength=d) + absent * first**2
