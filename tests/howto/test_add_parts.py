@@ -1,11 +1,11 @@
-"""The pages on adding a metric, a data set and a search: a reader who follows them gets what they say."""
+"""The pages on adding a lazy method, a metric, a data set and a search: a reader who follows them gets what they say."""
 
 import pytest
 
 from _pages import blocks, follow
 
 
-@pytest.mark.parametrize("page", ["add_a_metric", "add_a_data_set", "add_a_search"])
+@pytest.mark.parametrize("page", ["add_a_lazy_method", "add_a_metric", "add_a_data_set", "add_a_search"])
 def test_the_page_works(page, folder, capsys):
     """Files are written, programs run and commands print what the page shows."""
     names = follow(page, folder, capsys)

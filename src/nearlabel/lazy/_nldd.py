@@ -24,7 +24,6 @@ from nearlabel.lazy.explain import (
     make_explanation,
     share_nearer,
 )
-from nearlabel.neighbors.contract import as_float_rows
 from nearlabel.neighbors.double_distances import DoubleDistances, Pairs, double_distances
 from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.statistics.deviation_scaling import DeviationScaling
@@ -266,7 +265,7 @@ class NLDD(WithProbabilities):
         return LabelProbabilities.fit(estimator, X, labels, random, self.n_jobs)
 
     def _prepare(self, X: Matrix, labels: Matrix) -> tuple[DeviationScaling, DoubleDistances]:
-        scaling = DeviationScaling.of(as_float_rows(X) if self.scale == "standard" else None)
+        scaling = DeviationScaling.of(X if self.scale == "standard" else None)
         return scaling, double_distances(clone_search(self.search), scaling(X), labels, self.n_jobs)
 
     def _regress(self, X: Matrix, labels: Matrix, random: RandomState) -> FloatArray:

@@ -23,7 +23,9 @@ class DeviationScaling:
         """
         if X is None:
             return cls(None)
-        n = X.shape[0]
+        X, n = X.astype(np.float64), X.shape[0]  # a copy
+        if sparse.issparse(X):
+            X.sum_duplicates()
         total, squares = _sums_from_first_row(X)
         spread = n * squares - total**2
         constant = spread <= 64 * np.finfo(np.float64).eps * n * squares  # what rounding leaves of 0
