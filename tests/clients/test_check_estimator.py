@@ -36,8 +36,16 @@ FEATURES = {
     "FixedThresholdsClassifier": _COUNTS | {"scores_tie": True},
     "TunedThresholdsClassifierCV": {"min_samples": 14, "scores_tie": True},
 }
+_VOTE_WEIGHTS = {
+    "check_sample_weight_equivalence_on_dense_data": "a weight is of a vote: a row of weight 2 takes one place among k",
+    "check_sample_weight_equivalence_on_sparse_data": "the same",
+    "check_classifiers_one_label_sample_weights": "few samples have a weight above 0: fewer than 10 neighbours",
+}
 OTHERS = {
-    "BRkNNa": {"check_classifiers_train": "it never predicts an empty label set, so one label is always predicted"},
+    "BRkNN": _VOTE_WEIGHTS,
+    "BRkNNa": _VOTE_WEIGHTS
+    | {"check_classifiers_train": "it never predicts an empty label set, so one label is always predicted"},
+    "BRkNNb": _VOTE_WEIGHTS,
     "HOMER": {
         "check_dont_overwrite_parameters": _ONE_CLUSTER,
         "check_fit2d_1feature": _ONE_CLUSTER,

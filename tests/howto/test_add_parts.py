@@ -1,4 +1,4 @@
-"""The pages on adding a lazy method, a metric, a data set and a search: a reader who follows them gets what they say."""
+"""The pages on adding parts: a reader who follows them gets what they say."""
 
 import pytest
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from nearlabel.decision import at_least_one, top_labels
-from nearlabel.lazy._classifier import LazyClassifier
+from nearlabel.lazy._classifier import LazyClassifier, fit_weighted
 from nearlabel.lazy._votes import Votes, Weights, check_weights
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.utils.types import FloatArray, NeighborSearch
@@ -42,10 +42,8 @@ class BRkNN(LazyClassifier):
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
-    n_features_in_ : int
-        Number of features.
-    n_neighbors_ : int
-        Number of neighbours used.
+    n_features_in_, n_neighbors_ : int
+        Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
         With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each.
     search_ : object
@@ -53,9 +51,8 @@ class BRkNN(LazyClassifier):
 
     Notes
     -----
-    A sparse y may have a hundred thousand labels and more: `fit` and `predict` take memory for the votes only.
-    `predict_topk` and `predict_proba_sparse` replace `predict_proba` there, whose array is dense, as is that of
-    `loo_predict_proba`.
+    A sparse y may have a hundred thousand labels: `fit` and `predict` take memory for the votes only. `predict_topk` and
+    `predict_proba_sparse` replace `predict_proba` there, whose array is dense, as is that of `loo_predict_proba`.
 
     See Also
     --------
@@ -78,6 +75,7 @@ class BRkNN(LazyClassifier):
     """
 
     labels_are_independent = True
+    fit = fit_weighted
 
     def __init__(
         self,
@@ -143,10 +141,9 @@ class BRkNNa(BRkNN):
 
 
 class BRkNNb(LazyClassifier):
-    """Choose the [s] labels of highest score, s the mean label-set size of the neighbours.
+    """Choose the [s] labels of highest share, s the mean label-set size of the neighbours, [s] the nearest integer.
 
-    Extension b of Spyromitros et al. (2008, section 2); [s] is the nearest integer. Equal scores go to the lower label
-    index. A size of 0 gives the empty set.
+    Extension b of Spyromitros et al. (2008, section 2). Equal shares go to the lower label index; 0 is the empty set.
 
     Parameters
     ----------
@@ -171,6 +168,7 @@ class BRkNNb(LazyClassifier):
 
     takes_sparse_votes = True
     adds_labels = True
+    fit = fit_weighted
 
     def __init__(
         self,
@@ -184,9 +182,6 @@ class BRkNNb(LazyClassifier):
         self.rounding = rounding
         self.weights = weights
         self.search = search
-
-    def _score_votes(self, votes: Votes) -> Any:
-        return votes.share()
 
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
         return top_labels(scores, self._rounded(votes.mean_size()))

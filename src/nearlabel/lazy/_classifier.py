@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
@@ -72,7 +73,7 @@ class LazyClassifier(WithProbabilities):
 
     def _count(self, neighbors: Neighbors) -> tuple[Matrix, Any]:
         """Return the votes (n_queries, n_labels), dense or CSR, and their totals (n_queries, 1)."""
-        return count_votes(neighbors, self._labels, self.weights, self._most_added)
+        return count_votes(neighbors, self._labels, self.weights, self._sample_weight, self._most_added)
 
     def _units(self) -> Units:
         """Return how far each training row carries each label: a rule that counts rows."""
@@ -97,7 +98,14 @@ class LazyClassifier(WithProbabilities):
 
     # Learning: the search, what does not depend on n_neighbors, what does.
 
-    def _learn(self, X: Matrix, labels: Matrix, sweep: Callable[[Matrix, Matrix], None] | None = None) -> None:
+    def _learn(
+        self,
+        X: Matrix,
+        labels: Matrix,
+        sample_weight: FloatArray | None = None,
+        sweep: Callable[[Matrix, Matrix], None] | None = None,
+    ) -> None:
+        self._sample_weight = sample_weight
         if sweep is not None:  # learns in its own way
             sweep(X, labels)
             return
@@ -314,6 +322,35 @@ class LazyClassifier(WithProbabilities):
                 f"search must know n_neighbors + 1 = {k + 1} neighbours of each training row to leave one out,"
                 f" got {k}. Hint: precompute {k + 1}."
             )
+
+
+def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:
+    """Fit the classifier to training rows and their label sets.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features)
+        Training rows.
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+        Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary classifiers
+        take it. A label with one class is no error.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the training rows, at least 0: a neighbour's vote counts that much, times what `weights` gives it.
+        A row of weight 0 is no neighbour. (A row of weight 2 has two votes, but takes one place among the k.)
+
+    Returns
+    -------
+    self
+        The fitted classifier.
+
+    Raises
+    ------
+    ValueError
+        If X, y or the weights are malformed, their lengths differ, or a parameter is out of range.
+    TypeError
+        If a parameter is of a wrong type.
+    """
+    return self._fit(X, y, sample_weight=sample_weight)
 
 
 def clone_search(search: Any) -> Any:

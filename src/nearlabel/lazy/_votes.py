@@ -102,24 +102,35 @@ class Votes:
 
 
 def count_votes(
-    neighbors: Neighbors, labels: Matrix, weights: Weights = "uniform", most_added: int = 1
+    neighbors: Neighbors,
+    labels: Matrix,
+    weights: Weights = "uniform",
+    sample_weight: FloatArray | None = None,
+    most_added: int = 1,
 ) -> tuple[Matrix, Any]:
     """Return the votes (n_queries, n_labels), stored as the labels are, and their totals (n_queries, 1)."""
-    if isinstance(weights, str) and weights == "uniform":
+    if is_uniform(weights, sample_weight):
         return label_votes(neighbors.indices, labels), np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
-    weighed = exact_weights(neighbors.distances, weights, most_added)
+    weighed = exact_weights(neighbors, weights, sample_weight, most_added)
     return label_votes(neighbors.indices, labels, weighed), np.maximum(weighed.sum(axis=1, keepdims=True), 1.0)
 
 
-def exact_weights(distances: FloatArray, weights: Weights, most_added: int = 1) -> FloatArray:
+def is_uniform(weights: Weights, sample_weight: FloatArray | None) -> bool:
+    """Return whether all neighbours have one vote each."""
+    return isinstance(weights, str) and weights == "uniform" and sample_weight is None
+
+
+def exact_weights(
+    neighbors: Neighbors, weights: Weights, sample_weight: FloatArray | None = None, most_added: int = 1
+) -> FloatArray:
     """Return the weight of each neighbour's vote (n_queries, n_neighbors), the heaviest of a query 1.
 
     Weights are multiples of a power of two so large that a sum of `most_added` times each weight is exact in float64:
     neighbours of equal weight vote as if unweighted, and the order of addition does not matter.
     """
-    if isinstance(weights, str) and weights == "uniform":
-        return np.ones(distances.shape)
-    weighed = vote_weights(distances, weights)
+    weighed = vote_weights(neighbors.distances, weights)
+    if sample_weight is not None:
+        weighed = weighed * sample_weight[neighbors.indices]
     heaviest = weighed.max(axis=1, keepdims=True)
     grid = 2.0 ** np.floor(52 - np.log2(weighed.shape[1] * most_added))
     return np.asarray(np.rint(weighed / np.where(heaviest > 0, heaviest, 1.0) * grid) / grid)
@@ -137,6 +148,8 @@ def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
                 f"weights must return finite numbers >= 0 of shape {distances.shape}, got shape {weighed.shape}."
             )
         return weighed
+    if weights == "uniform":
+        return np.ones(distances.shape)
     at_zero = distances == 0
     nearest = distances.min(axis=1, keepdims=True)
     inverse: FloatArray = np.divide(nearest, distances, out=np.zeros_like(distances), where=~at_zero)

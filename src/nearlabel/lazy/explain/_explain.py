@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.decision import cut
 from nearlabel.lazy import _engine
 from nearlabel.lazy._sparse_scores import SparseScores
-from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes, exact_weights
+from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes, exact_weights, is_uniform
 from nearlabel.lazy.explain._account import (
     Account,
     Evidence,
@@ -173,7 +173,9 @@ def _explain_query(
 ) -> Explanation:
     """Explain one query; `other` decides by all its scores, if there is another rule."""
     account, votes, uniform = classifier._account(evidence), evidence.votes, _is_uniform(classifier)
-    weights = exact_weights(evidence.neighbors.distances, classifier.weights, classifier._most_added)[0]
+    weights = exact_weights(evidence.neighbors, classifier.weights, classifier._sample_weight, classifier._most_added)[
+        0
+    ]
     counts_at = _counts_at(classifier, evidence, weights)
     trial = Trial(classifier, evidence, counts_at)
     now = np.arange(len(votes.label)), evidence.n_votes
@@ -220,7 +222,7 @@ def _explain_query(
 
 
 def _is_uniform(classifier: Any) -> bool:
-    return isinstance(classifier.weights, str) and classifier.weights == "uniform"
+    return is_uniform(classifier.weights, classifier._sample_weight)
 
 
 def _counts_at(classifier: Any, evidence: Evidence, weights: FloatArray) -> FloatArray:
