@@ -157,3 +157,69 @@ def test_bits_of_few_pairs(metric, tmp_path):
             ):
                 for values, true_values in zip(found, expected, strict=True):
                     np.testing.assert_array_equal(values, true_values, f"{seed} {metric}")
+
+
+def hostile(squares, rng):
+    """Make a product as wrong as a float32 sum of n_features + 2 products can be: the full bound, random signs."""
+
+    def product(self, panel, operand, memory):
+        found = squares(self, panel, operand, memory)
+        if self.whole:  # sums of small whole numbers have no error in any order
+            return found
+        blocks = zip(
+            *(part if isinstance(part, tuple) else (part,) for part in (panel.block, operand.block)), strict=True
+        )
+        exact = np.zeros(found.shape)
+        for left, right in blocks:
+            part = left.astype(float) @ right.astype(float)
+            exact[: part.shape[0]] += part.toarray() if sparse.issparse(part) else part
+        error = (self.n_terms + 2) * 2.0**-24
+        weight = np.add.outer(panel.norms.astype(float), operand.norms.astype(float)) ** 2
+        found[:] = exact + rng.choice([-1.0, 1.0], found.shape) * error / (1 - error) * weight
+        return found
+
+    return product
+
+
+def searched_by_hostile_product(X, queries, metric, k, monkeypatch):
+    """Neighbours of queries and of the rows, from a product with the largest errors."""
+    rng = np.random.default_rng(0)
+    with monkeypatch.context() as patch:
+        for kind in (_float32_candidates.DensePanels, _float32_candidates.SparsePanels):
+            patch.setattr(kind, "squares", hostile(kind.squares, rng))
+        search = ExactNeighbors(metric, algorithm="brute", n_jobs=1).fit(X)
+        return search.kneighbors(queries, k), search.kneighbors(None, k)
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_bits_from_a_hostile_product(metric, store, monkeypatch):
+    """Errors of the full size of the bound, with random signs, change no bit of the answer."""
+    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_gemm_search, "_FEW_PAIRS", 0)
+    rank, to_distance = METRICS[metric]
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = adversarial_rows(rng)
+        queries, k = X[rng.integers(0, len(X), 20)] * 1.01, int(rng.integers(1, min(12, len(X))))
+        ranks = rank(X, X)
+        np.fill_diagonal(ranks, np.inf)
+        expected = nearest(rank(queries, X), to_distance, k), nearest(ranks, to_distance, k)
+        found = searched_by_hostile_product(store(X), store(queries), metric, k, monkeypatch)
+        for ours, true in zip(found, expected, strict=True):
+            for values, true_values in zip(ours, true, strict=True):
+                np.testing.assert_array_equal(values, true_values, f"{seed} {metric}")
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_a_hostile_product_needs_the_whole_bound(store, monkeypatch):
+    """With half of the bound neighbours are missed: the hostile product is able to show a bound that is too small."""
+    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
+    bound = _float32_candidates.rounding
+    rng = np.random.default_rng(0)
+    X = 1 + 1e-3 * rng.normal(size=(300, 40))
+    X[::2] += 3 * rng.normal(size=(150, 1))
+    expected = searched_by_hostile_product(store(X), store(X), "euclidean", 5, monkeypatch)
+    monkeypatch.setattr(_float32_candidates, "rounding", lambda n_features: bound(n_features) / 2)
+    found = searched_by_hostile_product(store(X), store(X), "euclidean", 5, monkeypatch)
+    assert any((ours[1] != true[1]).any() for ours, true in zip(found, expected, strict=True))

@@ -147,7 +147,7 @@ class _Bounded:
         self._distance = distance
         in_range = 2.0**-10 <= reach <= 2.0**31 or reach == 0
         self._exponent = 0 if in_range else 30 - math.frexp(reach)[1]
-        self._relative = rounding(n_terms)
+        self.n_terms, self._relative = n_terms, rounding(n_terms)
         self._absolute = min(_UNDERFLOW + distance.noise(n_terms, self._exponent), _MOST_NOISE)
 
     def error(self, norms: Float32Array, others: Float32Array) -> Float32Array:
