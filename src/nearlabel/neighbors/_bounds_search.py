@@ -1,4 +1,4 @@
-"""Nearest rows by float64 bounds on all pairs: for any metric, and where single precision cannot tell rows apart."""
+"""Search by float64 bounds on all pairs: for any metric, and for queries that single precision cannot resolve."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _QUERIES_PER_TILE = 256
-_USUAL_TILE, _LARGEST_TILE = 2**24, BLOCK_BYTES  # bytes; new memory of a large one costs as much as its product
-_ROWS_PER_NEIGHBOR = 64  # of a panel: with few rows, their nearest tell little of all
+_USUAL_TILE, _LARGEST_TILE = 2**24, BLOCK_BYTES  # bytes; allocating a large tile takes as long as its product
+_ROWS_PER_NEIGHBOR = 64  # in a panel: the nearest of a few rows give a poor limit
 _BYTES_PER_PAIR = 8 * 2  # a bound, run minima and a comparison
 _LONGEST_RUN = 32
 _LARGEST = float(np.finfo(np.float64).max)
 
 
 class BoundsSearch:
-    """Bound every pair in float64, refine what the bounds leave. Rows are made ready panel by panel, none are kept."""
+    """Bound all pairs in float64 and refine those within the limits, panel by panel; no copy of the rows is kept."""
 
     def __init__(self, X: Matrix, distance: Distance) -> None:
         self._X, self._distance = X, distance
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
-        """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
+        """Return ranks and indices (n_queries, k) of the nearest rows; without queries, of each row without itself."""
         X = self._X if queries is None else queries
         result = Result.empty(X.shape[0], k)
         self.write(X, np.arange(X.shape[0]), result, n_jobs, drop_self=queries is None)
         return result
 
     def write(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
-        """Write the answers to those queries among the rows of X that have these numbers.
+        """Write the result of some queries: the rows of X with these numbers.
 
-        With `drop_self` X are the rows themselves, and none is its own neighbour.
+        With `drop_self`, X are the training rows, and no row is its own neighbour.
         """
 
         def work(tile: slice) -> None:
@@ -62,7 +62,7 @@ class BoundsSearch:
             yield panel.start, self._distance.prepare(self._X[panel])
 
     def _filled_bytes_per_row(self) -> int:
-        """Return what a sparse row takes where the distance makes it dense, else 1."""
+        """Return the bytes of a sparse row made dense, if the distance makes it dense, else 1."""
         filled = self._distance.fills_rows and sparse.issparse(self._X)
         return 8 * int(self._X.shape[1]) if filled else 1
 
@@ -78,9 +78,9 @@ def nearest_rows(
 ) -> tuple[FloatArray, IntArray]:
     """Return rank and index (n_queries, k) of the k rows of least (rank, index) for each query.
 
-    Panel by panel (the number of its first row, its rows): a pair whose lower bound exceeds the k-th least upper bound,
-    or the k-th rank so far, is no neighbour; the others are refined, and the k best are kept. Row own[i] is left out
-    of the list of query i.
+    A panel is the number of its first row and its rows. A pair whose lower bound exceeds the k-th least upper bound, or
+    the k-th rank so far, is no neighbour; the others are refined, and the k best are kept. Row own[i] is dropped from
+    the list of query i.
     """
     n_queries = len(queries)
     ranks = np.full((n_queries, k), np.inf)
@@ -88,7 +88,7 @@ def nearest_rows(
     for start, rows in panels:
         tile = distance.tile(queries, rows)
         if own is not None:
-            _leave_out_own(tile, own - start)
+            _exclude_own(tile, own - start)
         run = max(1, min(_LONGEST_RUN, tile.lower.shape[1] // (2 * k)))
         least = _least_of_runs(tile.lower, run)
         limit = np.minimum(_bound_on_kth(tile, least, run, k), _above(ranks[:, -1] - tile.base))
@@ -97,8 +97,8 @@ def nearest_rows(
     return ranks, indices
 
 
-def _leave_out_own(tile: Tile, own: IntArray) -> None:
-    """Put the pairs (i, own[i]) above every limit."""
+def _exclude_own(tile: Tile, own: IntArray) -> None:
+    """Put the pairs (i, own[i]) above every limit, so that no row is its own neighbour."""
     inside = np.flatnonzero((own >= 0) & (own < tile.lower.shape[1]))
     tile.lower[inside, own[inside]] = np.inf
 
@@ -106,7 +106,8 @@ def _leave_out_own(tile: Tile, own: IntArray) -> None:
 def _least_of_runs(lower: FloatArray, run: int) -> FloatArray:
     """Return the least bound (n_queries, n_runs) of each of disjoint runs of rows.
 
-    Run i of n has the rows i, i + n, i + 2n, ...: its least bound is found along memory. The last rows are in none.
+    Run i of n has the rows i, i + n, i + 2n, ..., so that numpy takes minima along contiguous memory. The last rows,
+    fewer than a run for each, are in none.
     """
     n_queries, n_rows = lower.shape
     least: FloatArray = lower[:, : n_rows // run * run].reshape(n_queries, run, -1).min(axis=1)
@@ -114,10 +115,10 @@ def _least_of_runs(lower: FloatArray, run: int) -> FloatArray:
 
 
 def _bound_on_kth(tile: Tile, least: FloatArray, run: int, k: int) -> FloatArray:
-    """Return, for each query, a finite number that at least k rows, if there are as many, do not exceed (less `base`).
+    """Return, for each query, a finite upper bound on the k-th least rank (less `base`), if there are k rows.
 
-    The k least of k runs belong to k different rows; finding them costs far less than a partition of all pairs. Each
-    run takes the largest slack of its own rows.
+    The least bounds of k runs belong to k different rows; finding them costs far less than a partition of all pairs.
+    Each run takes the largest slack of its own rows.
     """
     n_queries, n_runs = least.shape
     if n_runs < k:
@@ -127,7 +128,7 @@ def _bound_on_kth(tile: Tile, least: FloatArray, run: int, k: int) -> FloatArray
 
 
 def _within(lower: FloatArray, least: FloatArray, run: int, limit: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return the pairs (query, row) whose bound is within the limit, by way of the runs whose least bound is."""
+    """Return the pairs (query, row) whose bound is within the limit; only runs whose least bound is are opened."""
     n_runs = least.shape[1]
     n_in_runs = run * n_runs
     query, first = nonzero(least <= limit[:, np.newaxis])
@@ -138,7 +139,7 @@ def _within(lower: FloatArray, least: FloatArray, run: int, limit: FloatArray) -
 
 
 def _above(limit: FloatArray) -> FloatArray:
-    """Return finite numbers that rounding, in the sum that gave `limit`, cannot have made too small."""
+    """Return limits raised by more than the rounding of the sum that gave them; finite ones."""
     return np.minimum(limit + 4 * np.finfo(np.float64).eps * np.abs(limit), _LARGEST)
 
 

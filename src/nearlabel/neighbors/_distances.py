@@ -1,11 +1,11 @@
-"""Distances that can decide an order: the same bits for dense and sparse rows, whatever the tile, thread or library.
+"""Distances whose bits are the same for dense and sparse rows, and for every tile, thread and library.
 
 A matrix product is fast but rounds differently from machine to machine, and the expanded square |q|² - 2 q·r + |r|²
-cancels. So each distance does two things. `tile` bounds it for all pairs of a tile from below and above, by whatever is
-fast; the bounds hold for every rounding, pair by pair, so one far row does not loosen those of the others.
+cancels. So each distance does two things. `tile` bounds it for all pairs of a tile from below and above, by the fastest
+operation; each pair has its own bounds, which hold for every rounding, so a far row does not loosen those of others.
 `Tile.refine` computes it for chosen pairs, feature by feature in float64, with elementwise operations only. Equal
-features give equal bits, and a zero adds nothing, so dense and sparse agree. The refined number is called *rank*: it
-decides the order; `to_distance` turns it into the distance that is returned.
+features give equal bits, and a zero adds nothing, so dense and sparse agree. The refined number is the *rank*, which
+orders the neighbours; `to_distance` turns it into the distance that is returned.
 
 For the bounds: with u = 2^-53, a sum of d products in any order is off by at most d·u/(1 - d·u) times the sum of their
 absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1). For squared distances that
@@ -34,13 +34,13 @@ from nearlabel.utils.validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
-_ROWS_MET_AT_A_TIME = 8192
+_PAIRS_AT_A_TIME = 8192
 _ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows made ready for one distance: `values` decide, `operands` and `norms` serve the bounds."""
+    """Rows prepared for one distance: `values` give ranks, `operands` and `norms` give bounds."""
 
     values: Matrix
     operands: Matrix
@@ -70,16 +70,16 @@ class Tile:
 
 
 class Distance(Protocol):
-    """What `ExactNeighbors` needs to know of a distance."""
+    """A distance as `ExactNeighbors` uses it."""
 
     fills_rows: bool  # whether `tile` makes sparse rows dense
 
     def fit(self, X: Matrix) -> None:
-        """Learn what the distance takes from the training rows (a centre, variances)."""
+        """Learn a centre or variances from the training rows."""
         ...
 
     def prepare(self, X: Matrix) -> Rows:
-        """Make rows ready, queries and training rows alike."""
+        """Return rows, queries or training rows, with what their bounds need."""
         ...
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
@@ -92,7 +92,7 @@ class Distance(Protocol):
 
 
 def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> Distance:
-    """Return the distance that a metric's name, or a function of two rows, stands for."""
+    """Return the distance of a metric, given by name or as a function of two rows."""
     if not isinstance(metric, str) and not callable(metric):
         raise TypeError(f"metric must be a name or a function of two rows, got {metric!r}.")
     name = _ALIASES.get(metric, metric) if isinstance(metric, str) else metric
@@ -111,15 +111,15 @@ def inner_products(left: Matrix, right: Matrix) -> FloatArray:
 
 
 def rounding64(n_features: int) -> float:
-    """Return the bound on the relative error of an expanded square in float64 that is argued above."""
+    """Return the bound on the relative error of an expanded square in float64, derived above."""
     return (6 * n_features + 48) * 2.0**-53
 
 
 class SquaredEuclidean:
     """Σ (a - b)². Its points are the rows.
 
-    Bounded by the expanded square of centred rows: near the centre norms, hence slacks, are small. Any centre is right.
-    The median of some hundred rows is near most rows, whatever far ones there are.
+    Bounded by the expanded square of centred rows: near the centre norms are small, and so are the errors. Any centre
+    gives right bounds; the median of some hundred rows is near most rows, and outliers do not move it.
     """
 
     fills_rows = False
@@ -127,7 +127,7 @@ class SquaredEuclidean:
     power = 2
 
     def fit(self, X: Matrix) -> None:
-        """Learn the centre; sparse rows are not centred, which would fill them. Refuse rows that are too long."""
+        """Learn the centre (0 for sparse rows, which centring would fill); check that squared norms do not overflow."""
         some = X[:: max(1, X.shape[0] // 256)]
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             self._centre = np.zeros(X.shape[1]) if sparse.issparse(X) else np.median(as_float64(some), axis=0)
@@ -180,7 +180,7 @@ class SquaredEuclidean:
         return as_float64(X.min(axis=0)), as_float64(X.max(axis=0))
 
     def noise(self, n_terms: int, exponent: int) -> float:
-        """Return what squares lose by underflow."""
+        """Return the absolute error of squares by underflow."""
         return math.ldexp(n_terms + 3.0, min(2 * exponent - 1074, 1000))
 
     def blank(self, X: Matrix) -> BoolArray:
@@ -203,7 +203,7 @@ class Manhattan:
     power = 1
 
     def fit(self, X: Matrix) -> None:
-        """Nothing to learn, but rows that are too long are refused."""
+        """Check that no sum of absolute values overflows; there is nothing to learn."""
         self.check(X)
 
     def check(self, X: Matrix) -> None:
@@ -220,7 +220,7 @@ class Manhattan:
         return Rows(X, X, norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
-        """Compute the distance of all pairs, in an order of summation not ours."""
+        """Compute the distance of all pairs, summed in another order than ranks are."""
         rounding = rounding64(rows.values.shape[1])
         sums = manhattan_distances if sparse.issparse(rows.values) else partial(cdist, metric="cityblock")
         lower = sums(queries.operands, rows.operands)
@@ -245,15 +245,15 @@ class Cosine:
     """1 - a·b / (|a| |b|), and 1 where a row is empty.
 
     The cosine is the root of (a·b)² / (a·a b·b). On whole numbers, while (a·a)(b·b) stays below 2^53, numerator and
-    denominator are exact, so cosines that are equal on paper are equal here. Rows are first scaled by powers of two,
-    which changes no digit.
+    denominator are exact, so equal cosines are equal here too. Rows are first scaled by powers of two, which changes no
+    digit.
     """
 
     fills_rows = False
     exact = False
 
     def fit(self, X: Matrix) -> None:
-        """Nothing to learn."""
+        """Learn nothing."""
 
     def prepare(self, X: Matrix) -> Rows:
         """Scale each row to a largest value in [0.5, 1) and take its squared norm."""
@@ -277,11 +277,11 @@ class Cosine:
         return 1.0 + rank
 
     def ranks(self, queries: Matrix, rows: Matrix, pairs: Pairs) -> FloatArray:
-        """Return minus the cosines, from the rows that are met."""
+        """Return minus the cosines; each row in the pairs is scaled once a block."""
         ranks: FloatArray = np.empty(len(pairs[0]))
-        for block in row_blocks(len(ranks), 1, _ROWS_MET_AT_A_TIME):
-            (asked, query), (met, row) = (np.unique(which[block], return_inverse=True) for which in pairs)
-            left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries[asked], rows[met]))
+        for block in row_blocks(len(ranks), 1, _PAIRS_AT_A_TIME):
+            (asked, query), (used, row) = (np.unique(which[block], return_inverse=True) for which in pairs)
+            left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries[asked], rows[used]))
             dot = sum_over_features(left, right, (query, row), np.multiply, np.positive)
             ranks[block] = _minus_cosine(dot, _squared_sums(left)[query] * _squared_sums(right)[row])
         return ranks
@@ -304,7 +304,7 @@ class Cosine:
         return -ones, ones
 
     def noise(self, n_terms: int, exponent: int) -> float:
-        """Return what lengths of one and the cosine lose by rounding.
+        """Return the absolute error of points of length one and of the cosine by rounding.
 
         Points are off by h = (d/2 + 4)u, u = 2^-53, so squared distances by at most 2h (2·2 + 2h); the cosine that is
         computed is off by (2d + 8)u, twice of which counts.
@@ -312,15 +312,15 @@ class Cosine:
         return math.ldexp(8.0 * n_terms + 64, min(2 * exponent - 53, 1000))
 
     def blank(self, X: Matrix) -> BoolArray:
-        """Tell which rows are empty."""
+        """Return which rows are empty: they have no point."""
         if sparse.issparse(X):
             return np.asarray(abs(X).max(axis=1).toarray().ravel() == 0)
         return np.asarray(~X.any(axis=1))
 
 
-# What rows are nominated for: their *points* are vectors whose squared Euclidean distance grows with the rank.
+# Distances with points: vectors whose squared Euclidean distance grows with the rank, so that float32 products serve.
 PointDistance: TypeAlias = SquaredEuclidean | Cosine
-# What k-d trees know: Minkowski's distances, each of its `power`.
+# Distances that scipy's k-d tree computes: Minkowski's, of a `power`.
 TreeDistance: TypeAlias = SquaredEuclidean | Manhattan
 
 

@@ -1,4 +1,4 @@
-"""Equal rows: searched once, answered for each."""
+"""Equal rows: the search treats each group as one row, and its result is expanded to all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nearlabel.neighbors._candidates import first_of_each
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
-_WORTH_SHARE, _WORTH_SIZE = 0.9, 16  # so few distinct rows, or so many rows alike, are worth the bookkeeping
+_WORTH_SHARE, _WORTH_SIZE = 0.9, 16  # share of distinct rows, or size of a group, that is worth it
 
 
 class DuplicateRows:
@@ -45,10 +45,10 @@ class DuplicateRows:
 
 
 def find_duplicates(X: Matrix) -> DuplicateRows | None:
-    """Return the groups of equal rows; None where there are too few equal rows to care.
+    """Return the groups of equal rows; None where they are too few to save time.
 
-    A sum of the features with random weights brings equal rows side by side; then they are compared. That two rows
-    remain apart although they are equal is unlikely, and costs time only.
+    Sorted by a sum of the features with random weights, equal rows are neighbours; then they are compared. Equal rows
+    that another row with the same sum separates stay in two groups: unlikely, and the result is still right.
     """
     weights = np.random.default_rng(0).normal(size=X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours whose order is decided by (distance, training index) alone."""
+"""Exact nearest neighbours, ordered by (distance, training index) alone."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from nearlabel.neighbors._tree_search import TreeSearch
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors
 
-_TREE_FEATURES, _TREE_ROWS = 8, 1000  # up to so many features, from so many rows on, a tree is faster
+_TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most so many features and at least so many rows, a tree is faster
 
 
 class ExactNeighbors(BaseEstimator):
     """Find the exact nearest neighbours; equal distances are ordered by training index.
 
     The answer does not depend on the number of threads, the size of blocks, dense or sparse storage, float32 or
-    float64, or the linear algebra library: a fast product or a tree only *nominates* neighbours, within proven error
-    bounds, and a float64 sum over the features in their order *decides*. For ``"euclidean"`` the squared distance
-    decides, so two neighbours may show the same root.
+    float64, or the linear algebra library: a fast product or a tree only finds *candidates*, within proven error bounds,
+    and a float64 sum over the features in their order ranks them. For ``"euclidean"`` the rank is the squared distance,
+    so two neighbours in a row may have the same root.
 
-    Training rows of float32 or float64, CSR ones with sorted indices, are referred to, not copied, unless many are
-    equal: do not change them while the search is in use. Beside them a float32 copy is kept (for "euclidean",
+    Training rows of float32 or float64, CSR ones with sorted indices, are not copied unless many are equal: do not
+    change them while the search is in use. Beside them a float32 copy is kept (for "euclidean",
     "sqeuclidean" and "cosine"; the frequent columns of sparse rows, those with 4 % of non-zeros, are dense in it), none
     of rows mapped from a file (`numpy.memmap`, `nearlabel.datasets.open_store`). All else is bounded by blocks,
     whatever the number of rows and queries, but for the answer; without queries, lists of candidates several times as
@@ -46,14 +46,14 @@ class ExactNeighbors(BaseEstimator):
         "euclidean", "sqeuclidean", "manhattan" or "cosine" (an empty row is at distance 1 from all); or, slower, any
         name known to `scipy.spatial.distance.cdist` or a function of two dense rows.
     n_neighbors : int, default=5
-        Number of neighbours where `kneighbors` is not told.
+        Number of neighbours if `kneighbors` gets none.
     algorithm : str, default="auto"
-        "brute" bounds the distances to all rows, "kd_tree" asks scipy's tree (dense rows, Euclidean and Manhattan),
-        "auto" takes the tree for up to 8 features, where it is faster. The answer is the same.
+        "brute" bounds the distances to all rows, "kd_tree" uses scipy's tree (dense rows, Euclidean and Manhattan),
+        "auto" uses the tree for up to 8 features, where it is faster. The result is the same.
     metric_params : dict, default=None
         Further arguments of the metric. Without them "seuclidean" and "mahalanobis" take theirs from the training rows.
     n_jobs : int, default=None
-        Threads, as in joblib, each with a linear algebra library held to one thread. None: as many as that library
+        Number of threads, as in joblib; within each, the linear algebra library uses one. None: as many as that library
         would use.
 
     Attributes
@@ -147,7 +147,7 @@ class ExactNeighbors(BaseEstimator):
         return BoundsSearch(rows, distance)
 
     def _takes_tree(self, rows: Matrix) -> bool:
-        """Tell whether a tree is asked for, or faster: dense rows of few features, in memory."""
+        """Return whether to use a tree: dense rows, and `algorithm` says so or there are few features."""
         few = rows.shape[1] <= _TREE_FEATURES and rows.shape[0] >= _TREE_ROWS and not is_mapped(rows)
         return not self._as_sparse and (self.algorithm == "kd_tree" or (self.algorithm == "auto" and few))
 
@@ -185,7 +185,7 @@ class ExactNeighbors(BaseEstimator):
         Raises
         ------
         ValueError
-            If there are fewer training rows than neighbours asked for, or the squared norm of a query overflows.
+            If `n_neighbors` exceeds the number of (other) training rows, or the squared norm of a query overflows.
         """
         check_is_fitted(self)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -211,7 +211,7 @@ class ExactNeighbors(BaseEstimator):
         return drop_self(ranks[groups], indices[groups], np.arange(len(groups)))
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that sparse input is welcome."""
+        """Declare to scikit-learn that X may be sparse."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -224,7 +224,7 @@ def stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:
 
 
 def is_mapped(X: Matrix) -> bool:
-    """Tell whether rows lie in a file rather than in memory."""
+    """Return whether rows are mapped from a file."""
     part = X.data if sparse.issparse(X) else X
     while isinstance(part, np.ndarray) and not isinstance(part, np.memmap):
         part = part.base
@@ -232,7 +232,7 @@ def is_mapped(X: Matrix) -> bool:
 
 
 def as_rows(X: Matrix) -> Matrix:
-    """Return rows of float32 or float64, sparse ones as a canonical CSR array; without a copy where they are so."""
+    """Return rows of float32 or float64, sparse ones as a canonical CSR array; copy only where they are not."""
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     if not sparse.issparse(X):

@@ -1,4 +1,4 @@
-"""Sums over the features in their order, in float64, for chosen pairs of rows: what decides an order of neighbours.
+"""Distances of chosen pairs of rows, summed over the features in their order, in float64: they order the neighbours.
 
 Elementwise operations and additions one after the other give the same bits on every machine, for dense and sparse rows.
 """
@@ -14,17 +14,17 @@ from nearlabel.utils.blocks import row_blocks, uneven_blocks
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 _FEATURES_AT_A_TIME = 128
-_NUMBERS_AT_A_TIME = 2**15  # in float64 they stay in the cache
+_NUMBERS_AT_A_TIME = 2**15  # as float64 they fit into the cache
 _CACHE_LINE = 8  # float64 numbers
 
-Pairs: TypeAlias = tuple[IntArray, IntArray]  # numbers of queries and of rows, one of each a pair
+Pairs: TypeAlias = tuple[IntArray, IntArray]  # indices of queries and of rows, one of each for a pair
 
 
 def sum_over_features(left: Matrix, right: Matrix, pairs: Pairs, combine: np.ufunc, term: np.ufunc) -> FloatArray:
     """Return, for each pair (row of left, row of right), the sum over the features in their order, in float64.
 
-    Summed is ``term(combine(a, b))``, `combine` being `numpy.subtract` or `numpy.multiply`, `term` being 0 for 0. Both
-    sides are stored alike: dense of any type and layout, or CSR in canonical form.
+    The terms are ``term(combine(a, b))``; `combine` is `numpy.subtract` or `numpy.multiply`, and `term` of 0 is 0. Both
+    sides are dense, of any type and layout, or both CSR in canonical form.
     """
     if sparse.issparse(left):
         return _sum_over_stored_features(left, right, pairs, combine, term)
@@ -39,11 +39,11 @@ def sum_over_features(left: Matrix, right: Matrix, pairs: Pairs, combine: np.ufu
 def _added(total: FloatArray, left: FloatArray, right: FloatArray, combine: np.ufunc, term: np.ufunc) -> FloatArray:
     """Return a total (n_pairs,) to which the terms of features (n_pairs, n_features) are added one after the other.
 
-    `numpy.sum` adds along the fast axis in an order of its choice, along another axis number by number: so the numbers
-    of a feature lie side by side, and there are at least two of them.
+    `numpy.sum` adds pairwise along the contiguous axis, but one number after the other along another axis. So the
+    values of a feature are contiguous, and there are at least two pairs: of one, the other axis would be contiguous.
     """
     n_pairs, n_features = left.shape
-    lines = -(-n_features // _CACHE_LINE) | 1  # odd: a power of two would send all rows to the same few lines
+    lines = -(-n_features // _CACHE_LINE) | 1  # odd: a power of two would map all rows to the same lines of the cache
     combined = np.empty((n_pairs, lines * _CACHE_LINE))[:, :n_features]
     combine(left, right, out=combined, dtype=np.float64)
     summands = np.zeros((1 + n_features, max(n_pairs, 2)))

@@ -1,8 +1,8 @@
-"""Nomination: squared distances in single precision, with a proven bound on their error.
+"""Squared distances in single precision with a proven bound on their error: they give candidates, never the answer.
 
-A distance that can be nominated for has *points*: vectors whose squared Euclidean distance orders the rows as the rank
-does (the rows themselves; for the cosine, rows of length one). The points are kept in panels, centred, as float32 rows
-[r, |r|², 1], so that one matrix product with queries [-2q, 1, |q|²] is |r - q|², and no other pass is needed.
+This needs *points*: vectors whose squared Euclidean distance orders the rows as the rank does (the rows themselves; for
+the cosine, rows of length one). The points are kept in panels, centred, as float32 rows [r, |r|², 1], so that one
+matrix product with queries [-2q, 1, |q|²] is |r - q|², and no other pass over memory is needed.
 
 **The bound.** Let r and q be the centred, scaled points in real arithmetic, u = 2^-24, d the number of features that
 are summed, and w = (|q| + |r|)². The float32 coordinates are off by a factor 1 + δ, |δ| ≤ u + 2^-53, so the product of
@@ -16,7 +16,7 @@ most (d + 16) 2^-125 (1 + |q| + |r|): below 2^-60 where norms are below 2^44, fa
 What the rank itself rounds in an absolute sense (the cosine) is its `noise`.
 
 Assumed, and checked: the points are finite; d < 2^20; a power of two scales the training points to norms below 2^31,
-and queries with norms above 2^60 are put beyond all rows and end as unresolved ones, so that nothing overflows.
+and queries with norms above 2^60 get a distance above every limit and end as unresolved, so that nothing overflows.
 
 **Whole numbers.** Where all features are whole numbers and w < 2^24, every sum above is exact in float32 and the
 squared distance *is* the rank: nothing needs to be recomputed.
@@ -41,14 +41,14 @@ from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 PANEL_ROWS = 4096
 MOST_FEATURES = 2**20
-RUN = 16  # rows of a panel come in multiples of it
-_SAMPLE = 256
-_CACHED_BYTES = 2**18
+RUN = 16  # a panel is padded to a multiple of so many rows
+_SAMPLE = 256  # about so many rows give medians and variances: they affect the speed only
+_CACHED_BYTES = 2**18  # rows are made into points in blocks of this size, which stay in the cache
 _LARGEST_QUERY = 2.0**60
 _UNDERFLOW = 2.0**-60
 _MOST_NOISE = 2.0**120
-_EXACT_BELOW = 2.0**24
-FAR = 1.5e38  # the squared norm of what is no neighbour; twice that is still finite
+_EXACT_BELOW = 2.0**24  # float32 represents all whole numbers up to here
+FAR = 1.5e38  # squared norm of padding and of queries out of bounds; twice that is still finite in float32
 _HEAD_DENSITY = 0.04  # a column with more non-zeros is cheaper in the dense product
 
 Float32Array: TypeAlias = NDArray[np.float32]
@@ -62,9 +62,9 @@ def rounding(n_features: int) -> float:
 
 @dataclass(frozen=True)
 class Panel:
-    """Training points: numbers of the rows, their float32 `block`, their norms; all in one order.
+    """Training rows stored together: their indices, their points as a float32 `block`, their norms, in one order.
 
-    The block is filled up to a multiple of `RUN` with rows that are far from everything, `rows` and `norms` with zeros.
+    The block is padded to a multiple of `RUN` with rows that are far from everything, `rows` and `norms` with zeros.
     `centre` is what the points are centred on. All lie within `radius` of `middle` (both in units of the points).
     """
 
@@ -79,7 +79,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Operand:
-    """Queries ready for a product: float32 `block` (n_features + 2, n_queries), and their norms."""
+    """Queries as the right factor of the product: float32 `block` (n_features + 2, n_queries), and their norms."""
 
     block: Any
     norms: Float32Array
@@ -99,49 +99,49 @@ class Panels(Protocol):
     Squared distances are scaled by a power of two, and within `error` of the rank.
     """
 
-    whole: bool  # squared distances of whole queries are exact, panels are in the order of the rows
+    whole: bool  # rows are small whole numbers: squared distances are exact, panels are in the order of the rows
     n_panels: int
-    bounded: bool  # something is known of how near panels are
+    bounded: bool  # panels have balls, which give lower bounds
 
     def panel(self, number: int) -> Panel:
-        """Return a panel, from memory or made anew."""
+        """Return a panel from memory, or build it."""
         ...
 
     def operand(self, X: Matrix, centre: FloatArray) -> Operand:
-        """Make queries (n_queries, n_features) ready for the panels of a centre."""
+        """Return queries (n_queries, n_features) as a factor for the panels of a centre."""
         ...
 
     def operand_of(self, panel: Panel, rows: IntArray, centre: FloatArray) -> Operand:
-        """Make rows of a panel's block ready, as queries, for the panels of a centre."""
+        """Return rows of a panel, as queries, as a factor for the panels of a centre."""
         ...
 
     def squares(self, panel: Panel, operand: Operand, memory: Float32Array) -> Float32Array:
-        """Return squared distances (rows of the panel, n_queries), in memory for as many; of sparse rows, for twice."""
+        """Return squared distances (rows of the panel, n_queries); `memory` has room for them, of sparse rows twice."""
         ...
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
         """Return a lower bound on the squared distance of each query to any row of each of some panels.
 
-        Below zero where the query is inside, the more so the deeper: the panels of least bounds promise most. Asked
-        only of what is `bounded`.
+        Below zero where the query is inside the ball, and the lower the deeper: the panel of the least bound is the
+        best one to start with. Only for `bounded` panels.
         """
         ...
 
     def is_whole(self, X: Matrix) -> bool:
-        """Tell whether the squared distances of these queries are exact."""
+        """Return whether the squared distances of these queries are exact."""
         ...
 
     def error(self, norms: Float32Array, others: Float32Array) -> Float32Array:
-        """Return how far squared distances of points of these norms may be off."""
+        """Return the bound on the error of squared distances of points of these norms."""
         ...
 
     def as_ranks(self, squares: Float32Array) -> FloatArray:
-        """Return exact squared distances in the unit of the ranks."""
+        """Return exact squared distances as ranks: float64, the scale undone."""
         ...
 
 
 class _Bounded:
-    """What the bound on the error needs: the number of terms of a sum, the power of two that scales, the distance."""
+    """The bound on the error, from the number of terms of a sum, the power of two that scales, and the distance."""
 
     def __init__(self, distance: PointDistance, n_terms: int, reach: float) -> None:
         self._distance = distance
@@ -151,24 +151,24 @@ class _Bounded:
         self._absolute = min(_UNDERFLOW + distance.noise(n_terms, self._exponent), _MOST_NOISE)
 
     def error(self, norms: Float32Array, others: Float32Array) -> Float32Array:
-        """Return relative (|q| + |r|)² + absolute."""
+        """Return relative · (|q| + |r|)² + absolute."""
         both = norms + others
         return np.asarray(self._relative * (both * both) + self._absolute, dtype=np.float32)
 
     def as_ranks(self, squares: Float32Array) -> FloatArray:
-        """Undo the scale."""
+        """Undo the scaling, which is exact."""
         return np.ldexp(squares.astype(np.float64), -2 * self._exponent)
 
 
 class DensePanels(_Bounded):
     """Dense points in compact panels.
 
-    Panels are found by halving the rows at the median of their widest coordinate, or at a clear gap, so that rows near
-    each other share a panel. A panel far from the centre of all rows, for its own size, has a centre of its own: there
-    norms are small, and so is the bound. Within a panel rows are sorted by norm: a far row loosens the bound of its run
-    only.
+    The bound is proportional to squared norms, so all of this makes norms small: rows are halved at the median of their
+    widest coordinate, or at a clear gap, so that rows near each other share a panel; a panel that is far from the
+    centre of all rows, for its own size, has a centre of its own; and within a panel rows are sorted by norm, so that a
+    far row loosens the bound of its run only.
 
-    Rows that are not `resident` (memory-mapped ones) are taken in their order, and panels are made when asked for.
+    Rows that are not `resident` (mapped from a file) keep their order, and panels are built whenever they are needed.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class DensePanels(_Bounded):
         return self._make(self._leaves[number], compact=False) if self._panels is None else self._panels[number]
 
     def operand(self, X: Matrix, centre: FloatArray) -> Operand:
-        """Centre and scale queries; those out of bounds are put beyond all rows."""
+        """Centre and scale queries; give those out of bounds a distance above every limit."""
         with np.errstate(over="ignore"):
             centred = self._scaled(self._distance.points(as_float64(X)) - centre)
             squares = np.einsum("ij,ij->i", centred, centred)
@@ -209,7 +209,7 @@ class DensePanels(_Bounded):
         return Operand(block, np.sqrt(np.where(far, 0.0, squares)).astype(np.float32))
 
     def operand_of(self, panel: Panel, rows: IntArray, centre: FloatArray) -> Operand:
-        """Turn rows of a panel into queries; where the centre is another, from the points themselves."""
+        """Turn rows of a panel into queries: its float32 block, or the points where the centre differs."""
         if centre is not panel.centre:
             return self.operand(self._X[panel.rows[rows]], centre)
         part = panel.block[rows]
@@ -224,10 +224,14 @@ class DensePanels(_Bounded):
         return np.matmul(panel.block, operand.block, out=_shaped(memory, shape))
 
     def lower_bounds(self, X: Matrix, numbers: Sequence[int]) -> FloatArray:
-        """A row in a ball is no nearer than the ball. Expanded squares of distances are off as `rounding64` says."""
+        """Return the squared distance to each ball, below zero inside: no row is nearer than its ball.
+
+        The expanded squares |q|² - 2 q·m + |m|² may be off by `rounding64`, of which `blur` is the root: far from the
+        centre that is more than the distance itself.
+        """
         middles, radii = self._middles[list(numbers)], self._radii[list(numbers)]
         centred = self._distance.points(as_float64(X)) - self._centre
-        with np.errstate(over="ignore", invalid="ignore"):  # what comes of queries out of bounds is not used
+        with np.errstate(over="ignore", invalid="ignore"):  # queries out of bounds are unresolved anyway
             lengths, away = (np.einsum("ij,ij->i", rows, rows) for rows in (centred, middles))
             squares = lengths[:, np.newaxis] + away - 2 * (centred @ middles.T)
             blur = math.sqrt(rounding64(X.shape[1])) * (np.sqrt(lengths)[:, np.newaxis] + np.sqrt(away))
@@ -235,7 +239,7 @@ class DensePanels(_Bounded):
             return np.asarray(gaps * np.abs(gaps) - self._absolute)
 
     def is_whole(self, X: Matrix) -> bool:
-        """Tell whether these are small whole numbers, like the training rows."""
+        """Return whether these are small whole numbers, as the training rows are."""
         if not (self.whole and _are_whole(X)):
             return False
         farthest = _length(np.abs(as_float64(X) - self._centre).max(axis=0))
@@ -248,7 +252,7 @@ class DensePanels(_Bounded):
         return np.ldexp(values, self._exponent) if self._exponent else values
 
     def _compact(self, rows: IntArray) -> Iterator[IntArray]:
-        """Halve the rows along their widest coordinate until they fit a panel and have no gap in the middle."""
+        """Halve the rows along their widest coordinate until they fit into a panel and have no clear gap."""
         some = rows[:: 1 + len(rows) // _SAMPLE]
         widest = int(np.argmax(self._points(some).var(axis=0)))
         gap = _clear_gap(self._distance.coordinate(self._X, some, widest)) if len(rows) > PANEL_ROWS // 4 else None
@@ -286,11 +290,11 @@ class DensePanels(_Bounded):
         return Panel(len(rows), _filled(rows, filled), block, norms, centre, middle, radius)
 
     def _middle(self, rows: IntArray) -> FloatArray:
-        """Return the median of some rows: any centre is right, and this one is near most rows, far ones or not."""
+        """Return the median of some rows. Any centre gives a right bound; outliers do not move this one."""
         return np.asarray(np.median(self._points(rows[:: 1 + len(rows) // _SAMPLE]), axis=0))
 
     def _in_blocks(self, rows: IntArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield the points of rows, so many at a time as stay in the cache."""
+        """Yield the points of rows in blocks that stay in the cache."""
         for block in row_blocks(len(rows), 8 * self._X.shape[1], _CACHED_BYTES):
             yield block, self._points(rows[block])
 
@@ -303,7 +307,10 @@ class DensePanels(_Bounded):
 
 
 def _clear_gap(values: FloatArray) -> float | None:
-    """Return the middle of a gap that takes more than half of the range of the values, but for 2 % at each end."""
+    """Return the middle of a gap wider than half of the range of the values, or None.
+
+    The range ignores 2 % of the values at each end, which may be outliers.
+    """
     values = np.sort(values)[len(values) // 50 : len(values) - len(values) // 50]
     gaps = np.diff(values)
     widest = int(np.argmax(gaps))
@@ -323,7 +330,7 @@ def filled_rows(n_rows: int) -> int:
 
 
 def _length(sides: FloatArray) -> float:
-    """Return the root of the sum of squares; the squares may be out of bounds, the root is not."""
+    """Return the root of the sum of squares, without overflow of the squares."""
     longest = float(sides.max(initial=0.0))
     return longest * float(np.linalg.norm(sides / longest)) if longest > 0 else 0.0
 
@@ -333,22 +340,22 @@ def _shaped(memory: Float32Array, shape: tuple[int, int]) -> Float32Array:
 
 
 def _filled(values: Any, length: int) -> Any:
-    """Append zeros up to a length; float64 values come as float32."""
+    """Append zeros up to a length; convert floats to float32."""
     values = np.asarray(values, dtype=np.float32 if values.dtype.kind == "f" else None)
     return np.concatenate([values, np.zeros(length - len(values), dtype=values.dtype)])
 
 
 def _are_whole(X: Matrix) -> bool:
-    """Tell whether all values are whole numbers; the first rows mostly tell that they are not."""
+    """Return whether all values are whole numbers; where they are not, the first block mostly shows it."""
     values = X.data if sparse.issparse(X) else X
     blocks = row_blocks(len(values), 8 * values[:1].size, _CACHED_BYTES)
     return all(bool((values[block] == np.rint(values[block])).all()) for block in blocks)
 
 
 class SparsePanels(_Bounded):
-    """Sparse points: frequent columns as a dense head, which the dense product serves best, the others as a tail.
+    """Sparse points: frequent columns as a dense head, which a dense product multiplies faster, the others as a tail.
 
-    Nothing is centred, which would fill the rows. Of a sum only the products of non-zeros count in the bound.
+    The points are not centred, which would fill them. In the bound, the terms of a sum are the non-zeros of a row.
     """
 
     bounded = False
@@ -375,7 +382,7 @@ class SparsePanels(_Bounded):
         return self._make(self._leaves[number]) if self._panels is None else self._panels[number]
 
     def operand(self, X: Matrix, centre: FloatArray) -> Operand:
-        """Scale queries; those out of bounds are put beyond all rows."""
+        """Scale queries; give those out of bounds a distance above every limit."""
         with np.errstate(over="ignore"):
             points, squares = self._scaled(self._distance.points(as_float64(X)))
         far = ~(squares <= _LARGEST_QUERY**2)
@@ -406,7 +413,7 @@ class SparsePanels(_Bounded):
         return squares
 
     def is_whole(self, X: Matrix) -> bool:
-        """Tell whether these are small whole numbers, like the training rows."""
+        """Return whether these are small whole numbers, as the training rows are."""
         return self.whole and _are_whole(X) and 4 * _squared_norms(as_float64(X)).max(initial=0) < _EXACT_BELOW
 
     def _points(self, rows: IntArray | slice) -> CSR:
@@ -419,7 +426,7 @@ class SparsePanels(_Bounded):
         return points, _squared_norms(points)
 
     def _split(self, points: CSR) -> tuple[Float32Array, CSR]:
-        """Return the columns of the head, dense, and the others, CSR; both float32."""
+        """Return the frequent columns, dense, and the others, CSR; both float32."""
         n_rows = points.shape[0]
         place = self._place[points.indices]
         row = np.repeat(np.arange(n_rows), np.diff(points.indptr))

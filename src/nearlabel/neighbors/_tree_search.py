@@ -1,4 +1,4 @@
-"""Nearest rows by a k-d tree: for few features, where it visits few rows."""
+"""Search by a k-d tree: for few features, where it visits few rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _QUERIES_PER_TILE = 2048
 _UNDERFLOW = 2.0**-500
-_MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # rows within reach of a query, before bounds on all rows take over
+_MOST_PER_NEIGHBOR, _MOST_AT_LEAST = 32, 256  # rows within reach of a query, before `BoundsSearch` takes over
 
 
 class TreeSearch:
-    """Ask scipy's tree for the k nearest and one more; where that one is as far as the k-th, for all within reach."""
+    """Ask scipy's tree for k + 1 neighbours, and order them by their ranks.
+
+    Where the last is about as far as the k-th, ties may be missing, so the tree is asked for all rows within reach.
+    """
 
     def __init__(self, X: Matrix, distance: TreeDistance) -> None:
         self._X, self._distance = X, distance
@@ -29,7 +32,7 @@ class TreeSearch:
         self._bounds_search = BoundsSearch(X, distance)
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
-        """Return ranks and indices (n_queries, k) of the nearest rows; of the rows themselves, each without itself."""
+        """Return ranks and indices (n_queries, k) of the nearest rows; without queries, of each row without itself."""
         X = self._X if queries is None else queries
         self._distance.check(X)
         result = Result.empty(X.shape[0], k)
@@ -44,7 +47,7 @@ class TreeSearch:
         return result
 
     def _search_tile(self, queries: Matrix, tile: slice, own: IntArray | None, result: Result) -> IntArray:
-        """Write the answers of a tile; return the numbers of the queries that have too many rows within reach."""
+        """Write the result of a tile; return the unresolved queries, which have too many rows within reach."""
         k = result.ranks.shape[1]
         query, row, answered = self._candidates(as_float64(queries), k if own is None else k + 1)
         if own is not None:
@@ -57,7 +60,7 @@ class TreeSearch:
         return numbers[~answered]
 
     def _candidates(self, queries: FloatArray, k: int) -> tuple[IntArray, IntArray, BoolArray]:
-        """Return pairs of query and row, query by query: all rows that may be among the k nearest of some queries."""
+        """Return all pairs (query, row) that may be neighbours, grouped by query, and which queries are resolved."""
         wanted, power = min(k + 1, self._X.shape[0]), self._distance.power
         distances, rows = self._tree.query(queries, range(1, wanted + 1), p=power)
         reach = distances[:, k - 1] * self._slack + _UNDERFLOW
