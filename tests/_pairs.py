@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from itertools import combinations, product
 from typing import Any
 
 
-def every_pair(*parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+def every_pair(*parameters: Collection[Any]) -> list[tuple[Any, ...]]:
     """Return combinations of one value of each parameter such that any two values of two parameters occur together.
 
     Most mistakes show with one or two values; the full product is for the one or two classes that matter most.
@@ -16,14 +16,15 @@ def every_pair(*parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     >>> every_pair("ab", (1, 2), (True, False))
     [('a', 1, True), ('a', 2, False), ('b', 1, False), ('b', 2, True)]
     """
-    everything = list(product(*(range(len(values)) for values in parameters)))
+    choices = [list(values) for values in parameters]
+    everything = list(product(*(range(len(values)) for values in choices)))
     missing = {pair for chosen in everything for pair in _pairs_in(chosen)}
     covering = []
     while missing:
         best = max(everything, key=lambda chosen: len(missing & _pairs_in(chosen)))
         missing -= _pairs_in(best)
         covering.append(best)
-    return [tuple(values[i] for values, i in zip(parameters, chosen, strict=True)) for chosen in sorted(covering)]
+    return [tuple(values[i] for values, i in zip(choices, chosen, strict=True)) for chosen in sorted(covering)]
 
 
 def _pairs_in(chosen: tuple[int, ...]) -> set[tuple[tuple[int, int], tuple[int, int]]]:

@@ -6,8 +6,9 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+from _pairs import every_pair
 from _reference import cmlknn, memberships
-from conftest import CONTAINERS
+from conftest import CONTAINERS, ROWS
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import CMLkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
@@ -40,12 +41,16 @@ def assert_equals_loops(model, X, Y, queries, options):
     assert (predicted.toarray() if sparse.issparse(predicted) else predicted).tolist() == labels
 
 
-@pytest.mark.parametrize("container", ["dense", "csr_array"])
-@pytest.mark.parametrize(("k", "smoothing"), [(1, 1), (4, 0.1), (10, 2.5)])
-@pytest.mark.parametrize("options", VARIANTS, ids=str)
-def test_equals_loops(small, options, k, smoothing, container):
+@pytest.mark.parametrize(
+    ("problem", "options", "settings", "container"),
+    every_pair(ROWS, VARIANTS, [(1, 1), (4, 0.1), (10, 2.5)], ["dense", "csr_array"]),
+    indirect=["problem"],
+    ids=str,
+)
+def test_equals_loops(small, options, settings, container):
     """Posteriors agree with fractions to 1e-10 and label sets in every cell, constant labels included."""
     X, Y, queries = small
+    k, smoothing = settings
     store = CONTAINERS[container]
     model = CMLkNN(k, smoothing=smoothing, **options).fit(store(X), store(Y))
     assert_equals_loops(model, X, Y, queries, options)
@@ -103,8 +108,11 @@ def test_sums_of_exactly_one_half_round_up():
     assert model.predict_proba([[0.05]])[0, 2] == model.posterior_[2, 1]
 
 
-@pytest.mark.parametrize("membership", ["clip", "max", "mean", "hard"])
-@pytest.mark.parametrize("k", [1, 5, 38])
+@pytest.mark.parametrize(
+    ("problem", "membership", "k"),
+    every_pair(ROWS, ["clip", "max", "mean", "hard"], [1, 5, 38]),
+    indirect=["problem"],
+)
 def test_leave_one_out_equals_refits(problem, membership, k):
     """With the similarity kept, every leave-one-out score is that of a fit without the row, to the last bit."""
     X, Y, _ = problem

@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from _pairs import every_pair
 from _reference import confidences, nearest
-from conftest import CONTAINERS
+from conftest import CONTAINERS, ROWS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import IBLR
@@ -75,12 +76,15 @@ def test_contract(method, check):
     check(clone(method))
 
 
-@pytest.mark.parametrize("container", ["dense", "csr_array"])
-@pytest.mark.parametrize("k", [1, 5, 39])
-@pytest.mark.parametrize(("plus", "ridge"), [(False, 1e-2), (False, 1.0), (True, 0.05)])
-def test_equals_loops(problem, plus, ridge, k, container):
+@pytest.mark.parametrize(
+    ("problem", "design", "k", "container"),
+    every_pair(ROWS, [(False, 1e-2), (False, 1.0), (True, 0.05)], [1, 5, 39], ["dense", "csr_array"]),
+    indirect=["problem"],
+)
+def test_equals_loops(problem, design, k, container):
     """Probabilities agree with another solver on the loops' shares to 1e-8, and so do label sets."""
     X, Y, queries = problem
+    plus, ridge = design
     store = CONTAINERS[container]
     model = IBLR(k, plus=plus, ridge=ridge).fit(store(X), store(Y))
     expected = probabilities(ridged(ridge), *loop_designs(X, Y, queries, k, plus), Y)

@@ -8,8 +8,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from _pairs import every_pair
 from _reference import brknn, mlknn, nearest
-from conftest import CONTAINERS
+from conftest import CONTAINERS, ROWS
 from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.lazy._counts import CarriedLabels, count_rows
 from nearlabel.lazy._engine import blocks
@@ -116,8 +117,12 @@ def test_labels_that_are_likely_without_a_vote(many_labels):
     np.testing.assert_array_equal(stored > 0, even)
 
 
-@pytest.mark.parametrize("container", ["dense", "csr_array", "csc_array"])
-@pytest.mark.parametrize("method", METHODS, ids=name_of)
+@pytest.mark.parametrize(
+    ("problem", "method", "container"),
+    every_pair(ROWS, METHODS, ["dense", "csr_array", "csc_array"]),
+    indirect=["problem"],
+    ids=name_of,
+)
 def test_topk_equals_sorted_scores(problem, method, container):
     """Scores and labels are the first columns of the sorted dense scores, bit for bit, ties by label number."""
     X, Y, queries = problem
@@ -130,9 +135,11 @@ def test_topk_equals_sorted_scores(problem, method, container):
         assert labels.dtype == np.intp
 
 
-@pytest.mark.parametrize("budget", [1, 5_000, 2**26])
-@pytest.mark.parametrize("container", ["dense", "csr_array"])
-@pytest.mark.parametrize("method", BY_COUNTS, ids=name_of)
+@pytest.mark.parametrize(
+    ("method", "container", "budget"),
+    every_pair(BY_COUNTS, ["dense", "csr_array"], [1, 5_000, 2**26]),
+    ids=name_of,
+)
 def test_topk_of_many_ties(method, container, budget, monkeypatch):
     """With 80 labels of few distinct scores, in blocks of any size, sparse and dense agree with the sorted scores."""
     for function in ("row_blocks", "uneven_blocks"):
@@ -180,8 +187,12 @@ def test_unfitted():
         MLkNN(3).predict_proba_sparse(np.eye(3))
 
 
-@pytest.mark.parametrize("container", ["dense", "csr_array", "csc_array"])
-@pytest.mark.parametrize("model", MODELS, ids=name_of)
+@pytest.mark.parametrize(
+    ("problem", "model", "container"),
+    every_pair(ROWS, MODELS, ["dense", "csr_array", "csc_array"]),
+    indirect=["problem"],
+    ids=name_of,
+)
 def test_sparse_scores_are_the_dense_ones(problem, model, container):
     """Stored are the dense scores of the labels with votes, bit for bit; the others are those without a vote."""
     X, Y, queries = problem

@@ -1,4 +1,5 @@
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -6,8 +7,9 @@ import pytest
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
+from _pairs import every_pair
 from _reference import brknn, brknn_a, brknn_b, lpknn, mlknn, nearest
-from conftest import CONTAINERS
+from conftest import CONTAINERS, ROWS
 from nearlabel import testing
 from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
@@ -52,12 +54,18 @@ def test_scores_are_equal_to_the_last_bit(problem, method):
     np.testing.assert_array_equal(method(5).fit(X, Y[:, order]).predict_proba(queries), scores[:, order])
 
 
-@pytest.mark.parametrize("container", ["dense", "csr_array", "csc_array"])
-@pytest.mark.parametrize("k", [1, 4, 7, 39])
-@pytest.mark.parametrize(("method", "options", "reference"), BY_NEIGHBORS)
-def test_equals_loops(problem, method, options, reference, k, container):
+NUMBERS, STORAGE = (1, 4, 7, 39), ("dense", "csr_array", "csc_array")
+
+
+@pytest.mark.parametrize(
+    ("problem", "rule", "k", "container"),
+    [*product(ROWS, BY_NEIGHBORS[:1], NUMBERS, STORAGE), *every_pair(ROWS, BY_NEIGHBORS[1:], NUMBERS, STORAGE)],
+    indirect=["problem"],
+)
+def test_equals_loops(problem, rule, k, container):
     """Label sets are those of the loop transcription, with ties and duplicates, dense and sparse."""
     X, Y, queries = problem
+    method, options, reference = rule
     store = CONTAINERS[container]
     labels = method(k, **options).fit(store(X), store(Y)).predict(store(queries))
     expected = [reference(Y, nearest(X, query, k), **options) for query in queries]

@@ -1,4 +1,5 @@
 import pickle
+from itertools import product
 
 import numpy as np
 import pytest
@@ -7,18 +8,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import NearestNeighbors
 
-from conftest import CONTAINERS
+from _pairs import every_pair
+from conftest import CONTAINERS, ROWS
 from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 from nearlabel.utils.validation import as_dense
 
+MAIN = [BRkNN(), MLkNN()]
 MODELS = [
-    BRkNN(),
     BRkNN(weights="distance"),
     BRkNNa(),
     BRkNNb(weights="distance"),
     LPkNN(ties="random", random_state=0),
-    MLkNN(),
     MLkNN(smoothing=0.5),
 ]
 CASES = [(1, "dense"), (4, "csr_array"), (38, "dense")]  # numbers of neighbours, containers of Y
@@ -39,11 +40,16 @@ def refits(model, X, Y, step=1, response="predict_proba"):
     return np.array(answers)
 
 
-@pytest.mark.parametrize(("k", "container"), CASES)
-@pytest.mark.parametrize("model", MODELS, ids=name_of)
-def test_equals_refits(problem, model, k, container):
+@pytest.mark.parametrize(
+    ("problem", "model", "case"),
+    [*product(ROWS, MAIN, CASES), *every_pair(ROWS, MODELS, CASES)],
+    indirect=["problem"],
+    ids=name_of,
+)
+def test_equals_refits(problem, model, case):
     """Every score is, to the last bit, that of a fit without the row: ties, duplicates, constant labels, k = n - 2."""
     X, Y, _ = problem
+    k, container = case
     Y = CONTAINERS[container](Y)
     model = clone(model).set_params(n_neighbors=k).fit(X, Y)
     np.testing.assert_array_equal(model.loo_predict_proba(), refits(model, X, Y))
@@ -55,16 +61,20 @@ DECIDING = [
     BRkNNb(rounding="half_up"),
     BRkNNb(weights="distance"),
     *(LPkNN(ties=ties) for ties in ("nearest", "first", "frequent")),
-    MLkNN(),
     MLkNN(smoothing=0.5),
 ]
 
 
-@pytest.mark.parametrize(("k", "container"), CASES)
-@pytest.mark.parametrize("model", DECIDING, ids=name_of)
-def test_label_sets_are_those_of_refits(problem, model, k, container):
+@pytest.mark.parametrize(
+    ("problem", "model", "case"),
+    [*product(ROWS, MAIN[1:], CASES), *every_pair(ROWS, DECIDING, CASES)],
+    indirect=["problem"],
+    ids=name_of,
+)
+def test_label_sets_are_those_of_refits(problem, model, case):
     """Every label set is that which a fit without the row predicts, in Y's container and type."""
     X, Y, _ = problem
+    k, container = case
     Y = CONTAINERS[container](Y).astype(np.uint8)
     model = clone(model).set_params(n_neighbors=k).fit(X, Y)
     labels = model.loo_predict()
@@ -141,9 +151,12 @@ def test_mlknn_searches_once(problem):
     assert MLkNN(39, search=_Counting()).fit(X, Y).search_.asked_ == [(True, 39)]
 
 
-@pytest.mark.parametrize("container", ["dense", "csr_array"])
-@pytest.mark.parametrize("budget", [1, 1000, 5000])
-@pytest.mark.parametrize("method", METHODS, ids=name_of)
+@pytest.mark.parametrize(
+    ("problem", "method", "budget", "container"),
+    every_pair(ROWS, METHODS, [1, 1000, 5000], ["dense", "csr_array"]),
+    indirect=["problem"],
+    ids=name_of,
+)
 def test_blocks_change_nothing(problem, method, budget, container, monkeypatch):
     """Scores and label sets do not depend on how many rows, or pairs of rows, fit the memory budget."""
     X, Y, _ = problem
@@ -211,8 +224,12 @@ def test_answers_of_a_search_are_checked():
         BRkNN(1, search=known).fit(np.eye(3), np.eye(3, dtype=int)).loo_predict_proba()
 
 
-@pytest.mark.parametrize("container", ["dense", "csr_array"])
-@pytest.mark.parametrize("method", METHODS, ids=name_of)
+@pytest.mark.parametrize(
+    ("problem", "method", "container"),
+    every_pair(ROWS, METHODS, ["dense", "csr_array"]),
+    indirect=["problem"],
+    ids=name_of,
+)
 def test_nothing_is_stored(problem, method, container):
     """The fitted model is the same before and after, byte for byte, and so are later answers."""
     X, Y, queries = problem

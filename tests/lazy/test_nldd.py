@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from _pairs import every_pair
 from _reference import nldd, nldd_pairs
-from conftest import CONTAINERS
+from conftest import CONTAINERS, ROWS
 from nearlabel import testing
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import NLDD
@@ -107,10 +108,12 @@ def test_any_type_of_number(dtype):
     np.testing.assert_allclose(DeviationScaling.of(halves_stored).divisors, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("n", [39, 40])
-@pytest.mark.parametrize("container", ["dense", "csr_array"])
-@pytest.mark.parametrize("scale", ["standard", "none"])
-@pytest.mark.parametrize("estimator", [TREE, LogisticRegression()], ids=["tree", "logistic"])
+@pytest.mark.parametrize(
+    ("problem", "estimator", "scale", "container", "n"),
+    every_pair(ROWS, [TREE, LogisticRegression()], ["standard", "none"], ["dense", "csr_array"], [39, 40]),
+    indirect=["problem"],
+    ids=str,
+)
 def test_equals_loops(problem, estimator, scale, container, n):
     """β agrees with a reference regression on the loops' pairs to 1e-8, label sets and losses with loops: ties."""
     X, Y, queries = (array[:n] for array in problem)
