@@ -17,6 +17,9 @@ demo: $(BIN)/python  ## install, compare the lazy methods on the embedded data s
 	$(INSTALL) '.[cli,plot]'
 	$(BIN)/nearlabel demo --out demo-output
 
+# One thread of linear algebra in each test process: they fill all cores, and threads that wait for work spin.
+test test-long: export OMP_NUM_THREADS = 1
+
 test: $(BIN)/python  ## install and run the ordinary tests (those on real data need NEARLABEL_DATA)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile

@@ -287,8 +287,13 @@ def test_catalogue_is_whole(entry):
     assert entry.source is None or len(entry.source.split("/")[5]) == 40
 
 
+QUICK = ("emotions", "scene", "medical", "meka-music")  # of one file and of two, dense and sparse, of both publishers
+
+
 @pytest.mark.usefixtures("data_folder")
-@pytest.mark.parametrize("name", catalogue())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in catalogue()]
+)
 def test_every_entry_from_the_folder(name):
     """Every data set of the catalogue is found in the folder, with the shape the catalogue states."""
     data = fetch_dataset(name)

@@ -99,9 +99,9 @@ def stored(X, rng, folder):
 
 
 @pytest.mark.parametrize("block", [(1000, 4096, 32), (64, 64, 2), (20, 32, 1)], ids=["large", "middle", "small"])
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in (1, 2, 3))])
 def test_bits(part, block, monkeypatch, tmp_path):
-    """200 cases, three block sizes, one and two threads: distances and indices are those of the loops."""
+    """50 of 200 cases, three block sizes, one and two threads: distances and indices are those of the loops."""
     queries_per_tile, panel_rows, group = block
     for module in (_gemm_search, _bounds_search, _tree_search):
         monkeypatch.setattr(module, "_QUERIES_PER_TILE", queries_per_tile)
