@@ -51,7 +51,7 @@ class BRkNN(LazyClassifier):
 
     Notes
     -----
-    A sparse y may have a hundred thousand labels: `fit` and `predict` take memory for the votes only. `predict_topk` and
+    A sparse y may have 100,000 labels: `fit` and `predict` take memory for the votes only. `predict_topk` and
     `predict_proba_sparse` replace `predict_proba` there, whose array is dense, as is that of `loo_predict_proba`.
 
     See Also
