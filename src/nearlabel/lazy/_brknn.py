@@ -8,7 +8,7 @@ import numpy as np
 
 from nearlabel.decision import at_least_one, top_labels
 from nearlabel.lazy._classifier import LazyClassifier, fit_weighted
-from nearlabel.lazy._votes import Votes, Weights, check_weights
+from nearlabel.lazy._votes import Votes, Weights, check_weights, has_majority
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.utils.types import FloatArray, NeighborSearch
 from nearlabel.utils.validation import check_choice
@@ -30,8 +30,7 @@ class BRkNN(LazyClassifier):
         the paper's wording. They differ for even k only.
     weights : {"uniform", "distance"} or callable, default="uniform"
         Weight of a neighbour's vote. "distance": the inverse of its distance; neighbours at distance 0, if any, vote
-        alone. A callable takes distances (n_queries, n_neighbors) and returns weights of that shape. The paper's votes
-        are uniform.
+        alone. A callable takes distances (n_queries, n_neighbors) and returns weights of that shape. Paper: "uniform".
     search : object with `fit` and `kneighbors`, default=None
         Finds the neighbours and is cloned in `fit`. None: `ExactNeighbors()`, raw Euclidean distance. The paper scales
         the features to [0, 1] first: ``make_pipeline(MinMaxScaler(), BRkNN())``.
@@ -94,7 +93,7 @@ class BRkNN(LazyClassifier):
         return votes.share()
 
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
-        return scores > 0.5 if self.majority == "strict" else scores >= 0.5
+        return has_majority(scores, self.majority)
 
     def _check_parameters(self) -> None:
         check_weights(self.weights)
@@ -104,7 +103,7 @@ class BRkNN(LazyClassifier):
         return Account(rule=f"score {'>' if self.majority == 'strict' else '>='} 0.5", threshold=0.5)
 
 
-class BRkNNa(BRkNN):
+class BRkNNa(LazyClassifier):
     """BRkNN, but where no label has a majority, the label of highest score.
 
     Extension a of Spyromitros et al. (2008, section 2). Equal scores go to the lower label index (the paper does not
@@ -127,16 +126,18 @@ class BRkNNa(BRkNN):
     array([[0, 0, 1]])
     """
 
-    labels_are_independent = False
     takes_sparse_votes = True
+    fit = fit_weighted
+    majority: str
+    __init__, _check_parameters = BRkNN.__init__, BRkNN._check_parameters  # the same parameters
 
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
-        return at_least_one(super()._decide_labels(scores, votes), scores)
+        return at_least_one(has_majority(scores, self.majority), scores)
 
     def _account(self, evidence: Evidence) -> Account:
-        majority = bool(np.any(super()._decide_labels(evidence.votes.share(), evidence.votes)))
+        majority = bool(np.any(has_majority(evidence.votes.share(), self.majority)))
         which = "by majority" if majority else "no label has a majority, the best is chosen"
-        rule = f"{super()._account(evidence).rule}, else the label of highest score ({which})"
+        rule = f"score {'>' if self.majority == 'strict' else '>='} 0.5, else the label of highest score ({which})"
         return Account(rule=rule, settings={"majority": majority}, threshold=0.5)
 
 

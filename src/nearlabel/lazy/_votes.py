@@ -160,3 +160,8 @@ def check_weights(weights: Weights) -> None:
     """Raise ValueError unless weights are a function or a word that is known."""
     if not callable(weights):
         check_choice("weights", weights, {"uniform", "distance"})
+
+
+def has_majority(scores: Any, majority: str) -> Any:
+    """Return which labels more than half ("strict"), or at least half, of the votes are for."""
+    return scores > 0.5 if majority == "strict" else scores >= 0.5

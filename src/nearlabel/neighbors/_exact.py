@@ -28,7 +28,7 @@ class ExactNeighbors(BaseEstimator):
     """Find the exact nearest neighbours; equal distances are ordered by training index.
 
     The answer does not depend on the number of threads, the size of blocks, dense or sparse storage, float32 or
-    float64, or the linear algebra library: a fast product or a tree only finds *candidates*, within proven error bounds,
+    float64, or the linear algebra library: a fast product or a tree only finds *candidates*, within proven bounds,
     and a float64 sum over the features in their order ranks them. For ``"euclidean"`` the rank is the squared distance,
     so two neighbours in a row may have the same root.
 
