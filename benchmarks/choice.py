@@ -7,6 +7,9 @@ features about 200 centres, 20 labels. The others are published training parts, 
 
 "times a fit" is the ratio of median wall seconds; "by least CPU" that of the least processor seconds.
 
+Until the second design most of ML-kNN's left-out label sets followed from bounds, and a choice cost 1.77 fits on "large" (1.86 by
+CPU). One kernel that counts without each row took the place of the bounds: much simpler, and this is what it costs.
+
 Run: ``python benchmarks/choice.py``; ``--quick`` for a look.
 """
 
@@ -95,7 +98,7 @@ def main() -> None:
     headers = ("ML-kNN", "chosen", "fit s", "times a fit", "by least CPU", "processes/passes")
     tables = [Table(problem, headers, list(rows_of(problem, measured))) for problem in problems]
     found = next(row[3] for row in tables[0].rows if row[0] == "auto")
-    goals = [] if options.quick else [Goal("large, a number chosen of 30: times a single fit", "at most", 2, found)]
+    goals = [] if options.quick else [Goal("large, a number chosen of 30: times a single fit", "at most", 3, found)]
     show(tables, goals)
     save(options, __doc__, {name: one.describe() for name, one in measured.items()}, tables, goals)
 

@@ -167,8 +167,7 @@ class BRkNNb(LazyClassifier):
     array([[1, 1, 0]])
     """
 
-    takes_sparse_votes = True
-    adds_labels = True
+    takes_sparse_votes = adds_labels = True
     fit = fit_weighted
 
     def __init__(
