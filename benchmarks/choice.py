@@ -7,8 +7,9 @@ features about 200 centres, 20 labels. The others are published training parts, 
 
 "times a fit" is the ratio of median wall seconds; "by least CPU" that of the least processor seconds.
 
-Until the second design most of ML-kNN's left-out label sets followed from bounds, and a choice cost 1.77 fits on "large" (1.86 by
-CPU). One kernel that counts without each row took the place of the bounds: much simpler, and this is what it costs.
+Until the second design most of ML-kNN's left-out label sets followed from bounds, and a choice cost 1.77 fits on
+"large" (1.86 by CPU). One kernel that counts without each row took the place of the bounds: much simpler, and this is
+what it costs.
 
 Run: ``python benchmarks/choice.py``; ``--quick`` for a look.
 """

@@ -43,15 +43,15 @@ class LazyClassifier(WithProbabilities):
     scores any such counts (`_score_counts`), so that one formula serves queries and rows that are left out.
     """
 
+    # What the rule sees of a query's neighbours: votes, also their label sets, or also the query itself.
     sees: ClassVar[Literal["votes", "label sets", "rows"]] = "votes"
     counts_rows: ClassVar[bool] = False
-    labels_are_independent: ClassVar[bool] = False  # each label is scored and decided by its own votes alone
-    takes_sparse_votes: ClassVar[bool] = (
-        False  # if not independent: gets CSR votes where y is sparse, and no vote scores 0
-    )
-    adds_labels: ClassVar[bool] = (
-        False  # adds up votes over labels: weights are then rounded so that these sums are exact
-    )
+    # Each label is scored and decided by its own votes alone, so the rule can be asked for any cells.
+    labels_are_independent: ClassVar[bool] = False
+    # With dependent labels: takes CSR votes where y is sparse; a label without a vote then has the score 0.
+    takes_sparse_votes: ClassVar[bool] = False
+    # Adds up votes over labels: weights are then rounded so that these sums, too, are exact.
+    adds_labels: ClassVar[bool] = False
 
     n_neighbors: int | Literal["auto"]
     search: NeighborSearch | None
@@ -106,7 +106,7 @@ class LazyClassifier(WithProbabilities):
         sweep: Callable[[Matrix, Matrix], None] | None = None,
     ) -> None:
         self._sample_weight = sample_weight
-        if sweep is not None:  # learns in its own way
+        if sweep is not None:  # prepares and learns by itself, see `NeighborsSweep.left_out`
             sweep(X, labels)
             return
         self._prepare(X, labels)
