@@ -4,6 +4,8 @@ import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
+from pygments.lexers.special import TextLexer
+
 sys.path.insert(0, str(Path(__file__).parent / "_sphinx"))
 
 project = "nearlabel"
@@ -55,3 +57,8 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "abort_on_example_error": True,
 }
+
+
+def setup(app):
+    """Show blocks of CSV as plain text: Pygments has no lexer for them."""
+    app.add_lexer("csv", TextLexer)

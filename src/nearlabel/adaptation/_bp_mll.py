@@ -91,11 +91,11 @@ class BPMLL(WithDecisions):
     authors leave out. Where no row has a pair, as with one label, the paper has nothing to learn: we add a virtual
     label that just the rows without labels carry, and predict the labels that are ranked above it.
 
+    `fit` takes no sample weights: the rows are presented one at a time, each as often as another.
+
     See Also
     --------
     nearlabel.adaptation.RankSVM : A kernel machine for the same ranking, of a hinge loss.
-
-    `fit` takes no sample weights: the rows are presented one at a time, each as often as another.
 
     References
     ----------

@@ -97,11 +97,11 @@ class RankSVM(WithDecisions):
     wants rows of mean zero and about unit length; where single rows are far longer, as normal features are in one
     dimension, `max_iter` may be reached at a gap above `tol`. Scale the features, or take a lower degree or "rbf".
 
+    `fit` takes no sample weights; `C` is the same for all rows.
+
     See Also
     --------
     nearlabel.adaptation.BPMLL : A neural network for a smooth form of the same loss.
-
-    `fit` takes no sample weights; `C` is the same for all rows.
 
     References
     ----------

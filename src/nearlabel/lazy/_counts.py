@@ -108,10 +108,10 @@ def _count_block(votes: Matrix, units: Units, block: slice, n_counts: int) -> In
 
 
 def _cells_a_row(units: Units, n_neighbors: int) -> int:
-    """Return about how many cells a row of votes takes."""
+    """Return about how many cells a row of votes takes; of CSR units, if each neighbour carries up to 64 labels."""
     sample = units.of_rows(slice(0, 1))
     n_labels = sample.shape[1]
-    return int(max(n_labels if not sparse.issparse(sample) else min(n_labels, 64 * n_neighbors), n_neighbors))
+    return int(max(min(n_labels, 64 * n_neighbors) if sparse.issparse(sample) else n_labels, n_neighbors))
 
 
 class CountsWithout(NamedTuple):
@@ -141,7 +141,10 @@ def counts_without_each(units: Units, indices: IntArray, counts: IntArray) -> It
     own = units.of_rows(slice(0, n))
     blocks = row_blocks(n, 64 * _cells_a_row(units, k))
     sums = [units.sums(indices[block, :k]) for block in blocks]
-    all_sums = sparse.vstack(sums, format="csr") if sparse.issparse(own) else np.vstack(sums)
+    all_sums: Any = sparse.vstack(sums, format="csr") if sparse.issparse(own) else np.vstack(sums)
+    if sparse.issparse(own):
+        own.sum_duplicates()
+        all_sums.sum_duplicates()  # sorted, so that single cells are found by bisection
     leaving_out = _LeavingOut(units, own, all_sums, units.votes(all_sums, k), indices, _reverse(indices[:, :k]), counts)
     for block in row_blocks(n, 64 * _cells_a_row(units, k)):
         yield (leaving_out.sparse_block if sparse.issparse(own) else leaving_out.dense_block)(block)
@@ -179,23 +182,31 @@ class _LeavingOut(NamedTuple):
         return self._result(block, self.votes[block], left, self.counts.sum(axis=2)[:, np.newaxis] - itself)
 
     def sparse_block(self, block: slice) -> CountsWithout:
-        """Visit the cells that have a vote or the label, or where leaving the row out moves other rows."""
-        own, votes, n_labels = self.own[block], self.votes[block], self.own.shape[1]
-        moves = [self._moved_cells(pairs, block.start) for pairs in self._pairs(block, np.diff(self.own.indptr))]
-        key, unit, weight = (np.concatenate(parts) for parts in zip(_NO_MOVES, *moves, strict=True))
-        keys = [row * n_labels + label for row, label, _ in (entries(own), entries(votes))]
-        cells = np.unique(np.concatenate([*keys, key]))
-        row, label = np.divmod(cells, n_labels)
-        at, itself = cells_of(votes, row, label), cells_of(own, row, label)
-        itself = np.stack([self.units.whole - itself, itself])
-        left, totals = self.counts[:, label, at] - itself, self.counts.sum(axis=2)[:, label] - itself
-        place = np.searchsorted(cells, key)
-        np.add.at(left[0], place, weight * (self.units.whole - unit))
-        np.add.at(left[1], place, weight * unit)
-        ends = np.searchsorted(row, np.arange(own.shape[0] + 1))
-        return self._result(block, sparse.csr_array((at, label, ends), shape=own.shape), left, totals)
+        """Visit the cells that have a vote or the label, or where leaving the row out moves other rows.
 
-    def _moved_cells(self, pairs: _Pairs, first: int) -> tuple[IntArray, IntArray, IntArray]:
+        A sum of CSR matrices joins these cells, in order: its numbers hold votes, units, and a flag where rows move.
+        """
+        own, votes, whole = self.own[block], self.votes[block], self.units.whole
+        moves = [self._moved_cells(pairs, block.start) for pairs in self._pairs(block, np.diff(self.own.indptr))]
+        i, label, unit, weight = (np.concatenate(parts) for parts in zip(_NO_MOVES, *moves, strict=True))
+        moved, moved_units = (
+            sparse.csr_array((values, (i, label)), shape=own.shape) for values in (weight, weight * unit)
+        )
+        flag = (self.indices.shape[1] + 1) * (whole + 1)
+        flagged = sparse.csr_array((np.full(moved.nnz, flag), moved.indices, moved.indptr), shape=own.shape)
+        cells = votes.astype(np.int64) * (whole + 1) + own + flagged
+        cells.sort_indices()
+        is_moved, rest = np.divmod(cells.data, flag)
+        at, itself = np.divmod(rest, whole + 1)
+        itself = np.stack([whole - itself, itself])
+        left, label = self.counts[:, cells.indices, at] - itself, cells.indices
+        place = np.flatnonzero(is_moved)  # in the order of the moves
+        left[0, place] += whole * moved.data - moved_units.data
+        left[1, place] += moved_units.data
+        totals = self.counts.sum(axis=2)[:, label] - itself
+        return self._result(block, sparse.csr_array((at, label, cells.indptr), shape=own.shape), left, totals)
+
+    def _moved_cells(self, pairs: _Pairs, first: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Return cells of a row i and a label, the units of a row m, and +1 or -1: whether m enters or leaves.
 
         Only labels that i and x carry unequally matter.
@@ -206,7 +217,7 @@ class _LeavingOut(NamedTuple):
         weight = self._moved(before, before + change, cells_of(self.votes, i, label), np.dtype(np.int64))
         moved = np.flatnonzero(weight)
         i, m, label = i[moved], m[moved], label[moved]
-        return (i - first) * self.own.shape[1] + label, cells_of(self.own, m, label).astype(np.int64), weight[moved]
+        return i - first, label, cells_of(self.own, m, label).astype(np.int64), weight[moved]
 
     def _moved(self, before: IntArray, after: IntArray, at: IntArray, dtype: Any) -> IntArray:
         """Return 1 where a row enters the votes `at` by the change of its sum, -1 where it leaves them."""
@@ -237,7 +248,7 @@ class _Pairs(NamedTuple):
     x: IntArray
 
 
-_NO_MOVES = tuple(np.empty(0, dtype=np.int64) for _ in range(3))
+_NO_MOVES = tuple(np.empty(0, dtype=np.int64) for _ in range(4))
 
 
 def _reverse(indices: IntArray) -> CSR:
