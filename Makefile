@@ -24,7 +24,7 @@ test: $(BIN)/python  ## install and run the ordinary tests (those on real data n
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-test-long: $(BIN)/python  ## run the tests marked long: whole papers, tutorial, gallery, browser, worker kills
+test-long: $(BIN)/python  ## run the tests marked long: papers, tutorial, gallery, browser, all data sets, killed processes
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "long and not slow"
 

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
-from nearlabel.ensemble import RandomForestPCT
+from nearlabel.ensemble import EnsembleOfBinaryRelevance, EnsembleOfClassifierChains, RandomForestPCT
 from nearlabel.lazy import MLkNN
 
 _ROOMS = ("lazy", "transformation", "adaptation", "ensemble", "thresholds", "model_selection")
@@ -22,6 +22,8 @@ SMALL: dict[str, Any] = {
     "ConditionalBernoulliMixture": ConditionalBernoulliMixture(2, tol=0.1),
     "RankSVM": RankSVM(kernel="linear"),
     "RandomForestPCT": RandomForestPCT(5),
+    "EnsembleOfBinaryRelevance": EnsembleOfBinaryRelevance(n_estimators=3),
+    "EnsembleOfClassifierChains": EnsembleOfClassifierChains(n_estimators=3),
 }
 
 

@@ -33,6 +33,7 @@ def test_interrupted_while_it_is_imported(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
+@pytest.mark.long
 def test_an_interruption_that_is_ignored_stays_so(tmp_path):
     """As in the background, of a shell without job control."""
     (tmp_path / "signal_then_numpy.py").write_text(

@@ -441,7 +441,7 @@ def test_pickles():
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize("name", ["emotions", "medical"])
+@pytest.mark.parametrize("name", ["emotions", pytest.param("medical", marks=pytest.mark.long)])
 def test_real_data_in_any_order_and_storage(data_folder, name):
     """On real data, too, sparse and dense rows and reordered labels give the same marginals, after many steps."""
     training = fetch_dataset(name, subset="train")

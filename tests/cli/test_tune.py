@@ -69,6 +69,7 @@ def test_thresholds(nearlabel, table):
     assert {row["held_out"] for row in rows} == {"3-fold cross-validation"}
 
 
+@pytest.mark.long
 def test_default_set(nearlabel, tmp_path):
     """Somebody who never read the papers: methods, scalings, distances and thresholds, more than any single one."""
     digits = load_multidigits()

@@ -200,6 +200,7 @@ def test_a_failure_while_writing_leaves_what_was_there(tmp_path):
     assert names_in(tmp_path) == ["store"]
 
 
+@pytest.mark.long
 def test_a_killed_writer_leaves_no_store(tmp_path):
     """SIGKILL in the middle: the path does not exist."""
     program = """

@@ -14,10 +14,11 @@ from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 
 K = 10
 N_ROWS, N_QUERIES = 1200, 150  # the loops' distances take a pass a feature
-SETS = ["emotions", "yeast", "yahoo-computers", "enron", "medical"]  # dense; 0/1; counts; many ties, empty rows
+QUICK = ["emotions", "medical"]  # dense; 0/1, many ties and empty rows
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("yeast", "yahoo-computers", "enron")]
 
 
-@pytest.fixture(scope="module", params=SETS)
+@pytest.fixture(scope="module", params=[*QUICK, *LONG])
 def real(request, data_folder):
     """Training part, a few queries and neighbours found without any search of ours."""
     training, test = (fetch_dataset(request.param, subset=part) for part in ("train", "test"))
