@@ -1,11 +1,11 @@
-"""What the searches by approximate indexes share: float32 nominates, float64 decides.
+"""The common part of searches by approximate indexes: float32 finds candidates, float64 ranks them.
 
-The index of another library names candidates, which may lack some true neighbours; that is all that is approximate. The
-distance of each candidate is computed as `ExactNeighbors` does, in float64, and (distance, training index) orders them.
-So the distances are exact, and so is the order.
+The index of another library gives candidates, among which some true neighbours may be missing; nothing else is
+approximate. The distances of candidates are computed in float64, as `ExactNeighbors` does, and ordered by (distance,
+training index). So the distances and their order are exact.
 
-The libraries store float32, and compute squared distances in it. Where the rows lie far from the origin, compared with
-the distances between them, that leaves no correct digit. A shift changes no distance: so the rows are centred in
+The libraries store float32 and compute squared distances in it. Where the rows are far from the origin, compared with
+the distances between them, this leaves no correct digit. A shift changes no distance: so the rows are centred in
 float64 before they are rounded, and scaled by a power of two so that squares neither overflow nor vanish. The cosine is
 searched for as a Euclidean distance, between rows divided by their lengths: for these |a - b|² = 2 (1 - cos), and the
 same shift helps.
@@ -34,7 +34,7 @@ _LARGEST_IN_FLOAT32 = 1e15  # of the scaled coordinates, which are about 1; its 
 
 
 class Points(NamedTuple):
-    """Rows made ready: `values` decide, and `directions`, the same rows or of length 1, go into the index."""
+    """Prepared rows: `values` give ranks; `directions`, the same rows or scaled to length 1, go into the index."""
 
     values: NDArray[Any]
     squares: FloatArray  # squared lengths (n_rows,); not used by Euclidean distances
@@ -44,7 +44,7 @@ class Points(NamedTuple):
 class ApproximateNeighbors(BaseEstimator, ABC):
     """A search whose candidates come from an index of another library.
 
-    A subclass defines `_library` (which imports it), `_build` and `_find`, and its own parameters beside these three.
+    A subclass defines `_library` (which imports it), `_build`, `_find` and its own parameters.
     """
 
     metric: str
@@ -86,10 +86,10 @@ class ApproximateNeighbors(BaseEstimator, ABC):
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> Any:
-        """Return the nearest of the training rows that the index names, nearest first.
+        """Return the nearest of the candidates that the index gives, nearest first.
 
-        The index is asked for twice as many. A query for which it names fewer than `n_neighbors` (an index of a few
-        rows, lists or links does) is answered by `ExactNeighbors`.
+        The index gives twice as many. Where it gives fewer than `n_neighbors`, which happens with few rows, lists or
+        links, `ExactNeighbors` searches for the query.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If there are fewer training rows than neighbours asked for.
+            If `n_neighbors` exceeds the number of (other) training rows.
         TypeError
             If X is sparse.
         """
@@ -119,14 +119,14 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
         queries = self._points.values if X is None else self._rows_of(X, reset=False)
         answers = [
-            self._answer(queries[block], k, np.arange(block.start, block.stop) if X is None else None)
+            self._search_block(queries[block], k, np.arange(block.start, block.stop) if X is None else None)
             for block in _blocks(len(queries), queries.shape[1] + 8 * k)
         ]
         distances, indices = (np.vstack(parts) for parts in zip(*answers, strict=True))
         return (distances, indices) if return_distance else indices
 
-    def _answer(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
-        """Answer a block of queries; `own` are their numbers, where they are training rows."""
+    def _search_block(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
+        """Search for a block of queries; `own` are their indices if they are training rows."""
         queries = self._prepare(rows)
         candidates = self._find(self._as_float32(queries.directions), min(2 * k + 1, self.n_samples_fit_))
         ranks = self._ranks(queries, candidates)
@@ -138,11 +138,11 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         distances: FloatArray = 1.0 + ranks if self.metric == "cosine" else np.sqrt(ranks)
         short = np.flatnonzero(np.isinf(ranks[:, -1]))
         if len(short):
-            distances[short], indices[short] = self._exactly(rows[short], k, None if own is None else own[short])
+            distances[short], indices[short] = self._search_exactly(rows[short], k, None if own is None else own[short])
         return distances, indices
 
     def _ranks(self, queries: Points, candidates: IntArray) -> FloatArray:
-        """Return what decides the order, of each query and each of its candidates, as `ExactNeighbors` computes it."""
+        """Return the rank of each candidate of each query, as `ExactNeighbors` computes it."""
         pairs = np.repeat(np.arange(len(candidates)), candidates.shape[1]), candidates.ravel()
         left, right = queries.values, self._points.values
         if self.metric == "euclidean":
@@ -152,7 +152,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
         return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot).reshape(candidates.shape)
 
-    def _exactly(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
+    def _search_exactly(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
         search = ExactNeighbors(self.metric, n_jobs=self.n_jobs).fit(self._points.values)
         distances, indices = search.kneighbors(rows, k + (own is not None))
         return (distances, indices) if own is None else drop_self(distances, indices, own)
@@ -172,13 +172,15 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         if self.metric == "euclidean":
             return Points(rows, np.zeros(len(rows)), rows)
         rows = rows.astype(np.float64)
-        values = np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=1))[1][:, np.newaxis])  # changes no digit
+        values = np.ldexp(
+            rows, -np.frexp(np.abs(rows).max(axis=1))[1][:, np.newaxis]
+        )  # a power of two changes no digit
         each = np.arange(len(rows))
         squares = sum_over_features(values, values, (each, each), np.multiply, np.positive)
         return Points(values, squares, values / np.sqrt(np.where(squares > 0, squares, 1.0))[:, np.newaxis])
 
     def _as_float32(self, directions: NDArray[Any]) -> NDArray[np.float32]:
-        """Centre and scale rows in float64, block by block, and round them."""
+        """Centre and scale rows in float64, and round them to float32, block by block."""
         rounded = np.empty(directions.shape, dtype=np.float32)
         for block in _blocks(*directions.shape):
             with np.errstate(over="ignore"):  # clipped below
@@ -187,7 +189,7 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         return rounded
 
     def _check_parameters(self) -> None:
-        """Raise unless the parameters make sense and the library is installed."""
+        """Raise unless the parameters are valid and the library is installed."""
         check_choice("metric", self.metric, ("euclidean", "cosine"))
         self._library()
 
@@ -201,13 +203,13 @@ class ApproximateNeighbors(BaseEstimator, ABC):
 
     @abstractmethod
     def _find(self, queries: NDArray[np.float32], n: int) -> IntArray:
-        """Return up to n candidates for each query (n_queries, n), -1 where there are no more."""
+        """Return up to n candidates for each query (n_queries, n), padded with -1."""
 
 
 def _centre_and_exponent(rows: NDArray[Any]) -> tuple[FloatArray, int]:
-    """Return a point near most rows, and the power of two that is the usual size of their coordinates seen from there.
+    """Return a point near most rows, and the exponent of the median size of their coordinates relative to it.
 
-    Medians of some thousand rows: a few far ones move neither.
+    Both are medians of about a thousand rows, so that outliers affect neither.
     """
     some = rows[:: max(1, len(rows) // 1024)].astype(np.float64)
     centre = np.median(some, axis=0)

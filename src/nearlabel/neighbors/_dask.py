@@ -1,12 +1,12 @@
-"""Exact neighbours on many processes or machines: every tile of queries meets every shard of the rows.
+"""Exact neighbours by many processes or machines: every tile of queries is compared with every shard of the rows.
 
-A shard answers with its nearest rows by *rank*, the float64 number that decides the order and that depends on nothing
-but the two rows. So the least (rank, index) of all shards' answers are the answer of one process, bit for bit.
+A shard returns its nearest rows with their *rank*, the float64 number that orders them and depends on the two rows
+only. So the least (rank, index) of all shards are the result of one process, bit for bit.
 
-Neither rows nor queries travel: a task is told in which files they lie (`files.row_files`). What is in memory is
-written to a store first, where all workers of one machine share the pages. So every task can be done again by another
-worker, and one that is lost loses nothing. Data scattered to the workers would be lost with them, or be held by each
-in full; and two scatters of equal data share a key, so that one is gone when the other is released.
+Neither rows nor queries are sent: a task gets the names of their files (`files.row_files`). Arrays in memory are first
+written to a store, whose pages all workers of one machine share. So another worker can repeat any task, and a worker
+that is lost loses nothing. Data scattered to the workers would be lost with them, or be copied to each in full; and two
+scatters of equal data share a key, so that releasing one removes the other.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from nearlabel.utils.optional import import_optional
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer, check_n_neighbors, check_rows, is_dask_array
 
-_TASKS_A_THREAD = 4  # under way; enough that none waits for the next, few enough for the scheduler
-_ANSWERS_A_MERGE = 32  # so that no task holds those of all shards
+_TASKS_A_THREAD = 4  # submitted at once: enough that no thread waits for the next, few enough for the scheduler
+_RESULTS_A_MERGE = 32  # so that no task holds the results of all shards in memory
 _PURPOSE = "DaskNeighbors"
 _TAKEN_FROM_ROWS = {"seuclidean": "V", "mahalanobis": "VI"}
 
@@ -45,9 +45,9 @@ _TAKEN_FROM_ROWS = {"seuclidean": "V", "mahalanobis": "VI"}
 class DaskNeighbors(BaseEstimator):
     """Find the neighbours that `ExactNeighbors` finds, bit for bit, with the processes or machines of a dask cluster.
 
-    For rows that one machine cannot hold, or queries that take it too long; on one machine `ExactNeighbors` is faster.
-    The rows are cut into shards. Each task has one shard answer a tile of queries, and the answers merge by (distance,
-    index). A worker that dies in between changes nothing: others repeat its tasks.
+    For rows that do not fit into one machine, or queries that take it too long; on one machine `ExactNeighbors` is
+    faster. The rows are cut into shards. Each task searches one shard for a tile of queries, and the results are merged
+    by (distance, index). If a worker dies, others repeat its tasks.
 
     Rows and queries may be dask arrays, whose blocks the workers write to files; arrays in memory, which are written to
     files; or the path of a store or what `nearlabel.datasets.open_store` gives, which are read where they are.
@@ -55,15 +55,15 @@ class DaskNeighbors(BaseEstimator):
     Parameters
     ----------
     metric : str or callable, default="euclidean"
-        As in `ExactNeighbors`. "seuclidean" and "mahalanobis" need `metric_params`, because a shard knows its own rows
+        As in `ExactNeighbors`. "seuclidean" and "mahalanobis" need `metric_params`, because a shard has its own rows
         only.
     n_neighbors : int, default=5
-        Number of neighbours where `kneighbors` is not told.
+        Number of neighbours if `kneighbors` gets none.
     metric_params : dict, default=None
         Further arguments of the metric.
     shard_rows : int, default=262144
-        Training rows of a shard. A worker holds in memory what `ExactNeighbors` holds of so many rows, once for each of
-        its shards.
+        Training rows of a shard. For each of its shards, a worker needs the memory of `ExactNeighbors` with so many
+        rows.
     query_rows : int, default=4096
         Queries of a tile. A task should take far longer than the 2 ms that it costs the scheduler.
     folder : path-like, default=None
@@ -121,7 +121,7 @@ class DaskNeighbors(BaseEstimator):
         self.client = client
 
     def fit(self, X: MatrixLike, y: None = None) -> Self:
-        """Have the workers make the shards ready.
+        """Let the workers fit a search to each shard.
 
         Parameters
         ----------
@@ -177,14 +177,14 @@ class DaskNeighbors(BaseEstimator):
         Raises
         ------
         ValueError
-            If there are fewer training rows than neighbours asked for.
+            If `n_neighbors` exceeds the number of (other) training rows.
         """
         check_is_fitted(self)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
         self._open_again()
         if X is None:
-            ranks, indices = self._search(self._rows, k, leave_out_own=True)
+            ranks, indices = self._search(self._rows, k, drop_self=True)
         else:
             with _Session(self._session.client, self.folder) as files:
                 ranks, indices = self._search(files.in_files(self._check(X, reset=False)), k)
@@ -192,7 +192,7 @@ class DaskNeighbors(BaseEstimator):
         return (distance.to_distance(ranks), indices) if return_distance else indices
 
     def close(self) -> None:
-        """Let go of workers and files; the search must be fitted again. Closing twice is no error."""
+        """Release workers and files; the search must be fitted again. Closing twice is no error."""
         session = self.__dict__.pop("_session", None)
         self.__dict__.pop("_rows", None)
         self.__dict__.pop("_shards", None)
@@ -223,23 +223,23 @@ class DaskNeighbors(BaseEstimator):
             if shard.exception() is not None:
                 shard.result()
 
-    def _search(self, queries: RowFiles, k: int, *, leave_out_own: bool = False) -> tuple[FloatArray, IntArray]:
-        """Merge the answers of all shards, tile by tile of queries."""
+    def _search(self, queries: RowFiles, k: int, *, drop_self: bool = False) -> tuple[FloatArray, IntArray]:
+        """Merge the results of all shards, tile by tile of queries."""
         ranks, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.intp)
         client = self._session.client
 
         def ask(tile: slice) -> Any:
-            own = tile.start if leave_out_own else None
-            answers = client.map(_nearest, self._shards, queries=queries[tile], k=k, own=own, pure=False)
+            own = tile.start if drop_self else None
+            results = client.map(_nearest, self._shards, queries=queries[tile], k=k, own=own, pure=False)
             while True:
-                groups = [answers[i : i + _ANSWERS_A_MERGE] for i in range(0, len(answers), _ANSWERS_A_MERGE)]
-                answers = client.map(_merge, groups, k=k, pure=False)
-                if len(answers) == 1:
-                    return answers[0]
+                groups = [results[i : i + _RESULTS_A_MERGE] for i in range(0, len(results), _RESULTS_A_MERGE)]
+                results = client.map(_merge, groups, k=k, pure=False)
+                if len(results) == 1:
+                    return results[0]
 
         tiles = row_blocks(len(queries), 1, budget=self.query_rows)
-        for tile, answer in self._session.in_turn(ask, tiles, n_tasks=len(self._shards)):
-            ranks[tile], indices[tile] = answer
+        for tile, result in self._session.in_turn(ask, tiles, n_tasks=len(self._shards)):
+            ranks[tile], indices[tile] = result
         return ranks, indices
 
     def _open_again(self) -> None:
@@ -273,14 +273,14 @@ class DaskNeighbors(BaseEstimator):
         return state
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that sparse input is welcome."""
+        """Declare to scikit-learn that X may be sparse."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
 
 class _Shard:
-    """Some of the training rows, made ready for the search where it is needed; what travels is its recipe."""
+    """A search fitted to some of the training rows; pickled as file names, and fitted again on arrival."""
 
     def __init__(self, rows: RowFiles, first: int, engine: ExactNeighbors) -> None:
         self._recipe = rows, first, engine
@@ -294,7 +294,8 @@ class _Shard:
 def _nearest(shard: _Shard, queries: RowFiles, k: int, own: int | None) -> tuple[FloatArray, IntArray]:
     """Return rank and index of a shard's nearest rows, (n_queries, k or all of them).
 
-    With `own`, query i is row own + i of all: one neighbour more is found, and the row itself gets the last place.
+    With `own`, query i is training row own + i: the shard returns one neighbour more, and the row itself gets an
+    infinite rank, so that the merge drops it.
     """
     wanted = min(k if own is None else k + 1, shard.n_rows)
     ranks, indices = shard.search._search(queries.load(), wanted)
@@ -304,9 +305,9 @@ def _nearest(shard: _Shard, queries: RowFiles, k: int, own: int | None) -> tuple
     return ranks, indices
 
 
-def _merge(answers: list[tuple[FloatArray, IntArray]], k: int) -> tuple[FloatArray, IntArray]:
-    """Return the k of least (rank, index) of all shards' answers."""
-    ranks, indices = (np.hstack(arrays) for arrays in zip(*answers, strict=True))
+def _merge(results: list[tuple[FloatArray, IntArray]], k: int) -> tuple[FloatArray, IntArray]:
+    """Return the k of least (rank, index) of the results of all shards."""
+    ranks, indices = (np.hstack(arrays) for arrays in zip(*results, strict=True))
     best = np.lexsort((indices, ranks))[:, :k]
     return np.take_along_axis(ranks, best, axis=1), np.take_along_axis(indices, best, axis=1)
 
@@ -325,7 +326,7 @@ def _write_block(block: Matrix, path: str) -> RowFiles:
 
 
 class _Session:
-    """A client at work, and the folder of what was written for it; both are let go with this object."""
+    """A client and the folder of the files written for it; both are released with this object."""
 
     def __init__(self, client: Any, folder: str | os.PathLike[str] | None) -> None:
         distributed = import_optional("distributed", extra="dask", purpose=_PURPOSE)
@@ -343,7 +344,7 @@ class _Session:
         self.close()
 
     def in_files(self, X: Matrix) -> RowFiles:
-        """Return the files in which the rows of X lie, written here if they did not yet."""
+        """Return the files of the rows of X; write them if X is not mapped from files."""
         files = None if is_dask_array(X) else RowFiles.of(X)
         if files is not None:
             return files
@@ -356,7 +357,7 @@ class _Session:
         return files
 
     def _write_blocks(self, X: Any) -> RowFiles:
-        """Have the workers write the blocks of a dask array."""
+        """Let the workers write the blocks of a dask array."""
         blocks = X.rechunk({1: -1}).to_delayed().ravel()
         write = import_optional("dask", extra="dask", purpose=_PURPOSE).delayed(_write_block, pure=False)
         tasks = [write(block, str(self._folder / f"rows-{number}")) for number, block in enumerate(blocks)]
@@ -365,7 +366,7 @@ class _Session:
     def in_turn(
         self, start: Callable[[slice], Any], blocks: Iterator[slice], n_tasks: int
     ) -> Iterator[tuple[slice, Any]]:
-        """Yield each block with the result of what it started, `n_tasks` tasks a block, of which few are under way."""
+        """Yield each block with the result of its `n_tasks` tasks, which are submitted a few blocks ahead."""
         at_once = 1 + _TASKS_A_THREAD * sum(self.client.nthreads().values()) // n_tasks
         running: deque[tuple[slice, Any]] = deque()
         for block in blocks:
@@ -378,9 +379,9 @@ class _Session:
 
 
 class _LocalCluster:
-    """Processes of this machine, for all searches without a client of their own; closed with the last of them.
+    """Processes of this machine, shared by all searches without a client; closed with the last of them.
 
-    Their memory has no limit of dask's: it would count pages of mapped files, which the system takes back by itself.
+    They have no memory limit: dask would count the pages of mapped files, which the system frees by itself.
     """
 
     living: weakref.ref[_LocalCluster] | None = None
@@ -394,7 +395,7 @@ class _LocalCluster:
 
 
 def _local_cluster(distributed: ModuleType) -> _LocalCluster:
-    """Return the cluster that lives, else a new one."""
+    """Return the running cluster, or start one."""
     living = _LocalCluster.living() if _LocalCluster.living is not None else None
     if living is None:
         living = _LocalCluster(distributed)

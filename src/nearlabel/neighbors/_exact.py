@@ -27,18 +27,18 @@ _TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most so many features and at lea
 class ExactNeighbors(BaseEstimator):
     """Find the exact nearest neighbours; equal distances are ordered by training index.
 
-    The answer does not depend on the number of threads, the size of blocks, dense or sparse storage, float32 or
-    float64, or the linear algebra library: a fast product or a tree only finds *candidates*, within proven bounds,
-    and a float64 sum over the features in their order ranks them. For ``"euclidean"`` the rank is the squared distance,
-    so two neighbours in a row may have the same root.
+    The result does not depend on the number of threads, the size of blocks, dense or sparse storage, float32 or
+    float64, or the linear algebra library: a fast product or a tree only finds *candidates*, within proven error
+    bounds, and a float64 sum over the features in their order ranks them. For ``"euclidean"`` the rank is the squared
+    distance, so two different ranks may have the same root.
 
     Training rows of float32 or float64, CSR ones with sorted indices, are not copied unless many are equal: do not
-    change them while the search is in use. Beside them a float32 copy is kept (for "euclidean",
-    "sqeuclidean" and "cosine"; the frequent columns of sparse rows, those with 4 % of non-zeros, are dense in it), none
-    of rows mapped from a file (`numpy.memmap`, `nearlabel.datasets.open_store`). All else is bounded by blocks,
-    whatever the number of rows and queries, but for the answer; without queries, lists of candidates several times as
-    large are kept as well, of at most 131,072 rows at a time. Up to four blocks, 16 MiB each (32 for sparse rows), are
-    kept for the next search.
+    change them while the search is in use. The search keeps a float32 copy of them for "euclidean", "sqeuclidean" and
+    "cosine" (columns of sparse rows with at least 4 % of non-zeros are dense in it), but none of rows mapped from a
+    file (`numpy.memmap`, `nearlabel.datasets.open_store`). All other memory except the result is bounded by blocks,
+    whatever the number of rows and queries; without queries, there are also candidates, several times as large as the
+    result, of at most 131,072 rows at a time. Up to four blocks, 16 MiB each (32 for sparse rows), are kept for the
+    next search.
 
     Parameters
     ----------

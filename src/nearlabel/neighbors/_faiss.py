@@ -1,4 +1,4 @@
-"""faiss behind the search contract: inverted lists, and a hierarchical graph."""
+"""Searches by faiss: inverted lists, and a hierarchical graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROWS_PER_LIST = 39  # at least, on average: what faiss asks for to find the cen
 
 
 class FaissNeighbors(ApproximateNeighbors):
-    """An index of faiss, held to `n_jobs` threads; a subclass defines `_new_index` and `_search_parameters`."""
+    """An index of faiss that uses `n_jobs` threads; a subclass defines `_new_index` and `_search_parameters`."""
 
     random_state: Any
 
@@ -46,7 +46,7 @@ class FaissNeighbors(ApproximateNeighbors):
 
     @contextmanager
     def _threads(self, n_threads: int) -> Iterator[None]:
-        """Let faiss use some threads, and what it used before afterwards."""
+        """Limit the threads of faiss inside the block; the number is global, so it is restored."""
         faiss = self._library()
         before = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(n_threads)
@@ -61,34 +61,34 @@ class FaissNeighbors(ApproximateNeighbors):
 
     @abstractmethod
     def _search_parameters(self, faiss: Any) -> Any:
-        """Return what a search of the index takes."""
+        """Return the parameters of a search of the index."""
 
 
 class FaissIVFNeighbors(FaissNeighbors):
     """Find neighbours in the lists of faiss' IVF index that are nearest to the query; some may be missed.
 
-    The training rows are cut into lists, each with a centre (k-means), and a query looks through the `n_probe` lists
-    of the nearest centres. Quick to build; best where the rows form clusters. Needs faiss (``pip install
+    The training rows are cut into lists, each with a centre (k-means), and a query is compared with the `n_probe` lists
+    of the nearest centres. Fast to build; best where the rows form clusters. Needs faiss (``pip install
     'nearlabel[ann]'``), whose import makes scikit-learn's own neighbour search use one thread in the same process.
 
     The index holds float32, of rows that are centred first; distances and their order are exact, in float64: only
-    missing neighbours tell the answer from that of `ExactNeighbors`. :func:`recall` says how many there are. The same
+    missing neighbours make the result differ from that of `ExactNeighbors`; :func:`recall` counts them. The same
     `random_state` gives the same answer; sparse rows are refused.
 
     Parameters
     ----------
     n_probe : int, default=16
-        Lists that a query looks through: more are slower and miss less.
+        Lists that are searched for a query: more are slower and miss fewer neighbours.
     n_lists : int, default=None
         Lists, at most n_samples. None: 2 √n_samples, but few enough to hold 39 rows on average.
     metric : {"euclidean", "cosine"}, default="euclidean"
         The distance.
     n_neighbors : int, default=5
-        Number of neighbours where `kneighbors` is not told.
+        Number of neighbours if `kneighbors` gets none.
     random_state : int, RandomState or None, default=0
-        Of the k-means.
+        Seed of the k-means.
     n_jobs : int, default=None
-        Threads, as in joblib. None is one.
+        Number of threads, as in joblib. None: one.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class FaissIVFNeighbors(FaissNeighbors):
     See Also
     --------
     FaissHNSWNeighbors : A graph instead of lists.
-    ExactNeighbors : Misses none.
+    ExactNeighbors : Misses no neighbour.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class FaissIVFNeighbors(FaissNeighbors):
         centres = faiss.IndexFlatL2(n_features)
         index = faiss.IndexIVFFlat(centres, n_features, n_lists, faiss.METRIC_L2)
         index.cp.seed = seed
-        index.cp.min_points_per_centroid = 1  # whoever sets n_lists gets no warning on standard error
+        index.cp.min_points_per_centroid = 1  # no warning on standard error where lists are short: n_lists was chosen
         return index
 
     def _search_parameters(self, faiss: Any) -> Any:
@@ -151,32 +151,32 @@ class FaissIVFNeighbors(FaissNeighbors):
 class FaissHNSWNeighbors(FaissNeighbors):
     """Find neighbours by walking over faiss' hierarchical graph (HNSW); some may be missed.
 
-    Slow to build, quick to ask: pays where many queries follow one `fit`. Needs faiss (``pip install
+    Slow to build, fast to search: worth it for many queries after one `fit`. Needs faiss (``pip install
     'nearlabel[ann]'``), whose import makes scikit-learn's own neighbour search use one thread in the same process.
 
     The index holds float32, of rows that are centred first; distances and their order are exact, in float64: only
-    missing neighbours tell the answer from that of `ExactNeighbors`. :func:`recall` says how many there are. Sparse
+    missing neighbours make the result differ from that of `ExactNeighbors`; :func:`recall` counts them. Sparse
     rows are refused.
 
     Parameters
     ----------
     ef_search : int, default=64
-        Rows that a walk keeps in view: more are slower and miss less.
+        Rows that a walk keeps as candidates: more are slower and miss fewer neighbours.
     n_links : int, default=16
         Links of a row (HNSW's M).
     ef_construction : int, default=100
-        Rows in view while the graph is built.
+        Rows kept as candidates while the graph is built.
     metric : {"euclidean", "cosine"}, default="euclidean"
         The distance.
     n_neighbors : int, default=5
-        Number of neighbours where `kneighbors` is not told.
+        Number of neighbours if `kneighbors` gets none.
     reproducible : bool, default=True
         Whether the same rows and `random_state` give the same graph: it is built by one thread. False: `n_jobs` threads
         build it, and what is missed may differ from run to run.
     random_state : int, RandomState or None, default=0
-        Of the levels of the graph.
+        Seed of the levels of the graph.
     n_jobs : int, default=None
-        Threads, as in joblib. None is one.
+        Number of threads, as in joblib. None: one.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class FaissHNSWNeighbors(FaissNeighbors):
     See Also
     --------
     UsearchNeighbors : The same kind of graph from another library.
-    ExactNeighbors : Misses none.
+    ExactNeighbors : Misses no neighbour.
 
     Examples
     --------

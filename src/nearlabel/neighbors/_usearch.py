@@ -1,4 +1,4 @@
-"""usearch behind the search contract: a hierarchical graph."""
+"""A search by usearch: a hierarchical graph."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from nearlabel.utils.validation import check_flag, check_integer
 class UsearchNeighbors(ApproximateNeighbors):
     """Find neighbours by walking over usearch's hierarchical graph (HNSW); some may be missed.
 
-    Slow to build, quick to ask: pays where many queries follow one `fit`. Needs usearch (``pip install
+    Slow to build, fast to search: worth it for many queries after one `fit`. Needs usearch (``pip install
     'nearlabel[ann]'``).
 
     The index holds float32, of rows that are centred first; distances and their order are exact, in float64: only
-    missing neighbours tell the answer from that of `ExactNeighbors`. :func:`recall` says how many there are. Sparse
+    missing neighbours make the result differ from that of `ExactNeighbors`; :func:`recall` counts them. Sparse
     rows are refused.
 
     Parameters
     ----------
     ef_search : int, default=64
-        Rows that a walk keeps in view: more are slower and miss less.
+        Rows that a walk keeps as candidates: more are slower and miss fewer neighbours.
     n_links : int, default=16
         Links of a row (HNSW's M).
     ef_construction : int, default=100
-        Rows in view while the graph is built.
+        Rows kept as candidates while the graph is built.
     metric : {"euclidean", "cosine"}, default="euclidean"
         The distance.
     n_neighbors : int, default=5
-        Number of neighbours where `kneighbors` is not told.
+        Number of neighbours if `kneighbors` gets none.
     reproducible : bool, default=True
         Whether the same rows give the same graph: it is built by one thread (the library takes no seed and draws the
         same levels each time). False: `n_jobs` threads build it, and what is missed may differ from run to run.
     n_jobs : int, default=None
-        Threads, as in joblib. None is one.
+        Number of threads, as in joblib. None: one.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class UsearchNeighbors(ApproximateNeighbors):
     See Also
     --------
     FaissHNSWNeighbors, FaissIVFNeighbors : The same by another library.
-    ExactNeighbors : Misses none.
+    ExactNeighbors : Misses no neighbour.
 
     Examples
     --------
@@ -102,8 +102,10 @@ class UsearchNeighbors(ApproximateNeighbors):
         return index
 
     def _find(self, queries: NDArray[np.float32], n: int) -> IntArray:
-        self._index.expansion_search = self.ef_search  # a set_params after fit counts, as it does for faiss
-        pair = queries if len(queries) > 1 else np.vstack([queries, queries])  # one query has an answer of its own kind
+        self._index.expansion_search = self.ef_search  # as for faiss, set_params takes effect after fit
+        pair = (
+            queries if len(queries) > 1 else np.vstack([queries, queries])
+        )  # for one query usearch returns another type
         matches = self._index.search(pair, n, threads=effective_n_jobs(self.n_jobs))
         found = np.asarray(matches.keys).astype(np.intp)
         found[np.arange(n) >= np.asarray(matches.counts)[:, np.newaxis]] = -1
