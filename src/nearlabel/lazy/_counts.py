@@ -128,30 +128,14 @@ class CountsWithout(NamedTuple):
     elsewhere: tuple[IntArray, IntArray]  # counts and totals of the cells that are not listed, each (2, n_labels)
 
 
-def counts_without_each(units: Units, indices: IntArray, counts: IntArray) -> Iterator[CountsWithout]:
-    """Yield, for blocks of rows i and their labels l, the counts of the other rows that have the votes of row i.
+class LeavingOut(NamedTuple):
+    """Counts of all rows but one: for rows i and labels l, the other rows that have the votes of row i without it.
 
-    Takes indices (n_samples, k + 1) and the counts of all rows by the first k. Without row i, row x takes its place in
-    the lists of the rows m that have i among their k neighbours. With u the units, v the sums of the neighbours' units
-    and V the votes that a sum makes::
+    Without row i, row x takes its place in the lists of the rows m that have i among their k neighbours. With C the
+    counts of all rows, u the units, v the sums of the neighbours' units and V the votes that a sum makes::
 
         c[i, l] = C[l, V(v_il)] - u_il + Σ_m u_ml ([V(v_ml - u_il + u_xl) = V(v_il)] - [V(v_ml) = V(v_il)])
     """
-    n, k = indices.shape[0], indices.shape[1] - 1
-    own = units.of_rows(slice(0, n))
-    blocks = row_blocks(n, 64 * _cells_a_row(units, k))
-    sums = [units.sums(indices[block, :k]) for block in blocks]
-    all_sums: Any = sparse.vstack(sums, format="csr") if sparse.issparse(own) else np.vstack(sums)
-    if sparse.issparse(own):
-        own.sum_duplicates()
-        all_sums.sum_duplicates()  # sorted, so that single cells are found by bisection
-    leaving_out = _LeavingOut(units, own, all_sums, units.votes(all_sums, k), indices, _reverse(indices[:, :k]), counts)
-    for block in row_blocks(n, 64 * _cells_a_row(units, k)):
-        yield (leaving_out.sparse_block if sparse.issparse(own) else leaving_out.dense_block)(block)
-
-
-class _LeavingOut(NamedTuple):
-    """The training rows: their units, the sums of their neighbours' units, the votes, and who lists whom."""
 
     units: Units
     own: Matrix  # (n_samples, n_labels), and the next two stored alike
@@ -161,7 +145,28 @@ class _LeavingOut(NamedTuple):
     lists: CSR  # column i holds the rows m that have i among their k neighbours
     counts: IntArray  # (2, n_labels, n_counts), of all rows
 
-    def dense_block(self, block: slice) -> CountsWithout:
+    @classmethod
+    def of(cls, units: Units, indices: IntArray, counts: IntArray) -> LeavingOut:
+        """Take neighbours (n_samples, k + 1) and the counts of all rows by their first k."""
+        n, k = indices.shape[0], indices.shape[1] - 1
+        own = units.of_rows(slice(0, n))
+        sums = [units.sums(indices[block, :k]) for block in row_blocks(n, 64 * _cells_a_row(units, k))]
+        all_sums: Any = sparse.vstack(sums, format="csr") if sparse.issparse(own) else np.vstack(sums)
+        if sparse.issparse(own):
+            own.sum_duplicates()
+            all_sums.sum_duplicates()  # sorted, so that single cells are found by bisection
+        return cls(units, own, all_sums, units.votes(all_sums, k), indices, _reverse(indices[:, :k]), counts)
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield blocks of rows whose counts fit the memory budget."""
+        n, k = self.indices.shape[0], self.indices.shape[1] - 1
+        return row_blocks(n, 64 * _cells_a_row(self.units, k))
+
+    def counts_of(self, block: slice) -> CountsWithout:
+        """Return the counts without each row of a block."""
+        return self._sparse_block(block) if sparse.issparse(self.own) else self._dense_block(block)
+
+    def _dense_block(self, block: slice) -> CountsWithout:
         """Visit every cell: row by row of all labels, which is as fast as memory."""
         label, whole = np.arange(self.own.shape[1]), self.units.whole
         number = np.int32 if self.own.dtype == np.int8 else np.int64  # of a sum of units
@@ -169,7 +174,7 @@ class _LeavingOut(NamedTuple):
         itself = np.stack([whole - own, own])
         bins = self.votes[block] + label * self.counts.shape[2]
         left = self.counts.reshape(2, -1).take(bins, axis=1) - itself
-        for pairs in self._pairs(block, np.full(len(self.own), self.own.itemsize * len(label))):
+        for pairs in self._pairs(block):
             before, of_m = self.sums.take(pairs.m, axis=0), self.own.take(pairs.m, axis=0)
             after = before + (self.own.take(pairs.x, axis=0) - self.own.take(pairs.i, axis=0))
             weight = self._moved(before, after, self.votes.take(pairs.i, axis=0), of_m.dtype)
@@ -181,13 +186,13 @@ class _LeavingOut(NamedTuple):
             left[0, rows] += of_rows @ (weight * (whole - of_m))
         return self._result(block, self.votes[block], left, self.counts.sum(axis=2)[:, np.newaxis] - itself)
 
-    def sparse_block(self, block: slice) -> CountsWithout:
+    def _sparse_block(self, block: slice) -> CountsWithout:
         """Visit the cells that have a vote or the label, or where leaving the row out moves other rows.
 
         A sum of CSR matrices joins these cells, in order: its numbers hold votes, units, and a flag where rows move.
         """
         own, votes, whole = self.own[block], self.votes[block], self.units.whole
-        moves = [self._moved_cells(pairs, block.start) for pairs in self._pairs(block, np.diff(self.own.indptr))]
+        moves = [self._moved_cells(pairs, block.start) for pairs in self._pairs(block)]
         i, label, unit, weight = (np.concatenate(parts) for parts in zip(_NO_MOVES, *moves, strict=True))
         moved, moved_units = (
             sparse.csr_array((values, (i, label)), shape=own.shape) for values in (weight, weight * unit)
@@ -230,13 +235,18 @@ class _LeavingOut(NamedTuple):
         elsewhere = self.counts[:, :, 0] - absent, self.counts.sum(axis=2) - absent
         return CountsWithout(block, votes, left, totals, tuple(np.maximum(one, 0) for one in elsewhere))
 
-    def _pairs(self, block: slice, sizes: IntArray) -> Iterator[_Pairs]:
+    def _pairs(self, block: slice) -> Iterator[_Pairs]:
         """Yield pairs of a row i of the block and a row m that lists it; a row's pairs may be split to fit memory."""
         ends = self.lists.indptr[block.start : block.stop + 1]
         i = np.repeat(np.arange(block.start, block.stop), np.diff(ends))
         m = self.lists.indices[ends[0] : ends[-1]]
         x = self.indices[m, -1]
-        for some in uneven_blocks(64 * (1 + sizes[i] + sizes[x])):
+        if sparse.issparse(self.own):
+            sizes = np.diff(self.own.indptr)
+            chunks = uneven_blocks(64 * (1 + sizes[i] + sizes[x]))
+        else:
+            chunks = row_blocks(len(i), 128 * self.own.itemsize * self.own.shape[1])
+        for some in chunks:
             yield _Pairs(i[some], m[some], x[some])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel.lazy._counts import counts_without_each
+from nearlabel.lazy._counts import LeavingOut
 from nearlabel.lazy._sparse_scores import SparseScores
 from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
 from nearlabel.out_of_sample import Answer as OutOfSample
@@ -48,14 +48,15 @@ def answers_left_out(rule: Any) -> Iterator[Answer]:
 
 def _answers_from_counts(rule: Any) -> Iterator[Answer]:
     """Score each training row from the counts without it: the rule's own formula, at the row's own votes."""
-    for without in counts_without_each(rule._units(), rule._training_indices, rule._counts):
+    leaving_out = LeavingOut.of(rule._units(), rule._training_indices, rule._counts)
+    for block in leaving_out.blocks():
+        without = leaving_out.counts_of(block)
         n_rows, n_labels = without.votes.shape
         votes = Votes(without.votes, np.full((n_rows, 1), rule.n_neighbors_), np.arange(n_labels))
         scores = rule._score_counts(without.counts, without.totals)
         if sparse.issparse(without.votes):
-            yield without.block, votes, SparseScores.like(without.votes, scores, rule._score_counts(*without.elsewhere))
-        else:
-            yield without.block, votes, scores
+            scores = SparseScores.like(without.votes, scores, rule._score_counts(*without.elsewhere))
+        yield block, votes, scores
 
 
 def answer_left_out(rule: Any, needs: Needs) -> OutOfSample:
