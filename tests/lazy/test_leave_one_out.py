@@ -100,8 +100,12 @@ def test_cmlknn_keeps_its_similarity(problem):
     np.testing.assert_array_equal(model.loo_predict(), refits(known, X, Y, response="predict"))
 
 
-@pytest.mark.parametrize("metric", ["sqeuclidean", "manhattan", "cosine", "chebyshev"])
-@pytest.mark.parametrize("method", [BRkNN, MLkNN], ids=name_of)
+@pytest.mark.parametrize(
+    ("problem", "method", "metric"),
+    every_pair(ROWS, [BRkNN, MLkNN], ["sqeuclidean", "manhattan", "cosine", "chebyshev"]),
+    indirect=["problem"],
+    ids=name_of,
+)
 def test_equals_refits_by_any_metric(problem, method, metric):
     """The metric does not matter, nor that the rows are sparse."""
     X, Y, _ = problem
