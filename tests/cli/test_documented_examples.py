@@ -3,6 +3,7 @@
 import re
 import runpy
 import shlex
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,6 +34,34 @@ PREPARATIONS = {
     "results-scene": f"evaluate scene {QUICK} --out results-scene",
 }
 
+# The users' files that examples name.
+GUESTS = {
+    "mypackage/__init__.py": "",
+    "mypackage/methods.py": """
+from nearlabel.lazy import LazyClassifier
+class MyClassifier(LazyClassifier):
+    labels_are_independent = True
+    def __init__(self, n_neighbors=10, *, alpha=1, search=None):
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.search = search
+    def _decide_labels(self, scores, votes):
+        return votes.count >= self.alpha
+""",
+    "mypackage/searches.py": """
+from nearlabel.neighbors import ExactNeighbors
+class MySearch(ExactNeighbors):
+    pass
+""",
+    "mine.py": """
+from nearlabel.thresholds import MicroFOptimum
+def my_metric(y_true, y_pred):
+    return float((y_true == y_pred).mean())
+class MyStrategy(MicroFOptimum):
+    pass
+""",
+}
+
 
 def small(name="multidigits", subset="all"):
     """Thirty rows of any name: counts, of which the first decides, for what selects or weighs features."""
@@ -58,6 +87,12 @@ def small_world(monkeypatch, tmp_path):
     for row, (x, y) in enumerate(zip(songs.X.tolist(), songs.Y.tolist(), strict=True)):
         lines.append(f"s{row},song {row}," + ",".join(map(str, [*x, *y])))
     Path("songs.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("mypackage").mkdir()
+    for name, program in GUESTS.items():
+        Path(name).write_text(program)
+    for name in [name for name in sys.modules if name.split(".")[0] in ("mine", "mypackage")]:
+        del sys.modules[name]  # of another test's folder
 
 
 def smaller(words):
