@@ -55,15 +55,18 @@ class _SharedSearch:
         self.X, self.y, self._queries = X, y, queries
         self._known: dict[str, PrecomputedNeighbors] = {}
 
-    def neighbors(self, search: Any, n_neighbors: int) -> PrecomputedNeighbors:
-        """Return the neighbours of the rows by a search, of which copies are fitted; the first call says how many."""
-        key = repr(search)
-        if key not in self._known:
+    def neighbors(self, search: Any, n_neighbors: int, name: str = "") -> PrecomputedNeighbors:
+        """Return the neighbours of the rows by a search, of which a copy is fitted.
+
+        Later calls of the same name return what the first one found. (A search is not known by its text: that of a
+        user's object may be its address, which another object can get later.)
+        """
+        if name not in self._known:
             most = min(n_neighbors, self.y.shape[0] - 1)
-            self._known[key] = PrecomputedNeighbors.from_search(
+            self._known[name] = PrecomputedNeighbors.from_search(
                 as_search(search), self.X, *self._queries, n_neighbors=most, check_rows=False
             )
-        return self._known[key]
+        return self._known[name]
 
 
 class LeaveOneOut(_SharedSearch):

@@ -171,6 +171,29 @@ def test_tuning_among_guests(toy):
     assert repr(mine.make()) == repr(guests.Shares(2, search=guests.Listed()))
 
 
+def test_objects_of_equal_text_are_not_taken_for_each_other(toy):
+    """Two searches, and two selections, whose representation is the same, are tried each for itself."""
+
+    def values_of(searches, thresholds):
+        methods = {f"{t}": MethodSpec("brknn", selection=guests.Varying(t)) for t in thresholds}
+        tuned = Tuning({"plain": "brknn", **methods}, n_neighbors=3, searches=searches).run(toy)
+        return {(t.candidate.method, t.candidate.n_neighbors, t.candidate.search): t.value for t in tuned.trials}
+
+    metrics, thresholds = ("euclidean", "chebyshev"), (1, 2)
+    one_at_a_time: dict = {}
+    for metric in metrics:
+        for threshold in thresholds:
+            one_at_a_time |= values_of({metric: guests.Mute(metric)}, [threshold])
+    assert len(set(one_at_a_time.values())) > len(one_at_a_time) / 2  # the objects do differ
+    assert values_of({metric: guests.Mute(metric) for metric in metrics}, thresholds) == one_at_a_time
+
+
+def test_two_objects_of_a_moment_do_not_share_a_fit():
+    """The second one may get the address of the first, if nobody keeps that."""
+    keys = [MethodSpec("brknn", selection=guests.Varying(number)).fit_key for number in range(20)]
+    assert len({key[0].prototype.threshold for key in keys}) == len(set(keys)) == 20
+
+
 def test_records_tell_the_direction_of_a_metric(toy):
     """A comparison of methods knows which is better by a user's metric."""
     loss = Metric("distance", guests.disagreement, greater_is_better=False)

@@ -14,6 +14,7 @@ from nearlabel import out_of_sample
 from nearlabel.decision import cut
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._methods import MethodSpec
+from nearlabel.experiments._parts import Part
 from nearlabel.experiments._searches import make_search
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.types import IntArray, Matrix
@@ -46,8 +47,11 @@ class HoldingOut(Protocol):
     name: str
     most_neighbors: int
 
-    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: str) -> Answer:
-        """Answer for every row by a method without thresholds that has not seen the row."""
+    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
+        """Answer for every row by a method without thresholds that has not seen the row.
+
+        What a search finds is kept under its name.
+        """
         ...
 
 
@@ -65,9 +69,10 @@ class LeaveOneOut:
     def _rows(self) -> out_of_sample.LeaveOneOut:
         return out_of_sample.LeaveOneOut(scaled(self._scale, self._X, self._Y)[0], self._Y)
 
-    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: str) -> Answer:
+    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
         """Answer by the method's own leave-one-out label sets and scores."""
-        return _dense_answer(self._rows, spec, n_neighbors, search, self._to_find)
+        known = _neighbors(self._rows, spec, search, search_name, self._to_find)
+        return _dense_answer(self._rows, spec.classifier(n_neighbors, known))
 
 
 class Folds:
@@ -78,14 +83,15 @@ class Folds:
         self.name = f"{len(parts)}-fold cross-validation"
         self.most_neighbors = Y.shape[0] - max(map(len, parts)) - 1
         self._to_find = n_neighbors + 1
-        self._folds: dict[str, list[out_of_sample.Fold]] = {}
+        self._folds: dict[Part | None, list[out_of_sample.Fold]] = {}
 
-    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: str) -> Answer:
+    def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
         """Answer by a fit for each fold."""
-        key = repr(spec.selection)
-        if key not in self._folds:
-            self._folds[key] = [self._fold(spec, part) for part in self._parts]
-        answers = [_dense_answer(fold, spec, n_neighbors, search, self._to_find) for fold in self._folds[key]]
+        if spec.selection not in self._folds:
+            self._folds[spec.selection] = [self._fold(spec, part) for part in self._parts]
+        folds = self._folds[spec.selection]
+        known = [_neighbors(fold, spec, search, search_name, self._to_find) for fold in folds]
+        answers = [_dense_answer(fold, spec.classifier(n_neighbors, k)) for fold, k in zip(folds, known, strict=True)]
         order = np.argsort(np.concatenate(self._parts))
         labels, scores = (np.vstack(arrays)[order] for arrays in zip(*answers, strict=True))
         return Answer(labels, scores)
@@ -100,13 +106,17 @@ class Folds:
         return out_of_sample.Fold(rows, self._Y[others], held)
 
 
-def _dense_answer(rows: Any, spec: MethodSpec, n_neighbors: int | None, search: str, to_find: int) -> Answer:
-    """Ask for the answers of a method; one search serves every method and every smaller number of neighbours."""
-    known = rows.neighbors(make_search(search), to_find) if spec.has_neighbors else None
+def _neighbors(rows: Any, spec: MethodSpec, search: Any, name: str, to_find: int) -> Any:
+    """Return what a search finds, if the method asks one: it serves every method and every smaller number."""
+    return rows.neighbors(make_search(search), to_find, name) if spec.has_neighbors else None
+
+
+def _dense_answer(rows: Any, classifier: Any) -> Answer:
+    """Ask for the answers of a classifier that has not seen the rows."""
     with warnings.catch_warnings():
         # Who tries several sees in the table how they do.
         warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
-        labels, scores = rows.answer(spec.classifier(n_neighbors, known))
+        labels, scores = rows.answer(classifier)
     return Answer(as_dense(labels), scores)
 
 

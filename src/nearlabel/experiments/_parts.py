@@ -44,10 +44,13 @@ class Part:
         computed from them.
     prototype : object
         The estimator; it draws random numbers from the seed 0 unless another is set.
+    source : object, default=None
+        The user's object, kept so that no other object can get its identity.
     """
 
     key: str
     prototype: Any = field(compare=False, repr=False)
+    source: Any = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, what: str, known: Mapping[str, Any], value: Any) -> Self:
@@ -59,7 +62,7 @@ class Part:
         prototype = clone(value, safe=False)
         if "random_state" in parameters_of(prototype) and prototype.random_state is None:
             prototype.set_params(random_state=0)
-        return cls(f"{type(value).__name__} {id(value)}", prototype)
+        return cls(f"{type(value).__name__} {id(value)}", prototype, value)
 
     @property
     def parameters(self) -> set[str]:

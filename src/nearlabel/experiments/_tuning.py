@@ -239,7 +239,8 @@ class Tuning:
         trials: list[Trial] = []
         for done, fit in enumerate(fits, start=1):
             spec = next(iter(fit.specs.values()))
-            answer = fit.by.answer(spec, fit.n_neighbors, EXACT if fit.search is None else self.searches[fit.search])
+            search = EXACT if fit.search is None else self.searches[fit.search]
+            answer = fit.by.answer(spec, fit.n_neighbors, search, fit.search or EXACT)
             for method, spec in fit.specs.items():
                 labels = answer.decided(spec.thresholds, Y, choice.parts)
                 candidate = self._candidate(method, fit.n_neighbors, fit.scale, fit.search)
