@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from nearlabel.lazy import IBLR, BRkNN, LPkNN, MLkNN
-from nearlabel.metrics import score_all
+from nearlabel.metrics import Metric, score_all
 from nearlabel.model_selection import tune_neighbors
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.transformation import BinaryRelevance
@@ -49,6 +49,22 @@ def test_the_first_measure_decides_in_its_direction(rows, scoring, best):
     single = MLkNN(int(chosen), smoothing=0.5).fit(X, Y)
     np.testing.assert_array_equal(tuned.predict_proba(X), single.predict_proba(X))
     assert len(tuned.cv_results_["n_neighbors"]) == 20
+
+
+def agreement(y_true, y_pred):
+    """The share of equal cells."""
+    return float(1 - np.mean(y_true != y_pred))
+
+
+@pytest.mark.parametrize("scoring", [agreement, Metric("agreement", agreement), [agreement, "micro_f1"]])
+def test_metrics_of_a_user(rows, scoring):
+    """A function or a `Metric`, alone or in a list, decides and stands in the table under its name."""
+    X, Y = rows
+    tuned = tune_neighbors(MLkNN(), X, Y, n_neighbors=20, scoring=scoring)
+    by_name = tune_neighbors(MLkNN(), X, Y, n_neighbors=20, scoring="hamming_loss")
+    assert tuned.n_neighbors == by_name.n_neighbors
+    np.testing.assert_allclose(tuned.cv_results_["agreement"], 1 - by_name.cv_results_["hamming_loss"])
+    assert ("micro_f1" in tuned.cv_results_) == isinstance(scoring, list)
 
 
 def test_the_estimator_is_cloned(rows):
@@ -135,7 +151,9 @@ def test_a_maximum_is_cut_to_the_rows_and_numbers_are_not(rows):
         ({"n_neighbors": "auto"}, TypeError, "n_neighbors must be an integer, got 'auto'"),
         ({"y": np.ones((40, 1), int), "scoring": "one_error"}, ValueError, "label sets define, got 'one_error'"),
         ({"scoring": "f1"}, ValueError, "metric must be a name of the catalogue, a Metric or a function, got 'f1'"),
-        ({"scoring": ()}, ValueError, "scoring must name at least one measure, got none"),
+        ({"scoring": ()}, ValueError, "scoring must name at least one metric, got none"),
+        ({"scoring": "empty_predictions"}, ValueError, "must begin with a metric that can decide, got 'empty_pred"),
+        ({"scoring": 3}, TypeError, "scoring must be a metric or a list of metrics, got 3"),
         ({"cv": "given"}, ValueError, "cv must be a number of folds or a splitter for MLkNN, got 'given'"),
         ({"estimator": IBLR(), "cv": "loo"}, ValueError, "for IBLR, got 'loo'. It has no leave-one-out answers"),
         ({"estimator": BinaryRelevance()}, TypeError, "must be a lazy classifier .*, got BinaryRelevance"),

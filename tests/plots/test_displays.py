@@ -229,6 +229,19 @@ def test_curve_of_an_estimator(metric, container):
     assert len(display.ax_.collections) == (display.chosen is not None)
 
 
+def test_curve_of_a_metric_of_a_user():
+    """A function is drawn under its name."""
+
+    def agreement(y_true, y_pred):
+        return float(1 - np.mean(y_true != y_pred))
+
+    display = NeighborsCurveDisplay.from_estimator(BRkNN(), X, Y, metric=agreement, n_neighbors=(1, 2, 9))
+    losses = NeighborsCurveDisplay.from_estimator(BRkNN(), X, Y, metric="hamming_loss", n_neighbors=(1, 2, 9))
+    np.testing.assert_allclose(display.values, 1 - losses.values)
+    assert display.chosen == losses.chosen
+    assert display.ax_.get_ylabel() == "agreement"
+
+
 def test_curves_of_several_estimators():
     """Each has a look of its own in the axes of the first; a pipeline is named by its classifier."""
     first = NeighborsCurveDisplay.from_estimator(make_pipeline(StandardScaler(), MLkNN()), X, Y, n_neighbors=3)

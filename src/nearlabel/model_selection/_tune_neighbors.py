@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from nearlabel.lazy import LazyClassifier, NeighborsSweep
-from nearlabel.metrics import get_metric
+from nearlabel.metrics import Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 from nearlabel.out_of_sample import Fold, rows_of, splits_of, splitter_of
 from nearlabel.utils.types import Matrix, MatrixLike
@@ -22,7 +22,7 @@ def tune_neighbors(
     y: MatrixLike,
     *,
     n_neighbors: int | Iterable[int] = 30,
-    scoring: str | Sequence[str] = "micro_f1",
+    scoring: MetricLike | Sequence[MetricLike] = "micro_f1",
     cv: Any = None,
 ) -> Any:
     """Fit a lazy classifier with the number of neighbours that does best on rows held out.
@@ -40,9 +40,9 @@ def tune_neighbors(
         Label sets as an indicator matrix of 0 and 1.
     n_neighbors : int or iterable of int, default=30
         An int: every number from 1 up to it, or as far as the rows allow. Others: these.
-    scoring : str or sequence of str, default="micro_f1"
-        Keys of `nearlabel.metrics.CATALOGUE`; the first decides, the others stand beside it in the table. Among the
-        others may be "empty_predictions", the share of rows for which no label is predicted.
+    scoring : str, Metric, callable or sequence of these, default="micro_f1"
+        Metrics, as `nearlabel.metrics.get_metric` takes them; the first decides, the others stand beside it in the
+        table. Among the others may be "empty_predictions", the share of rows for which no label is predicted.
     cv : "loo", int, splitter or iterable of (training, validation) rows, default=None
         How rows are held out. None: "loo" where the classifier has leave-one-out answers, else five folds of shuffled
         rows. "loo": one at a time; the other steps of a pipeline have then seen the row. An int: so many folds, of
@@ -53,15 +53,15 @@ def tune_neighbors(
     -------
     estimator : lazy classifier or Pipeline
         Fitted to all rows with the best number, of equal ones the smallest, as its `n_neighbors`. The table is
-        `cv_results_` of the classifier: "n_neighbors", and the values of each measure, arrays (n_candidates,). The best
-        value is optimistic: the rows that it is judged on chose the number.
+        `cv_results_` of the classifier: "n_neighbors", and the values of each metric by its name, arrays
+        (n_candidates,). The best value is optimistic: the rows that it is judged on chose the number.
 
     Raises
     ------
     TypeError
-        If the estimator is no lazy classifier with `n_neighbors`.
+        If the estimator is no lazy classifier with `n_neighbors`, or `scoring` holds what is no metric.
     ValueError
-        If a number is out of range, a measure is unknown, `cv` is "loo" for a classifier without leave-one-out answers,
+        If a number is out of range, a metric is unknown, `cv` is "loo" for a classifier without leave-one-out answers,
         or X or y is malformed.
 
     See Also
@@ -147,11 +147,18 @@ def _with_last_step(estimator: Any) -> tuple[Any, LazyClassifier]:
     return copy, copy[-1] if isinstance(copy, Pipeline) else copy
 
 
-def _metrics(scoring: str | Sequence[str]) -> list[str]:
-    """Return the names of measures of the catalogue, each once, and of what else stands beside the first."""
-    names = list(dict.fromkeys([scoring] if isinstance(scoring, str) else scoring))
-    if not names:
-        raise ValueError("scoring must name at least one measure, got none.")
-    for name in names[:1] + [name for name in names[1:] if name != EMPTY_PREDICTIONS]:
-        get_metric(name)
-    return names
+def _metrics(scoring: MetricLike | Sequence[MetricLike]) -> list[MetricLike]:
+    """Return the metrics, the first of which decides."""
+    if isinstance(scoring, str | Metric) or callable(scoring):
+        scoring = [scoring]
+    elif not isinstance(scoring, Iterable):
+        raise TypeError(f"scoring must be a metric or a list of metrics, got {scoring!r}.")
+    metrics = list(scoring)
+    if not metrics:
+        raise ValueError("scoring must name at least one metric, got none.")
+    if metrics[0] == EMPTY_PREDICTIONS:
+        raise ValueError(f"scoring must begin with a metric that can decide, got {EMPTY_PREDICTIONS!r} first.")
+    for metric in metrics:
+        if metric != EMPTY_PREDICTIONS:
+            get_metric(metric)
+    return metrics

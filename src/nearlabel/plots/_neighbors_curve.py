@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from nearlabel.experiments import Record, summarise
-from nearlabel.metrics import CATALOGUE
+from nearlabel.metrics import CATALOGUE, MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 from nearlabel.model_selection import tune_neighbors
 from nearlabel.plots._display import Display
@@ -87,7 +87,7 @@ class NeighborsCurveDisplay(Display):
         X: MatrixLike,
         Y: MatrixLike,
         *,
-        metric: str = "micro_f1",
+        metric: MetricLike = "micro_f1",
         n_neighbors: int | Iterable[int] = 30,
         cv: Any = None,
         name: str | None = None,
@@ -106,9 +106,9 @@ class NeighborsCurveDisplay(Display):
             Rows.
         Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1.
-        metric : str, default="micro_f1"
-            A key of `nearlabel.metrics.CATALOGUE`, whose best number is marked, or "empty_predictions", the share of
-            rows for which no label is predicted (figure 1 of Spyromitros et al. 2008).
+        metric : str, Metric or callable, default="micro_f1"
+            A metric, as `nearlabel.metrics.get_metric` takes it, whose best number is marked; or "empty_predictions",
+            the share of rows for which no label is predicted (figure 1 of Spyromitros et al. 2008).
         n_neighbors : int or iterable of int, default=30
             An int: every number from 1 up to it, or as far as the rows allow. Others: these.
         cv : "loo", int, splitter or iterable of (training, validation) rows, default=None
@@ -143,14 +143,15 @@ class NeighborsCurveDisplay(Display):
         >>> first = NeighborsCurveDisplay.from_estimator(MLkNN(), digits.X, digits.Y)  # doctest: +SKIP
         >>> curve = NeighborsCurveDisplay.from_estimator(BRkNN(), digits.X, digits.Y, ax=first.ax_)  # doctest: +SKIP
         """
-        scoring = ("micro_f1", metric) if metric == EMPTY_PREDICTIONS else metric
+        decides = metric != EMPTY_PREDICTIONS
+        scoring = metric if decides else ("micro_f1", metric)
         tuned = tune_neighbors(estimator, X, Y, n_neighbors=n_neighbors, scoring=scoring, cv=cv)
         classifier = tuned[-1] if hasattr(tuned, "steps") else tuned
         return cls.from_cv_results(
             classifier.cv_results_,
-            metric=metric,
+            metric=get_metric(metric).name if decides else EMPTY_PREDICTIONS,
             name=type(classifier).__name__ if name is None else name,
-            chosen=None if metric == EMPTY_PREDICTIONS else int(classifier.n_neighbors),
+            chosen=int(classifier.n_neighbors) if decides else None,
             ax=ax,
             **style,
         )
