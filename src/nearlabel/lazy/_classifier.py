@@ -273,7 +273,8 @@ class LazyClassifier(WithProbabilities):
         Returns
         -------
         scores : ndarray of shape (n_samples, n_labels)
-            In the order of the training rows; column l is the score that label l applies.
+            In the order of the training rows; column l is the score that label l applies. For a one-dimensional y
+            (n_samples, n_classes), as `predict_proba`.
 
         Raises
         ------
@@ -292,7 +293,7 @@ class LazyClassifier(WithProbabilities):
 
         Returns
         -------
-        labels : ndarray or CSR of shape (n_samples, n_labels)
+        labels : ndarray or CSR of shape (n_samples, n_labels), or (n_samples,) for a one-dimensional y
             In the order of the training rows; in the kind of container, and of the type, that y had in `fit`; a data
             frame gives an array.
 

@@ -26,24 +26,22 @@ Scores: TypeAlias = FloatArray | SparseScores
 Answer: TypeAlias = tuple[slice, Votes, Scores]  # the rows of a block, their votes, their scores
 
 
-def answers(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterator[Answer]:
-    """Yield the votes and scores of blocks of queries, with room for `n_more` numbers a query."""
+def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, *, left_out: bool = False) -> Iterator[Answer]:
+    """Yield the votes and scores of blocks of queries, with room for `n_more` numbers a query.
+
+    `left_out` says that the queries are the training rows, each of which is not among its own neighbours.
+    """
     random = check_random_state(getattr(rule, "random_state", None))
     for block in blocks(rule, neighbors, n_more):
-        votes = votes_of(rule, neighbors[block], random)
+        votes = votes_of(rule, neighbors[block], random, left_out=block if left_out else None)
         yield block, votes, score(rule, votes)
 
 
 def answers_left_out(rule: Any) -> Iterator[Answer]:
     """Yield the votes and scores of blocks of training rows, each row as a fit of all others answers it."""
     if rule.counts_rows:
-        yield from _answers_from_counts(rule)
-        return
-    neighbors = Neighbors(*rule._ask_search(None, rule.n_neighbors_))
-    random = check_random_state(getattr(rule, "random_state", None))
-    for block in blocks(rule, neighbors):
-        votes = votes_of(rule, neighbors[block], random, left_out=block)
-        yield block, votes, score(rule, votes)
+        return _answers_from_counts(rule)
+    return answers(rule, Neighbors(*rule._ask_search(None, rule.n_neighbors_)), left_out=True)
 
 
 def _answers_from_counts(rule: Any) -> Iterator[Answer]:
@@ -98,7 +96,7 @@ def score(rule: Any, votes: Votes) -> Scores:
 def decide(rule: Any, scores: Scores, votes: Votes) -> Matrix:
     """Return the label sets of a block (n_queries, n_labels), stored as the training label sets are."""
     if not isinstance(scores, SparseScores):
-        labels = np.asarray(rule._decide_labels(scores, votes)).astype(np.int64, copy=False)
+        labels = np.asarray(as_dense(rule._decide_labels(scores, votes))).astype(np.int64, copy=False)
     elif rule.labels_are_independent:
         unvoted = rule._decide_labels(scores.unvoted, _no_votes(rule, votes))
         labels = scores.choose(rule._decide_labels(scores.stored.data, votes.cells()), unvoted)

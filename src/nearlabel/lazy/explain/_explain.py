@@ -172,53 +172,58 @@ def _explain_query(
     novelty: tuple[float | None, str],
 ) -> Explanation:
     """Explain one query; `other` decides by all its scores, if there is another rule."""
-    account, votes, uniform = classifier._account(evidence), evidence.votes, _is_uniform(classifier)
-    weights = exact_weights(evidence.neighbors, classifier.weights, classifier._sample_weight, classifier._most_added)[
-        0
-    ]
-    counts_at = _counts_at(classifier, evidence, weights)
-    trial = Trial(classifier, evidence, counts_at)
-    now = np.arange(len(votes.label)), evidence.n_votes
-    columns: dict[str, Any] = {"votes": evidence.n_votes}
-    has_weights = "weights" in vars(classifier)  # a parameter of the method
-    columns |= {"weight": counts_at[now]} if has_weights else {}
-    columns |= {**account.columns, "score": trial.scores_at[now], "score_at": trial.scores_at}
-    sums = f"votes / {votes.total:.6g}" if uniform else "summed weight / total_weight"
-    settings = {"n_neighbors": classifier.n_neighbors_, **({"total_weight": votes.total} if has_weights else {})}
-    if other is None:
-        flips, change = trial.flips(account)
-        rule = f"{account.scores or f'score = {sums}'}; chosen: {account.rule}"
-    else:
-        decided = other.decided_at(votes.label, scores_of_query, trial.scores_at)
-        flips, change, rule = {"flip": least_changes(decided, evidence.n_votes)}, FLIP, f"chosen: {other.words}"
-    shown = [
-        "votes",
-        *([] if uniform else ["weight"]),
-        *account.shown,
-        "score",
-        *(["threshold"] if other else []),
-        *flips,
-    ]
+    account, uniform, has_weights = (
+        classifier._account(evidence),
+        _is_uniform(classifier),
+        "weights" in vars(classifier),
+    )
+    (weights,) = exact_weights(
+        evidence.neighbors, classifier.weights, classifier._sample_weight, classifier._most_added
+    )
+    trial = Trial(classifier, evidence, _counts_at(classifier, evidence, weights))
+    flips, change, rule = _decision(trial, account, other, scores_of_query)
+    now = np.arange(len(evidence.n_votes)), evidence.n_votes
+    columns: Table = {
+        "votes": evidence.n_votes,
+        **({"weight": trial.counts_at[now]} if has_weights else {}),
+        **account.columns,
+        "score": trial.scores_at[now],
+        "score_at": trial.scores_at,
+        **flips,
+    }
+    before, after = [] if uniform else ["weight"], ["threshold"] if other else []
+    indices = evidence.neighbors.indices[0]
     neighbors = {
-        "row": evidence.neighbors.indices[0],
+        "row": indices,
         "distance": evidence.neighbors.distances[0],
-        **labelset_columns(classifier._labels[evidence.neighbors.indices[0]], classifier.label_names_),
+        **labelset_columns(classifier._labels[indices], classifier.label_names_),
         **({} if uniform else {"weight": weights}),
     }
+    settings = {"n_neighbors": classifier.n_neighbors_}
     return make_explanation(
         classifier,
         account,
-        votes.label,
-        {**columns, **flips},
+        evidence.votes.label,
+        columns,
         evidence.chosen,
         neighbors,
-        settings={**settings, **account.settings},
+        settings={**settings, **({"total_weight": evidence.votes.total} if has_weights else {}), **account.settings},
         rule=rule,
         change=change,
-        shown=shown,
+        shown=["votes", *before, *account.shown, "score", *after, *flips],
         other=other,
         novelty=novelty,
     )
+
+
+def _decision(trial: Trial, account: Account, other: OtherRule | None, scores_of_query: Any) -> tuple[Table, str, str]:
+    """Return the columns of flips, their meaning in words, and the rule in words."""
+    if other is not None:
+        decided = other.decided_at(trial.evidence.votes.label, scores_of_query, trial.scores_at)
+        return {"flip": least_changes(decided, trial.evidence.n_votes)}, FLIP, f"chosen: {other.words}"
+    flips, change = trial.flips(account)
+    sums = f"votes / {trial.evidence.votes.total:.6g}" if _is_uniform(trial.rule) else "summed weight / total_weight"
+    return flips, change, f"{account.scores or f'score = {sums}'}; chosen: {account.rule}"
 
 
 def _is_uniform(classifier: Any) -> bool:

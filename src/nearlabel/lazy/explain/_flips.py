@@ -11,7 +11,7 @@ from scipy import sparse
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import cells_of
 from nearlabel.lazy._sparse_scores import SparseScores
-from nearlabel.lazy._votes import Votes
+from nearlabel.lazy._votes import NeighborLabelSets, Votes
 from nearlabel.lazy.explain._account import Account, Evidence, column_of
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Table
@@ -22,6 +22,7 @@ FLIP_BY = "; flip by, flip by votes: the label whose votes need the smallest cha
 FLIP_LABELSET = (
     "flip, needed: the fewest further neighbours with one other label set (flip_labelset) that would change it"
 )
+FLIP_UNKNOWN = "flip: unknown, because the rule sees the neighbours' label sets"
 
 
 class Trial:
@@ -33,18 +34,20 @@ class Trial:
         self.scores_at = np.empty((n_listed, n_counts))
         self._decided_at = np.empty((n_listed, n_counts), dtype=np.bool_)
         self._by_any = FlipsByAny(evidence.chosen, evidence.n_votes, n_counts) if rule.sees == "rows" else None
-        if rule.labels_are_independent or rule.sees == "label sets":
+        if rule.labels_are_independent:
             cells = Votes(counts_at, evidence.votes.total, evidence.votes.label[:, np.newaxis])
             self.scores_at[:] = rule._score_votes(cells)
-            if rule.labels_are_independent:
-                self._decided_at[:] = rule._decide_labels(self.scores_at, cells)
+            self._decided_at[:] = rule._decide_labels(self.scores_at, cells)
         else:
             self._try_whole_queries()
 
     def flips(self, account: Account) -> tuple[dict[str, NDArray[Any]], str]:
         """Return columns of the smallest changes that flip each decision, and their meaning in words."""
         if self.rule.sees == "label sets":
-            return _flips_by_label_set(self.evidence.votes.label, account.labelsets), FLIP_LABELSET
+            listed = self.evidence.votes.label
+            if "needed" not in account.labelsets:
+                return {"flip": column_of([None] * len(listed))}, FLIP_UNKNOWN
+            return _flips_by_label_set(listed, account.labelsets), FLIP_LABELSET
         flips = {"flip": least_changes(self._decided_at, self.evidence.n_votes)}
         if self._by_any is None:
             return flips, FLIP
@@ -59,10 +62,12 @@ class Trial:
             labels = np.repeat(np.arange(block.start, block.stop), n_counts)
             votes = self._changed(labels, self.counts_at[block].ravel())
             scores = _engine.score(self.rule, votes)
-            decided = _engine.decide(self.rule, scores, votes)
             cells = np.arange(len(labels)), self.evidence.votes.label[labels]
             stored = scores.stored if isinstance(scores, SparseScores) else scores
             self.scores_at[block] = cells_of(stored, *cells).reshape(-1, n_counts)
+            if self.rule.sees == "label sets":
+                continue  # no number of votes says which label sets the neighbours would have
+            decided = _engine.decide(self.rule, scores, votes)
             self._decided_at[block] = cells_of(decided, *cells).reshape(-1, n_counts) == 1
             if self._by_any is not None:
                 self._by_any.look_at(block, as_dense(decided).reshape(-1, n_counts, decided.shape[1]) == 1)
@@ -75,10 +80,13 @@ class Trial:
         if len(votes.label) < n_labels or (sparse.issparse(self.rule._labels) and self.rule.takes_sparse_votes):
             row, place = np.nonzero(count)
             count = sparse.csr_array((count[row, place], (row, votes.label[place])), shape=(n_rows, n_labels))
-        rows = votes.rows
+        rows, labelsets = votes.rows, votes.labelsets
         if rows is not None:
             rows = sparse.vstack([rows] * n_rows, format="csr") if sparse.issparse(rows) else np.tile(rows, (n_rows, 1))
-        return Votes(count, np.full((n_rows, 1), votes.total), np.arange(n_labels), rows)
+        if labelsets is not None:
+            number, frequency = (np.tile(of_neighbors, (n_rows, 1)) for of_neighbors in labelsets[:2])
+            labelsets = NeighborLabelSets(number, frequency, labelsets.random)
+        return Votes(count, np.full((n_rows, 1), votes.total), np.arange(n_labels), rows, labelsets)
 
 
 class FlipsByAny:
