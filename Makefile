@@ -22,11 +22,11 @@ test test-long: export OMP_NUM_THREADS = 1
 
 test: $(BIN)/python  ## install and run the ordinary tests (those on real data need NEARLABEL_DATA)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --each-value
 
-test-long: $(BIN)/python  ## run the tests marked long: papers, tutorial, gallery, browser, all data sets, killed processes
+test-long: $(BIN)/python  ## run the others: whole products of parameters, papers, tutorial, gallery, browser, all data sets
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "long and not slow"
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --each-value -m "long and not slow"
 
 # Long tests of what no library's version changes; they run with the newest libraries.
 ONCE = lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level

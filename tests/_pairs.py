@@ -1,8 +1,8 @@
-"""Few combinations of parameters in which every pair of values still meets: a pairwise covering array."""
+"""Few combinations of parameters in which each value still occurs, or every pair of values meets."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -25,6 +25,22 @@ def every_pair(*parameters: Collection[Any]) -> list[tuple[Any, ...]]:
         missing -= _pairs_in(best)
         covering.append(best)
     return [tuple(values[i] for values, i in zip(choices, chosen, strict=True)) for chosen in sorted(covering)]
+
+
+def each_value(cases: Sequence[Sequence[Hashable]]) -> list[int]:
+    """Return the numbers of some cases, in order, in which each value of each parameter occurs.
+
+    >>> each_value(["ax", "ay", "bx", "by"])
+    [0, 3]
+    """
+    values = [set(enumerate(case)) for case in cases]
+    missing: set[tuple[int, Hashable]] = set().union(*values)
+    kept = []
+    while missing:
+        best = max(range(len(cases)), key=lambda number: len(missing & values[number]))
+        missing -= values[best]
+        kept.append(best)
+    return sorted(kept)
 
 
 def _pairs_in(chosen: tuple[int, ...]) -> set[tuple[tuple[int, int], tuple[int, int]]]:

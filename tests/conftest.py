@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib._parallel_backends import LokyBackend
 from scipy import sparse
+
+from _pairs import each_value
 
 CONTAINERS = {
     "dense": np.asarray,
@@ -75,8 +78,24 @@ def data_folder():
     return Path(folder)
 
 
-def pytest_collection_modifyitems(items):
-    """Spare the runs of scikit-learn's checks that are listed, with a reason each, as those that cannot pass."""
+def pytest_addoption(parser):
+    """Add the option of `make test` and `make test-long`."""
+    text = "of tests of several parameters mark as long all but some cases in which each value of each occurs"
+    parser.addoption("--each-value", action="store_true", help=text)
+
+
+@pytest.hookimpl(tryfirst=True)  # before the long tests are left out
+def pytest_collection_modifyitems(config, items):
+    """Mark cases as long if asked to; spare checks of scikit-learn that are listed, with reasons, as never passing."""
+    if config.getoption("each_value"):
+        cases_of = defaultdict(list)
+        for item in items:
+            if hasattr(item, "callspec"):
+                cases_of[item.nodeid.partition("[")[0]].append(item)
+        for cases in cases_of.values():
+            kept = each_value([case.callspec._idlist for case in cases])
+            for number in set(range(len(cases))).difference(kept):
+                cases[number].add_marker("long")
     for item in items:
         for mark in item.iter_markers("xfail"):
             item.add_marker(pytest.mark.xfail(run=False, reason=mark.kwargs["reason"]), append=False)

@@ -56,6 +56,8 @@ OTHERS = {
     },
 }
 DEFAULTS = default_classifiers()
+# One class of each base class; the checks of the others take half a minute.
+QUICK = ("BRkNN", "IBLR", "MLkNN", "BinaryRelevance", "RAkELd", "FixedThresholdsClassifier")
 
 
 def check_all(name, estimator):
@@ -73,12 +75,20 @@ def check_all(name, estimator):
     assert set(OTHERS.get(name, {})) <= expected
 
 
-@pytest.mark.parametrize("name", sorted(DEFAULTS.keys() - SMALL.keys()))
+@pytest.mark.parametrize("name", QUICK)
+def test_quick_defaults(name):
+    """As for all others."""
+    check_all(name, DEFAULTS[name])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(DEFAULTS.keys() - SMALL.keys() - set(QUICK)))
 def test_defaults(name):
     """The checks hold for the bare default, but for those listed with a reason, each of which fails."""
     check_all(name, DEFAULTS[name])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SMALL)
 def test_small(name):
     """As for the defaults, for a smaller instance of the slow classifiers."""

@@ -13,6 +13,7 @@ from nearlabel.utils.validation import as_dense
 
 CLASSIFIERS = default_classifiers() | SMALL
 THOROUGH = ("MLkNN", "BinaryRelevance", "TunedThresholdsClassifierCV")  # with all containers
+OTHERS = [name for name in CLASSIFIERS if name not in THOROUGH]
 NAMES = ["a", "b", "c", "d"]
 
 
@@ -83,7 +84,7 @@ def answers(model, X, y):
     return getattr(fitted, method)(X), as_dense(fitted.predict(X)), fitted
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", [*THOROUGH, *(pytest.param(n, marks=pytest.mark.long) for n in OTHERS)])
 def test_containers(name):
     """Scores differ by rounding only, label sets not at all; names of columns are kept; every fault is listed."""
     model, (X, y) = clone(CLASSIFIERS[name]), problem()

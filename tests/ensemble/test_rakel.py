@@ -340,6 +340,7 @@ def test_real_data(data_folder):
     assert ranking == sorted(ranking)
 
 
+@pytest.mark.long
 def test_real_sparse_data(data_folder):
     """On text with 45 labels, some of one class, sparse and dense labels are predicted alike, and well."""
     training, test = (fetch_dataset("medical", subset=part) for part in ("train", "test"))

@@ -42,8 +42,8 @@ class PlainSearch(BaseEstimator):
 
 @pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)
 def test_contract(check):
-    """NLDD keeps our own contract."""
-    check(NLDD(random_state=0))
+    """NLDD keeps our own contract, here with a quick estimator."""
+    check(NLDD(LogisticRegression(solver="liblinear"), random_state=0))
 
 
 def halves(n, seed):
@@ -312,7 +312,7 @@ def test_pickles(problem):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_loss(queries), model.predict_loss(queries))
 
 
-@pytest.mark.parametrize("name", ["emotions", "medical"])
+@pytest.mark.parametrize("name", ["emotions", pytest.param("medical", marks=pytest.mark.long)])
 def test_equals_loops_on_real_data(data_folder, name):
     """On real rows, dense and sparse, label sets and expected losses are those of all pairs computed plainly."""
     training, test = (fetch_dataset(name, subset=part) for part in ("train", "test"))

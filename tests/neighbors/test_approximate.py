@@ -1,5 +1,4 @@
 import pickle
-import subprocess
 import sys
 
 import numpy as np
@@ -228,13 +227,3 @@ def test_without_the_library(search, module, monkeypatch):
     library = module.partition(".")[0]
     with pytest.raises(ImportError, match=rf"Neighbors needs {library}: pip install 'nearlabel\[ann\]'"):
         search.fit(X)
-
-
-def test_the_core_imports_no_library():
-    """Importing faiss slows scikit-learn down: it is imported by the search that needs it, not before."""
-    program = (
-        "import sys, nearlabel.neighbors, nearlabel.lazy, nearlabel.experiments, nearlabel.cli;"
-        "nearlabel.neighbors.FaissIVFNeighbors();"
-        "sys.exit(not {'faiss', 'usearch'}.isdisjoint(sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

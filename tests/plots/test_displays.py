@@ -91,7 +91,10 @@ def named(display):
 
 @pytest.mark.parametrize(
     ("display", "ending"),
-    [*((display, "svg") for display in displays()), *((curve(), ending) for ending in ("png", "PNG", "pdf"))],
+    [
+        *(pytest.param(display, "svg", marks=pytest.mark.long) for display in displays()),
+        *((curve(), ending) for ending in ("svg", "png", "PNG", "pdf")),
+    ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_files(tmp_path, display, ending):

@@ -390,7 +390,7 @@ def test_pickles(problem):
     np.testing.assert_array_equal(thawed.predict(queries), model.predict(queries))
 
 
-@pytest.mark.parametrize("name", ["emotions", "medical"])
+@pytest.mark.parametrize("name", ["emotions", pytest.param("medical", marks=pytest.mark.long)])
 @pytest.mark.filterwarnings(MANY_CLASSES)
 def test_real_data(data_folder, name):
     """Dense and sparse, it equals the loop, hits more whole label sets than binary relevance, and is calibrated."""
