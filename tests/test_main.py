@@ -13,11 +13,14 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
 def process(folder, *arguments):
-    """Run Python on our sources, after those of a folder, and return what it leaves."""
+    """Run Python on our sources, after those of a folder, and return what it leaves.
+
+    Whoever runs the tests in the background of a shell ignores interruptions; the process does not inherit that.
+    """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
-    return subprocess.run(
-        [sys.executable, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, *arguments]
+    start = {"env": environment, "cwd": folder, "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    return subprocess.run(command, **start, capture_output=True, text=True, check=False)
 
 
 def test_the_installed_command():
