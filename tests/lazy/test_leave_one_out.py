@@ -204,7 +204,7 @@ def test_precomputed_neighbors(problem, method):
     for k in (2, 4, 5):
         model, single = method(k, search=known).fit(X, Y), method(k).fit(X, Y)
         if method.counts_rows and k == 5:
-            with pytest.raises(ValueError, match=r"search must know n_neighbors \+ 1 = 6 .* got 5. Hint: precompute 6"):
+            with pytest.raises(ValueError, match=r"search must know 6 neighbours .* got 5. Hint: precompute 6"):
                 model.loo_predict_proba()
         else:
             np.testing.assert_array_equal(model.loo_predict_proba(), single.loo_predict_proba())

@@ -21,10 +21,10 @@ from nearlabel.lazy._votes import Neighbors, Votes, Weights, count_votes
 from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.contract import as_search, check_neighbor_indices
-from nearlabel.out_of_sample import Needs
+from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
-from nearlabel.utils.validation import check_integer, check_n_neighbors
+from nearlabel.utils.validation import check_groups, check_integer, check_n_neighbors
 
 
 def _leaves_one_out(classifier: LazyClassifier) -> bool:
@@ -146,6 +146,12 @@ class LazyClassifier(WithProbabilities):
             self._training_distances = np.sort(neighbors.mean_distances())
             self._learn_neighbors(neighbors)
 
+    def _training_lists(self, n_neighbors: int) -> IntArray:
+        """Return so many neighbours of each training row, or more: those that are stored, or asked for anew."""
+        if self._training_indices.shape[1] >= n_neighbors:
+            return self._training_indices
+        return self._ask_search(None, n_neighbors)[1]
+
     @property
     def _is_auto(self) -> bool:
         """Whether the number of neighbours is to be chosen; raises ValueError on any other word."""
@@ -263,12 +269,21 @@ class LazyClassifier(WithProbabilities):
         return sparse.vstack(stored, format="csr")
 
     @available_if(_leaves_one_out)
-    def loo_predict_proba(self) -> FloatArray:
+    def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
         """Return leave-one-out scores: for each training row, its scores by a fit of all other rows.
+
+        With groups, by a fit of all rows of other groups (leave-one-group-out): for rows that are copies of each other,
+        or of one patient, page or day, which would otherwise answer for each other.
 
         Found without a refit, yet bit for bit the same if the search is exact, orders equal distances by index and has
         a metric that takes nothing from the training rows: `ExactNeighbors` with any metric but "seuclidean" and
         "mahalanobis" (unless `metric_params` gives them all they need). Nothing is stored.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_samples,), default=None
+            Names of the rows' groups. None: each row is a group. Memory grows with the size of the largest group, as
+            that many more neighbours of each row are needed.
 
         Returns
         -------
@@ -279,17 +294,23 @@ class LazyClassifier(WithProbabilities):
         Raises
         ------
         ValueError
-            If `n_neighbors` asks for more neighbours than there are without the row, or the search knows too few.
+            If `n_neighbors` asks for more neighbours than there are without the row and its group, or the search knows
+            too few; or groups are not one for each row.
         """
-        self._check_left_out()
-        return self._container.probabilities(_engine.answer_left_out(self, Needs(labels=False)).scores)
+        answer = self._left_out(groups, Needs(labels=False))
+        return self._container.probabilities(answer.scores)
 
     @available_if(_leaves_one_out)
-    def loo_predict(self) -> LabelSets:
+    def loo_predict(self, groups: ArrayLike | None = None) -> LabelSets:
         """Return leave-one-out label sets: for each training row, the prediction of a fit of all other rows.
 
         Found without a refit, and exact where `loo_predict_proba` is. Where ties are drawn at random, the draws are not
         those of refits; where weights by distance decide a size (`BRkNNb`), it is that of refits up to rounding.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_samples,), default=None
+            As in `loo_predict_proba`.
 
         Returns
         -------
@@ -302,27 +323,34 @@ class LazyClassifier(WithProbabilities):
         ValueError
             As `loo_predict_proba`.
         """
-        self._check_left_out()
-        return self._container.wrap(_engine.answer_left_out(self, Needs(scores=False)).labels)
+        answer = self._left_out(groups, Needs(scores=False))
+        return self._container.wrap(answer.labels)
 
     explain = explain
 
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
         return explain_votes(self, X, other)
 
-    def _check_left_out(self) -> None:
+    def _left_out(self, groups: ArrayLike | None, needs: Needs) -> Answer:
         check_is_fitted(self)
         self._check_parameters()
-        k, most = self.n_neighbors_, self._n_samples - 1 - self._asks_for_training_rows
+        n_samples, k = self._n_samples, self.n_neighbors_
+        numbers = None if groups is None else check_groups(groups, n_samples)
+        largest = 1 if numbers is None else int(np.bincount(numbers).max())
+        what = "one" if largest == 1 else f"groups of up to {largest}"
+        most = n_samples - largest - self._asks_for_training_rows
         if k > most:
             raise ValueError(
-                f"n_neighbors must be at most {most} to leave out one of n_samples={self._n_samples} rows, got {k}."
+                f"n_neighbors must be at most {most} to leave out {what} of n_samples={n_samples} rows, got {k}."
             )
-        if self.counts_rows and self._training_indices.shape[1] == k:
+        wanted = k + largest - (not self.counts_rows)
+        known = getattr(self.search_, "n_neighbors_known", n_samples - 1)
+        if wanted > known >= k:
             raise ValueError(
-                f"search must know n_neighbors + 1 = {k + 1} neighbours of each training row to leave one out,"
-                f" got {k}. Hint: precompute {k + 1}."
+                f"search must know {wanted} neighbours of each training row to leave out {what}, got {known}."
+                f" Hint: precompute {wanted}."
             )
+        return _engine.answer_left_out(self, needs, numbers)
 
 
 def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:

@@ -114,14 +114,17 @@ def _cells_a_row(units: Units, n_neighbors: int) -> int:
     return int(max(min(n_labels, 64 * n_neighbors) if sparse.issparse(sample) else n_labels, n_neighbors))
 
 
-class CountsWithout(NamedTuple):
-    """What a fit of all rows but one counts at this row's own votes, for a block of rows.
+_NOWHERE = np.empty((2, 0), dtype=np.int64), np.empty((2, 0), dtype=np.int64)  # all cells are listed
 
-    Cells are all of the block where units are dense, row by row, else the stored entries of `votes`, zeros among them:
-    those that have a vote, or the label, or other counts than all cells of their label `elsewhere`.
+
+class CountsWithout(NamedTuple):
+    """What a fit without a row, and without all others of its group, counts at this row's own votes; for some rows.
+
+    Cells are all of these rows where units are dense, row by row, else the stored entries of `votes`, zeros among them:
+    those that have a vote, or other counts than all cells of their label `elsewhere`.
     """
 
-    block: slice
+    rows: IntArray
     votes: Matrix  # (n_rows, n_labels), stored as the units are
     counts: IntArray  # (2, n_rows, n_labels) or (2, n_cells)
     totals: IntArray  # of the same shape
@@ -129,143 +132,261 @@ class CountsWithout(NamedTuple):
 
 
 class LeavingOut(NamedTuple):
-    """Counts of all rows but one: for rows i and labels l, the other rows that have the votes of row i without it.
+    """Counts of all rows but those of one group: for rows i of the group and labels l, the others with i's votes.
 
-    Without row i, row x takes its place in the lists of the rows m that have i among their k neighbours. With C the
-    counts of all rows, u the units, v the sums of the neighbours' units and V the votes that a sum makes::
+    Without the group g of row i, other rows take the places of its rows in the lists of the rows m that have some of
+    them among their k neighbours. With C the counts of all rows, u the units, v the sums of the neighbours' units, v'
+    these sums without the group, and V the votes that a sum makes::
 
-        c[i, l] = C[l, V(v_il)] - u_il + Σ_m u_ml ([V(v_ml - u_il + u_xl) = V(v_il)] - [V(v_ml) = V(v_il)])
+        c[i, l] = C[l, V(v'_il)] - Σ_{m in g} u_ml [V(v_ml) = V(v'_il)]
+                  + Σ_{m not in g} u_ml ([V(v'_ml) = V(v'_il)] - [V(v_ml) = V(v'_il)])
+
+    Most often each row is a group of its own.
     """
 
     units: Units
-    own: Matrix  # (n_samples, n_labels), and the next two stored alike
+    own: Matrix  # (n_samples, n_labels), and the next four stored alike
+    group_units: Matrix  # of each group (n_groups, n_labels)
     sums: Matrix
     votes: Matrix
-    indices: IntArray  # (n_samples, k + 1)
-    lists: CSR  # column i holds the rows m that have i among their k neighbours
+    own_votes: Matrix  # V(v'_il)
+    groups: Groups
+    events: Events
     counts: IntArray  # (2, n_labels, n_counts), of all rows
+    k: int
 
     @classmethod
-    def of(cls, units: Units, indices: IntArray, counts: IntArray) -> LeavingOut:
-        """Take neighbours (n_samples, k + 1) and the counts of all rows by their first k."""
-        n, k = indices.shape[0], indices.shape[1] - 1
-        own = units.of_rows(slice(0, n))
-        sums = [units.sums(indices[block, :k]) for block in row_blocks(n, 64 * _cells_a_row(units, k))]
-        all_sums: Any = sparse.vstack(sums, format="csr") if sparse.issparse(own) else np.vstack(sums)
+    def of(cls, units: Units, neighbors: IntArray, k: int, counts: IntArray, groups: Groups) -> LeavingOut:
+        """Take neighbours (n_samples, at least k + the largest group) and the counts of all rows by their first k."""
+        own = units.of_rows(slice(0, len(neighbors)))
         if sparse.issparse(own):
             own.sum_duplicates()
-            all_sums.sum_duplicates()  # sorted, so that single cells are found by bisection
-        return cls(units, own, all_sums, units.votes(all_sums, k), indices, _reverse(indices[:, :k]), counts)
+        sums = _sums_of(units, neighbors[:, :k])
+        votes = own_votes = units.votes(sums, k)
+        if groups.largest > 1:
+            others = np.take_along_axis(neighbors, groups.places_of_others(neighbors, k), axis=1)
+            own_votes = units.votes(_sums_of(units, others), k)
+        events = Events.of(neighbors, k, groups)
+        return cls(units, own, groups.add(own), sums, votes, own_votes, groups, events, counts, k)
 
-    def blocks(self) -> Iterator[slice]:
-        """Yield blocks of rows whose counts fit the memory budget."""
-        n, k = self.indices.shape[0], self.indices.shape[1] - 1
-        return row_blocks(n, 64 * _cells_a_row(self.units, k))
+    def blocks(self) -> Iterator[IntArray]:
+        """Yield rows, those of equally large groups together, whose counts fit the memory budget."""
+        size = self.groups.sizes[self.groups.number]
+        for rows in (np.flatnonzero(size == one) for one in np.unique(size)):
+            for block in row_blocks(len(rows), 64 * _cells_a_row(self.units, self.k)):
+                yield rows[block]
 
-    def counts_of(self, block: slice) -> CountsWithout:
-        """Return the counts without each row of a block."""
-        return self._sparse_block(block) if sparse.issparse(self.own) else self._dense_block(block)
+    def counts_of(self, rows: IntArray) -> CountsWithout:
+        """Return the counts without the group of each of some rows; these groups are equally large."""
+        return self._sparse_block(rows) if sparse.issparse(self.own) else self._dense_block(rows)
 
-    def _dense_block(self, block: slice) -> CountsWithout:
+    def _dense_block(self, rows: IntArray) -> CountsWithout:
         """Visit every cell: row by row of all labels, which is as fast as memory."""
         label, whole = np.arange(self.own.shape[1]), self.units.whole
         number = np.int32 if self.own.dtype == np.int8 else np.int64  # of a sum of units
-        own = self.own[block].astype(np.int64)
-        itself = np.stack([whole - own, own])
-        bins = self.votes[block] + label * self.counts.shape[2]
-        left = self.counts.reshape(2, -1).take(bins, axis=1) - itself
-        for pairs in self._pairs(block):
-            before, of_m = self.sums.take(pairs.m, axis=0), self.own.take(pairs.m, axis=0)
-            after = before + (self.own.take(pairs.x, axis=0) - self.own.take(pairs.i, axis=0))
-            weight = self._moved(before, after, self.votes.take(pairs.i, axis=0), of_m.dtype)
-            first, last = pairs.i[0], pairs.i[-1] + 1
-            ends = np.searchsorted(pairs.i, np.arange(first, last + 1))
+        bins = self.own_votes[rows] + label * self.counts.shape[2]
+        left = self.counts.reshape(2, -1).take(bins, axis=1)
+        for pairs in self._pairs(rows):
+            of_m = self.own.take(pairs.m, axis=0)
+            weight = self._moved(pairs, of_m.dtype)
+            first, last = pairs.place[0], pairs.place[-1] + 1
+            ends = np.searchsorted(pairs.place, np.arange(first, last + 1))
             of_rows = sparse.csr_array((np.ones(len(weight), dtype=number), np.arange(len(weight)), ends))
-            rows = slice(first - block.start, last - block.start)
-            left[1, rows] += of_rows @ (weight * of_m)
-            left[0, rows] += of_rows @ (weight * (whole - of_m))
-        return self._result(block, self.votes[block], left, self.counts.sum(axis=2)[:, np.newaxis] - itself)
+            left[1, first:last] += of_rows @ (weight * of_m)
+            left[0, first:last] += of_rows @ (weight * (whole - of_m))
+        of_group = self.group_units[self.groups.number[rows]].astype(np.int64)
+        n_left = self.groups.sizes[self.groups.number[rows], np.newaxis]
+        totals = self.counts.sum(axis=2)[:, np.newaxis] - np.stack([n_left * whole - of_group, of_group])
+        return CountsWithout(rows, self.own_votes[rows], left, totals, _NOWHERE)
 
-    def _sparse_block(self, block: slice) -> CountsWithout:
-        """Visit the cells that have a vote or the label, or where leaving the row out moves other rows.
+    def _sparse_block(self, rows: IntArray) -> CountsWithout:
+        """Visit the cells that have a vote, or where leaving the group out changes more than the number of rows."""
+        votes, whole = self.own_votes[rows], self.units.whole
+        n_left = int(self.groups.sizes[self.groups.number[rows[0]]])
+        place, label, at = entries(votes)
+        none = np.zeros(len(at), dtype=np.int64)
+        parts: list[tuple[IntArray, ...]] = [(place, label, at.astype(np.int64), none, none)]
+        parts += [self._changed_cells(pairs) for pairs in self._pairs(rows)]
+        place, label, *values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        at, absent, present = (sparse.csr_array((one, (place, label)), shape=votes.shape) for one in values)
+        left = self.counts[:, at.indices, at.data] + np.stack([absent.data, present.data])
+        left[0] -= n_left * whole * (at.data == 0)  # as if no row of the group had the label, or a vote for it
+        of_group = cells_of(self.group_units, np.repeat(self.groups.number[rows], np.diff(at.indptr)), at.indices)
+        totals = self.counts.sum(axis=2)[:, at.indices] - np.stack([n_left * whole - of_group, of_group])
+        gone = np.array([[n_left * whole], [0]])
+        elsewhere = self.counts[:, :, 0] - gone, self.counts.sum(axis=2) - gone
+        return CountsWithout(rows, at, left, totals, tuple(np.maximum(one, 0) for one in elsewhere))
 
-        A sum of CSR matrices joins these cells, in order: its numbers hold votes, units, and a flag where rows move.
+    def _changed_cells(self, pairs: _Pairs) -> tuple[IntArray, ...]:
+        """Return cells of a row i and a label, no votes, and how the counts of rows without and with the label change.
+
+        Of a row m of the group all cells with a vote or the label change, of another row those where what leaves its
+        list and what enters it carry the label unequally.
         """
-        own, votes, whole = self.own[block], self.votes[block], self.units.whole
-        moves = [self._moved_cells(pairs, block.start) for pairs in self._pairs(block)]
-        i, label, unit, weight = (np.concatenate(parts) for parts in zip(_NO_MOVES, *moves, strict=True))
-        moved, moved_units = (
-            sparse.csr_array((values, (i, label)), shape=own.shape) for values in (weight, weight * unit)
-        )
-        flag = (self.indices.shape[1] + 1) * (whole + 1)
-        flagged = sparse.csr_array((np.full(moved.nnz, flag), moved.indices, moved.indptr), shape=own.shape)
-        cells = votes.astype(np.int64) * (whole + 1) + own + flagged
-        cells.sort_indices()
-        is_moved, rest = np.divmod(cells.data, flag)
-        at, itself = np.divmod(rest, whole + 1)
-        itself = np.stack([whole - itself, itself])
-        left, label = self.counts[:, cells.indices, at] - itself, cells.indices
-        place = np.flatnonzero(is_moved)  # in the order of the moves
-        left[0, place] += whole * moved.data - moved_units.data
-        left[1, place] += moved_units.data
-        totals = self.counts.sum(axis=2)[:, label] - itself
-        return self._result(block, sparse.csr_array((at, label, cells.indptr), shape=own.shape), left, totals)
-
-    def _moved_cells(self, pairs: _Pairs, first: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return cells of a row i and a label, the units of a row m, and +1 or -1: whether m enters or leaves.
-
-        Only labels that i and x carry unequally matter.
-        """
-        pair, label, change = entries(self.own[pairs.x] - self.own[pairs.i])
-        i, m = pairs.i[pair], pairs.m[pair]
-        before = cells_of(self.sums, m, label)
-        weight = self._moved(before, before + change, cells_of(self.votes, i, label), np.dtype(np.int64))
-        moved = np.flatnonzero(weight)
-        i, m, label = i[moved], m[moved], label[moved]
-        return i - first, label, cells_of(self.own, m, label).astype(np.int64), weight[moved]
-
-    def _moved(self, before: IntArray, after: IntArray, at: IntArray, dtype: Any) -> IntArray:
-        """Return 1 where a row enters the votes `at` by the change of its sum, -1 where it leaves them."""
-        k = self.indices.shape[1] - 1
-        enters, leaves = self.units.votes(after, k) == at, self.units.votes(before, k) == at
-        return np.asarray(np.subtract(enters, leaves, dtype=dtype))
-
-    def _result(self, block: slice, votes: Matrix, left: IntArray, totals: IntArray) -> CountsWithout:
-        absent = np.array([[self.units.whole], [0]])  # a row without the label
-        elsewhere = self.counts[:, :, 0] - absent, self.counts.sum(axis=2) - absent
-        return CountsWithout(block, votes, left, totals, tuple(np.maximum(one, 0) for one in elsewhere))
-
-    def _pairs(self, block: slice) -> Iterator[_Pairs]:
-        """Yield pairs of a row i of the block and a row m that lists it; a row's pairs may be split to fit memory."""
-        ends = self.lists.indptr[block.start : block.stop + 1]
-        i = np.repeat(np.arange(block.start, block.stop), np.diff(ends))
-        m = self.lists.indices[ends[0] : ends[-1]]
-        x = self.indices[m, -1]
-        if sparse.issparse(self.own):
-            sizes = np.diff(self.own.indptr)
-            chunks = uneven_blocks(64 * (1 + sizes[i] + sizes[x]))
+        whole = self.units.whole
+        if pairs.event is None:
+            pair, label, value = entries(self.votes[pairs.m].astype(np.int64) * (whole + 1) + self.own[pairs.m])
+            before, units = np.divmod(value, whole + 1)
+            at = cells_of(self.own_votes, pairs.i[pair], label)
+            weight = -(before == at).astype(np.int64)
+            undone = whole * (at == 0)
         else:
-            chunks = row_blocks(len(i), 128 * self.own.itemsize * self.own.shape[1])
-        for some in chunks:
-            yield _Pairs(i[some], m[some], x[some])
+            pair, label, change = entries(self._change(pairs.event))
+            sums = cells_of(self.sums, pairs.m[pair], label)
+            at = cells_of(self.own_votes, pairs.i[pair], label)
+            enters, leaves = self.units.votes(sums + change, self.k) == at, self.units.votes(sums, self.k) == at
+            weight, undone = enters.astype(np.int64) - leaves, 0
+            moved = np.flatnonzero(weight)
+            pair, label, weight = pair[moved], label[moved], weight[moved]
+            units = cells_of(self.own, pairs.m[pair], label).astype(np.int64)
+        return pairs.place[pair], label, np.zeros_like(weight), weight * (whole - units) + undone, weight * units
+
+    def _moved(self, pairs: _Pairs, dtype: Any) -> IntArray:
+        """Return 1 where a row m enters the votes of row i by the change of its sum, -1 where it leaves them."""
+        at = self.own_votes.take(pairs.i, axis=0)
+        leaves = self.votes.take(pairs.m, axis=0) == at
+        if pairs.event is None:
+            return np.asarray(-leaves.astype(dtype))
+        after = self.sums.take(pairs.m, axis=0) + self._change(pairs.event)
+        return np.asarray(np.subtract(self.units.votes(after, self.k) == at, leaves, dtype=dtype))
+
+    def _change(self, event: IntArray) -> Matrix:
+        """Return by how much the sums of units change in each event (n_events, n_labels), stored as the units are."""
+        first, last = self.events.first[event], self.events.first[event + 1]
+        ends = np.append(0, np.cumsum(last - first))
+        swaps = first if ends[-1] == len(event) else _ranges(first, last)
+        into, gone = self.events.into[swaps], self.events.gone[swaps]
+        if sparse.issparse(self.own):
+            ones = np.ones(len(swaps), dtype=np.int64)
+            return sparse.csr_array((ones, np.arange(len(swaps)), ends)) @ (self.own[into] - self.own[gone])
+        change = self.own.take(into, axis=0) - self.own.take(gone, axis=0)
+        return change if len(swaps) == len(event) else np.add.reduceat(change, ends[:-1], dtype=self.sums.dtype)
+
+    def _pairs(self, rows: IntArray) -> Iterator[_Pairs]:
+        """Yield pairs of a row i and a row m of its group, then of i and a row m with such a row in its list."""
+        group = self.groups.number[rows]
+        for ends, events in ((self.groups.ends, None), (self.events.ends, self.events.m)):
+            of = _ranges(ends[group], ends[group + 1])
+            place = np.repeat(np.arange(len(rows)), ends[group + 1] - ends[group])
+            m = self.groups.members[of] if events is None else events[of]
+            if sparse.issparse(self.own):
+                chunks = uneven_blocks(64 * (1 + np.diff(self.votes.indptr)[m]))
+            else:
+                chunks = row_blocks(len(m), 128 * self.own.itemsize * self.own.shape[1])
+            for some in chunks:
+                yield _Pairs(place[some], rows[place[some]], m[some], None if events is None else of[some])
+
+
+class Groups(NamedTuple):
+    """Rows in groups that are left out together; most often each row is one."""
+
+    number: IntArray  # of the group of each row
+    members: IntArray  # rows, group by group
+    ends: IntArray  # of the groups in `members`, after 0
+
+    @classmethod
+    def of(cls, number: IntArray) -> Groups:
+        """Take the number of each row's group: all from 0 on."""
+        return cls(number, np.argsort(number, kind="stable"), np.append(0, np.cumsum(np.bincount(number))))
+
+    @property
+    def sizes(self) -> IntArray:
+        """Return how many rows each group has."""
+        return np.diff(self.ends)
+
+    @property
+    def largest(self) -> int:
+        """Return the rows of the largest group."""
+        return int(self.sizes.max())
+
+    def labelsets(self, rule: Any) -> CSR | None:
+        """Return how many rows of each row's group have each label set, for a rule that sees label sets."""
+        if rule.sees != "label sets":
+            return None
+        carried = sparse.csr_array(
+            (np.ones(len(self.number), dtype=np.int64), (np.arange(len(self.number)), rule._labelset_of))
+        )
+        return sparse.csr_array(self.add(carried))[self.number]
+
+    def add(self, own: Matrix) -> Matrix:
+        """Return the summed units of each group (n_groups, n_labels), stored as those of the rows."""
+        if self.largest == 1:
+            return own[self.members]
+        ones = np.ones(len(self.members), dtype=np.int64)
+        return sparse.csr_array((ones, self.members, self.ends), shape=(len(self.sizes), len(self.number))) @ own
+
+    def places_of_others(self, neighbors: IntArray, k: int) -> IntArray:
+        """Return the columns (n_samples, k) of the nearest neighbours of each row that are not of its group."""
+        places = np.empty((len(neighbors), k), dtype=np.intp)
+        for block in row_blocks(len(neighbors), 24 * neighbors.shape[1]):
+            is_own = self.number[neighbors[block]] == self.number[block, np.newaxis]
+            places[block] = is_own.argsort(axis=1, kind="stable")[:, :k]
+        return places
+
+
+class Events(NamedTuple):
+    """What happens to the lists of other rows when a group leaves: a row m loses neighbours, and others take over.
+
+    An event is of one group and one row m. It has as many swaps as m has neighbours in that group, among its first k.
+    """
+
+    m: IntArray  # of each event, group by group
+    ends: IntArray  # of the groups in the events, after 0
+    first: IntArray  # swap of each event; last, the number of all swaps
+    gone: IntArray  # the row that leaves the list, of each swap
+    into: IntArray  # the row that takes its place: the next one that is not of the group
+
+    @classmethod
+    def of(cls, neighbors: IntArray, k: int, groups: Groups) -> Events:
+        """Look for all groups in the lists."""
+        n, n_groups = len(neighbors), len(groups.sizes)
+        near, more, ends = neighbors[:, :k], neighbors[:, k:], np.arange(0, n * k + 1, k)
+        number = groups.number[near].ravel()
+        if groups.largest == 1:  # what follows comes to this: an event has one swap, and the next neighbour enters
+            ones = np.ones(n * k, dtype=np.int8)
+            lists = sparse.csr_array((ones, number, ends), shape=(n, n_groups)).tocsc()
+            gone = np.repeat(groups.members, np.diff(lists.indptr))
+            first = np.arange(len(gone) + 1)
+            return cls(lists.indices, lists.indptr, first, gone, neighbors[:, k].take(lists.indices))
+        lists = sparse.csr_array((np.arange(n * k), number, ends), shape=(n, n_groups)).tocsc()
+        place, m, group = lists.data, lists.indices, np.repeat(np.arange(n_groups), np.diff(lists.indptr))
+        others = groups.number[m] != group
+        place, m, group = place[others], m[others], group[others]
+        starts = np.flatnonzero(np.diff(m, prepend=-1) | np.diff(group, prepend=-1))
+        which = np.arange(len(m)) - np.repeat(starts, np.diff(starts, append=len(m)))  # of the event's swaps
+        into = np.empty_like(m)
+        for block in row_blocks(len(m), 24 * more.shape[1]):
+            free = groups.number[more[m[block]]] != group[block, np.newaxis]
+            nth = (free & (free.cumsum(axis=1) == which[block, np.newaxis] + 1)).argmax(axis=1)
+            into[block] = more[m[block], nth]
+        ends = np.searchsorted(group[starts], np.arange(n_groups + 1))
+        return cls(m[starts], ends, np.append(starts, len(m)), near.ravel()[place], into)
 
 
 class _Pairs(NamedTuple):
-    """Rows i that are left out, rows m that have i among their k neighbours, and rows x that take the place of i."""
+    """Rows i that are left out, and rows m of their group (no event), or what happens to the list of a row m."""
 
-    i: IntArray  # ascending
+    place: IntArray  # of i among the rows of a block, ascending
+    i: IntArray
     m: IntArray
-    x: IntArray
+    event: IntArray | None
 
 
-_NO_MOVES = tuple(np.empty(0, dtype=np.int64) for _ in range(4))
+def _sums_of(units: Units, neighbors: IntArray) -> Matrix:
+    """Return the summed units of all rows' neighbours, with sorted indices if they are sparse."""
+    n, k = neighbors.shape
+    sums = [units.sums(neighbors[block]) for block in row_blocks(n, 64 * _cells_a_row(units, k))]
+    if not sparse.issparse(sums[0]):
+        return np.vstack(sums)
+    stacked = sparse.vstack(sums, format="csr")
+    stacked.sum_duplicates()  # sorted, so that single cells are found by bisection
+    return stacked
 
 
-def _reverse(indices: IntArray) -> CSR:
-    """Return the neighbour lists turned round: column i holds the rows that have i among their neighbours."""
-    n, k = indices.shape
-    of_each = np.ones(n * k, dtype=np.int8), indices.ravel(), np.arange(0, n * k + 1, k)
-    return sparse.csr_array(of_each, shape=(n, n)).tocsc()
+def _ranges(starts: IntArray, stops: IntArray) -> IntArray:
+    """Return the numbers from each start to its stop, joined."""
+    sizes = stops - starts
+    return np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
 
 
 def entries(matrix: Matrix) -> tuple[IntArray, IntArray, IntArray]:

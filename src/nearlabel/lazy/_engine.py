@@ -13,63 +13,80 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel.lazy._counts import LeavingOut
+from nearlabel.lazy._counts import Groups, LeavingOut, cells_of
 from nearlabel.lazy._sparse_scores import SparseScores
 from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
 from nearlabel.out_of_sample import Answer as OutOfSample
 from nearlabel.out_of_sample import Needs
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 Scores: TypeAlias = FloatArray | SparseScores
 Answer: TypeAlias = tuple[slice, Votes, Scores]  # the rows of a block, their votes, their scores
+LeftOut: TypeAlias = tuple[slice | IntArray, Votes, Scores]
 
 
-def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, *, left_out: bool = False) -> Iterator[Answer]:
+def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups | None = None) -> Iterator[Answer]:
     """Yield the votes and scores of blocks of queries, with room for `n_more` numbers a query.
 
-    `left_out` says that the queries are the training rows, each of which is not among its own neighbours.
+    With `left_out` the queries are the training rows, and no neighbour is of the row's own group.
     """
     random = check_random_state(getattr(rule, "random_state", None))
+    without = None if left_out is None else left_out.labelsets(rule)
     for block in blocks(rule, neighbors, n_more):
-        votes = votes_of(rule, neighbors[block], random, left_out=block if left_out else None)
+        votes = votes_of(rule, neighbors[block], random, None if without is None else without[block])
         yield block, votes, score(rule, votes)
 
 
-def answers_left_out(rule: Any) -> Iterator[Answer]:
-    """Yield the votes and scores of blocks of training rows, each row as a fit of all others answers it."""
+def answers_left_out(rule: Any, groups: Groups) -> Iterator[Answer] | Iterator[LeftOut]:
+    """Yield the votes and scores of training rows, each as a fit of all rows of other groups answers it."""
+    k = rule.n_neighbors_
     if rule.counts_rows:
-        return _answers_from_counts(rule)
-    return answers(rule, Neighbors(*rule._ask_search(None, rule.n_neighbors_)), left_out=True)
+        return _answers_from_counts(rule, groups)
+    distances, indices = rule._ask_search(None, k + groups.largest - 1)
+    if groups.largest > 1:
+        places = groups.places_of_others(indices, k)
+        distances, indices = (np.take_along_axis(each, places, axis=1) for each in (distances, indices))
+    return answers(rule, Neighbors(distances, indices), left_out=groups)
 
 
-def _answers_from_counts(rule: Any) -> Iterator[Answer]:
-    """Score each training row from the counts without it: the rule's own formula, at the row's own votes."""
-    leaving_out = LeavingOut.of(rule._units(), rule._training_indices, rule._counts)
-    for block in leaving_out.blocks():
-        without = leaving_out.counts_of(block)
+def _answers_from_counts(rule: Any, groups: Groups) -> Iterator[LeftOut]:
+    """Score each training row from the counts without its group: the rule's own formula, at the row's own votes."""
+    lists = rule._training_lists(rule.n_neighbors_ + groups.largest)
+    leaving_out = LeavingOut.of(rule._units(), lists, rule.n_neighbors_, rule._counts, groups)
+    for rows in leaving_out.blocks():
+        without = leaving_out.counts_of(rows)
         n_rows, n_labels = without.votes.shape
         votes = Votes(without.votes, np.full((n_rows, 1), rule.n_neighbors_), np.arange(n_labels))
         scores = rule._score_counts(without.counts, without.totals)
         if sparse.issparse(without.votes):
             scores = SparseScores.like(without.votes, scores, rule._score_counts(*without.elsewhere))
-        yield block, votes, scores
+        yield rows, votes, scores
 
 
-def answer_left_out(rule: Any, needs: Needs) -> OutOfSample:
-    """Return the leave-one-out label sets and scores of all training rows, from one pass over their votes."""
-    labels, everything = [], np.empty(rule._labels.shape) if needs.scores else None
-    for block, votes, scores in answers_left_out(rule):
+def answer_left_out(rule: Any, needs: Needs, groups: IntArray | None = None) -> OutOfSample:
+    """Return the out-of-sample label sets and scores of all training rows, from one pass over their votes.
+
+    Rows of one number in `groups` are left out together; without groups each row is left out by itself.
+    """
+    n_rows = rule._labels.shape[0]
+    labels, order = [], []
+    everything = np.empty(rule._labels.shape) if needs.scores else None
+    for rows, votes, scores in answers_left_out(rule, Groups.of(np.arange(n_rows) if groups is None else groups)):
+        order.append(np.arange(n_rows)[rows])
         if needs.labels:
             labels.append(decide(rule, scores, votes))
         if everything is not None:
-            everything[block] = scores.toarray() if isinstance(scores, SparseScores) else scores
-    return OutOfSample(_stacked(labels) if needs.labels else None, everything)
+            everything[rows] = scores.toarray() if isinstance(scores, SparseScores) else scores
+    return OutOfSample(_stacked(labels)[np.argsort(np.concatenate(order))] if needs.labels else None, everything)
 
 
-def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: slice | None = None) -> Votes:
-    """Return what the rule sees of a block of queries; `left_out` are the training rows that they are."""
+def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: CSR | None = None) -> Votes:
+    """Return what the rule sees of a block of queries.
+
+    `left_out` (n_queries, n_labelsets) says how many rows of each label set are left out with the query.
+    """
     count, total = rule._count(neighbors)
     if sparse.issparse(count):
         count.sort_indices()
@@ -78,8 +95,9 @@ def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: slic
     if rule.sees == "label sets":
         number = rule._labelset_of[neighbors.indices]
         frequency = rule._frequency[number]
-        if left_out is not None:  # the row does not count in the frequency of its own label set
-            frequency = frequency - (number == rule._labelset_of[left_out, np.newaxis])
+        if left_out is not None:
+            query = np.repeat(np.arange(len(number)), number.shape[1])
+            frequency = frequency - cells_of(left_out, query, number.ravel()).reshape(number.shape)
         labelsets = NeighborLabelSets(number, frequency, random)
     return Votes(count, total, np.arange(count.shape[1]), neighbors.rows, labelsets)
 

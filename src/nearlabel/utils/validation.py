@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from nearlabel.utils.types import CSR, FloatArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 
 _SETS_HINT = " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from sets or lists of labels."
 
@@ -230,6 +230,20 @@ def as_dense(matrix: Matrix) -> NDArray[Any]:
     """Return a dense array of a dense or sparse matrix."""
     dense: NDArray[Any] = matrix.toarray() if sparse.issparse(matrix) else matrix
     return dense
+
+
+def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
+    """Return the number of each row's group, from 0 on in the order of their names.
+
+    Raises
+    ------
+    ValueError
+        If groups are not one for each row.
+    """
+    names = np.asarray(groups)
+    if names.shape != (n_samples,):
+        raise ValueError(f"groups must be of shape ({n_samples},), one for each row, got shape {names.shape}.")
+    return np.unique(names, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)
