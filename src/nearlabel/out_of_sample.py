@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.neighbors.contract import as_search
@@ -24,6 +24,7 @@ __all__ = [
     "LeaveOneOut",
     "Needs",
     "join_answers",
+    "of_groups",
     "prefit_answer",
     "rows_of",
     "splits_of",
@@ -113,8 +114,10 @@ def prefit_answer(fitted: Any, X: MatrixLike, n_labels: int, needs: Needs = BOTH
     return Answer(fitted.predict(X) if needs.labels else None, scores)
 
 
-def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH) -> Answer:
+def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: IntArray | None = None) -> Answer:
     """Return the leave-one-out answers of a fitted model: its own, of its last step, or of its best estimator.
+
+    With groups, each row is answered for by the rows of other groups.
 
     Raises
     ------
@@ -130,8 +133,8 @@ def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH) -> Answer:
         )
     scores = None
     if needs.scores:
-        scores = as_label_scores(fitted.loo_predict_proba(), fitted, n_labels, "predict_proba")
-    return Answer(fitted.loo_predict() if needs.labels else None, scores)
+        scores = as_label_scores(fitted.loo_predict_proba(**of_groups(groups)), fitted, n_labels, "predict_proba")
+    return Answer(fitted.loo_predict(**of_groups(groups)) if needs.labels else None, scores)
 
 
 def join_answers(answers: Iterable[Answer]) -> Answer:
@@ -143,14 +146,23 @@ def join_answers(answers: Iterable[Answer]) -> Answer:
     )
 
 
-def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None) -> Any:
-    """Return the splitter that `cv` stands for."""
+def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None, groups: IntArray | None = None) -> Any:
+    """Return the splitter that `cv` stands for; an int makes folds of rows, or of groups."""
     if not isinstance(cv, int | np.integer):
         return check_cv(cv)
     n_folds = check_integer("cv", cv, low=2)
     if n_folds > n_samples:
         raise ValueError(f"cv must be at most n_samples={n_samples}, got {n_folds}.")
-    return KFold(n_folds, shuffle=random_state is not None, random_state=random_state)
+    if groups is None:
+        return KFold(n_folds, shuffle=random_state is not None, random_state=random_state)
+    if n_folds > groups.max() + 1:
+        raise ValueError(f"cv must be at most the {groups.max() + 1} groups, got {n_folds}.")
+    return GroupKFold(n_folds, shuffle=random_state is not None, random_state=random_state)
+
+
+def of_groups(groups: IntArray | None) -> dict[str, IntArray]:
+    """Return the keyword of `split` or of leave-one-out answers: nothing without groups."""
+    return {} if groups is None else {"groups": groups}
 
 
 def splits_of(splitter: Any, X: MatrixLike, y: Matrix, **params: Any) -> list[tuple[IntArray, IntArray]]:

@@ -171,9 +171,10 @@ class LeavingOut(NamedTuple):
 
     def blocks(self) -> Iterator[IntArray]:
         """Yield rows, those of equally large groups together, whose counts fit the memory budget."""
-        size = self.groups.sizes[self.groups.number]
-        for rows in (np.flatnonzero(size == one) for one in np.unique(size)):
-            for block in row_blocks(len(rows), 64 * _cells_a_row(self.units, self.k)):
+        size_of = self.groups.sizes[self.groups.number]
+        for size in np.unique(size_of):
+            rows = np.flatnonzero(size_of == size)
+            for block in row_blocks(len(rows), 64 * max(_cells_a_row(self.units, self.k), size * (1 + self.k))):
                 yield rows[block]
 
     def counts_of(self, rows: IntArray) -> CountsWithout:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
@@ -16,8 +16,8 @@ from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph
 from nearlabel.neighbors.contract import CachedNeighbors
 from nearlabel.out_of_sample import Answer, Fold, Needs, join_answers
-from nearlabel.utils.types import Matrix
-from nearlabel.utils.validation import as_dense, check_integer
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import as_dense, check_groups, check_integer
 
 AUTO = "auto"
 CANDIDATES = range(1, 31)  # numbers of neighbours that "auto" chooses from
@@ -70,8 +70,16 @@ class NeighborsSweep:
         self.classifier, self.candidates, self._ask, self._use = classifier, candidates, ask, use
 
     @classmethod
-    def left_out(cls, classifier: Any, X: Any, y: Any, candidates: int | Iterable[int] = CANDIDATES[-1]) -> Any:
-        """Answer for each training row by all others, without a refit.
+    def left_out(
+        cls,
+        classifier: Any,
+        X: Any,
+        y: Any,
+        candidates: int | Iterable[int] = CANDIDATES[-1],
+        *,
+        groups: ArrayLike | None = None,
+    ) -> NeighborsSweep:
+        """Answer for each training row by all others, or by all rows of other groups, without a refit.
 
         Parameters
         ----------
@@ -81,6 +89,8 @@ class NeighborsSweep:
             Training rows (n_samples, n_features) and label sets (n_samples, n_labels).
         candidates : int or iterable of int, default=30
             An int: every number from 1 up to it, as far as the rows allow. Others: these.
+        groups : array-like of shape (n_samples,), default=None
+            Names of the rows' groups; None: each row is a group.
 
         Returns
         -------
@@ -89,15 +99,16 @@ class NeighborsSweep:
         Raises
         ------
         ValueError
-            If a number is out of range, X or y is malformed, or the method has no leave-one-out answers.
+            If a number is out of range, X, y or groups are malformed, or the method has no leave-one-out answers.
         """
         if not hasattr(classifier, "loo_predict"):
             raise ValueError(f"classifier must have leave-one-out answers, got {type(classifier).__name__}.")
-        sweeps = []
+        sweeps: list[NeighborsSweep] = []
 
         def learn(X: Matrix, labels: Matrix) -> None:
             classifier._prepare(X, labels)
-            sweeps.append(cls._of_prepared(classifier, X, labels, candidates))
+            numbers = None if groups is None else check_groups(groups, labels.shape[0])
+            sweeps.append(cls._of_prepared(classifier, X, labels, candidates, numbers))
             classifier._use_neighbors(sweeps[0].candidates[-1], X)
 
         classifier.set_params(n_neighbors=AUTO)._fit(X, y, sweep=learn)
@@ -174,10 +185,17 @@ class NeighborsSweep:
 
     @classmethod
     def _of_prepared(
-        cls, classifier: Any, X: Matrix, labels: Matrix, candidates: int | Iterable[int]
+        cls,
+        classifier: Any,
+        X: Matrix,
+        labels: Matrix,
+        candidates: int | Iterable[int],
+        groups: IntArray | None = None,
     ) -> NeighborsSweep:
-        """Search once for as many neighbours of the training rows as leaving one out takes, and remember them."""
+        """Search once for as many neighbours of the training rows as leaving a group out takes, and remember them."""
         n_samples, more = labels.shape[0], int(classifier._asks_for_training_rows)
+        if groups is not None:
+            more += int(np.bincount(groups).max()) - 1
         known = getattr(classifier.search_, "n_neighbors_known", n_samples - 1)
         numbers = candidates_of(candidates, min(known, n_samples - 1) - more, n_samples)
         fitted = classifier.search_
@@ -194,7 +212,7 @@ class NeighborsSweep:
             use(k)
             classifier.search_ = cached
             try:
-                return labels, _engine.answer_left_out(classifier, needs)
+                return labels, _engine.answer_left_out(classifier, needs, groups)
             finally:
                 classifier.search_ = fitted
 

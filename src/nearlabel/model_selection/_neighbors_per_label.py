@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
 
@@ -15,8 +15,8 @@ from nearlabel.base import WithProbabilities
 from nearlabel.lazy import MLkNN, Neighbors, NeighborsSweep
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 from nearlabel.neighbors.contract import as_search
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import check_choice, check_integer
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_choice, check_groups, check_integer
 
 
 class NeighborsPerLabel(WithProbabilities):
@@ -92,6 +92,33 @@ class NeighborsPerLabel(WithProbabilities):
         self.max_neighbors = max_neighbors
         self.scoring = scoring
 
+    def fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None) -> Self:
+        """Fit the classifier to training rows and their label sets, and choose the numbers with "auto".
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training rows.
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+            Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
+            classifiers take it. A label with one class is no error.
+        groups : array-like of shape (n_samples,), default=None
+            Names of groups of rows that "auto" leaves out together. None: each row is a group.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X, y or groups are malformed, their lengths differ, or a parameter is out of range.
+        TypeError
+            If a parameter is of a wrong type.
+        """
+        return self._fit(X, y, groups=groups)
+
     def _check_parameters(self) -> None:
         check_choice("scoring", self.scoring, _OBJECTIVES)
         check_integer("max_neighbors", self.max_neighbors, low=1)
@@ -103,14 +130,16 @@ class NeighborsPerLabel(WithProbabilities):
                 f" got {type(self.estimator).__name__}."
             )
 
-    def _learn(self, X: Matrix, labels: Matrix) -> None:
+    def _learn(self, X: Matrix, labels: Matrix, groups: ArrayLike | None = None) -> None:
         whole = clone(MLkNN() if self.estimator is None else self.estimator)
         self.search_ = as_search(ExactNeighbors() if whole.search is None else whole.search)
         self.search_.fit(X)
         auto = isinstance(self.n_neighbors, str)
-        most = self.max_neighbors + 1 if auto else int(self._given_numbers(labels).max())
+        numbers = None if groups is None else check_groups(groups, labels.shape[0])
+        largest = 1 if numbers is None else int(np.bincount(numbers).max())
+        most = self.max_neighbors + largest if auto else int(self._given_numbers(labels).max())
         whole.set_params(search=self._known_neighbors(labels.shape[0], most))
-        self.n_neighbors_ = self._chosen_numbers(whole, X, labels) if auto else self._given_numbers(labels)
+        self.n_neighbors_ = self._chosen_numbers(whole, X, labels, numbers) if auto else self._given_numbers(labels)
         self._parts = []
         for k in np.unique(self.n_neighbors_):
             columns = np.flatnonzero(self.n_neighbors_ == k)
@@ -123,9 +152,9 @@ class NeighborsPerLabel(WithProbabilities):
             return PrecomputedNeighbors(NeighborGraph(np.empty((1, 0)), np.empty((1, 0), dtype=np.intp)))
         return PrecomputedNeighbors(NeighborGraph(*self.search_.kneighbors(n_neighbors=most)))
 
-    def _chosen_numbers(self, whole: Any, X: Matrix, labels: Matrix) -> IntArray:
+    def _chosen_numbers(self, whole: Any, X: Matrix, labels: Matrix, groups: IntArray | None) -> IntArray:
         """Try every number on all labels at once, and take for each label its best."""
-        sweep = NeighborsSweep.left_out(whole, X, labels, self.max_neighbors)
+        sweep = NeighborsSweep.left_out(whole, X, labels, self.max_neighbors, groups=groups)
         counts = [_counts(truth, answer.labels) for _, truth, answer in sweep.answers(scores=False)]
         self.cv_results_ = {
             "n_neighbors": np.array(sweep.candidates),

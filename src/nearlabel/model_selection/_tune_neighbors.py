@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from nearlabel.lazy import LazyClassifier, NeighborsSweep
 from nearlabel.metrics import Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
-from nearlabel.out_of_sample import Fold, rows_of, splits_of, splitter_of
+from nearlabel.out_of_sample import Fold, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.utils.types import Matrix, MatrixLike
-from nearlabel.utils.validation import LabelContainer, as_label_matrix
+from nearlabel.utils.validation import LabelContainer, as_label_matrix, check_groups
 
 
 def tune_neighbors(
@@ -24,6 +25,7 @@ def tune_neighbors(
     n_neighbors: int | Iterable[int] = 30,
     scoring: MetricLike | Sequence[MetricLike] = "micro_f1",
     cv: Any = None,
+    groups: ArrayLike | None = None,
 ) -> Any:
     """Fit a lazy classifier with the number of neighbours that does best on rows held out.
 
@@ -48,6 +50,10 @@ def tune_neighbors(
         rows. "loo": one at a time; the other steps of a pipeline have then seen the row. An int: so many folds, of
         consecutive rows. With folds, one search and one fit of the other steps a fold; the answers of all folds are
         judged together.
+    groups : array-like of shape (n_samples,), default=None
+        Names of groups of rows that are held out together, such as copies of a text or the images of one patient.
+        "loo" leaves out whole groups, and needs as many more neighbours as the largest has rows: for few large groups
+        ``cv=LeaveOneGroupOut()`` is better. An int or None makes folds of groups, a splitter gets them.
 
     Returns
     -------
@@ -87,33 +93,48 @@ def tune_neighbors(
     if cv is None and hasattr(classifier, "loo_predict"):
         cv = "loo"
     if isinstance(cv, str):
-        _tune_left_out(tuned, classifier, X, y, n_neighbors, metrics, cv)
+        _tune_left_out(tuned, classifier, X, y, n_neighbors, metrics, cv, groups)
     else:
-        _tune_on_folds(tuned, classifier, X, y, n_neighbors, metrics, cv)
+        _tune_on_folds(tuned, classifier, X, y, n_neighbors, metrics, cv, groups)
     return tuned
 
 
 def _tune_left_out(
-    tuned: Any, classifier: Any, X: MatrixLike, y: MatrixLike, n_neighbors: Any, metrics: Sequence[Any], cv: str
+    tuned: Any,
+    classifier: Any,
+    X: MatrixLike,
+    y: MatrixLike,
+    n_neighbors: Any,
+    metrics: Sequence[Any],
+    cv: str,
+    groups: ArrayLike | None,
 ) -> None:
-    """Fit the steps before the classifier to all rows, search once, and leave out each row in turn."""
+    """Fit the steps before the classifier to all rows, search once, and leave out each row or group in turn."""
     if cv != "loo" or not hasattr(classifier, "loo_predict"):
         raise ValueError(
             f"cv must be a number of folds or a splitter for {type(classifier).__name__}, got {cv!r}."
             + (" It has no leave-one-out answers." if cv == "loo" else "")
         )
     rows = tuned[:-1].fit_transform(X, y) if _has_steps_before(tuned) else X
-    NeighborsSweep.left_out(classifier, rows, y, n_neighbors).fit_best(metrics)
+    NeighborsSweep.left_out(classifier, rows, y, n_neighbors, groups=groups).fit_best(metrics)
     classifier.set_params(n_neighbors=classifier.n_neighbors_)
 
 
 def _tune_on_folds(
-    tuned: Any, classifier: Any, X: MatrixLike, y: MatrixLike, n_neighbors: Any, metrics: Sequence[Any], cv: Any
+    tuned: Any,
+    classifier: Any,
+    X: MatrixLike,
+    y: MatrixLike,
+    n_neighbors: Any,
+    metrics: Sequence[Any],
+    cv: Any,
+    groups: ArrayLike | None,
 ) -> None:
     """Judge the answers of all folds together, then fit to all rows."""
     labels = as_label_matrix(y)
-    splitter = splitter_of(5 if cv is None else cv, labels.shape[0], 0 if cv is None else None)
-    splits = splits_of(splitter, X, LabelContainer.of(y).wrap(labels))
+    numbers = None if groups is None else check_groups(groups, labels.shape[0])
+    splitter = splitter_of(5 if cv is None else cv, labels.shape[0], 0 if cv is None else None, numbers)
+    splits = splits_of(splitter, X, LabelContainer.of(y).wrap(labels), **of_groups(numbers))
     folds = [_fold(tuned, X, labels, *split) for split in splits]
     sweep = NeighborsSweep.on_folds(classifier, folds, n_neighbors)
     table = sweep.table(metrics)

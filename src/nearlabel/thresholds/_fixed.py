@@ -75,7 +75,7 @@ class FixedThresholdsClassifier(WithThresholds):
         self.at_least = at_least
         self.at_most = at_most
 
-    def _fit(self, X: MatrixLike, y: Matrix, routed: Any) -> None:
+    def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
         thresholds = self._given_thresholds(y.shape[1])
         method = method_of(self.estimator, self.response_method)
         self._keep(Scorer.fit(self.estimator, method, X, y, routed.estimator.fit))

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from nearlabel.out_of_sample import Needs, left_out_answer, splits_of, splitter_of
+from nearlabel.out_of_sample import Needs, left_out_answer, of_groups, splits_of, splitter_of
 from nearlabel.thresholds._cross_val import (
     OneClass,
     Scorer,
@@ -22,7 +23,7 @@ from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
 from nearlabel.thresholds._with_thresholds import WithThresholds
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, check_choice
+from nearlabel.utils.validation import as_label_matrix, check_choice, check_groups
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
@@ -92,8 +93,9 @@ class TunedThresholdsClassifierCV(WithThresholds):
     training rows show one class has a decision value of minus or plus infinity here, since scikit-learn's are
     meaningless then; not of a classifier that was fitted before ("prefit", or in a `FrozenEstimator`). y reaches the
     classifier in its own container: one that takes no sparse y needs a dense one. For a grid over
-    ``strategy__beta`` give a strategy. With scikit-learn's metadata routing, `estimator`, `strategy` and the splitter
-    get what they requested.
+    ``strategy__beta`` give a strategy. ``fit(X, y, groups=...)`` scores the rows of a group by classifiers that have
+    seen none of them: "loo" leaves out groups, an int makes folds of groups, a splitter gets them. With scikit-learn's
+    metadata routing, `estimator`, `strategy` and the splitter get what they requested.
 
     See Also
     --------
@@ -113,6 +115,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
     [0.684, 0.701]
     """
 
+    _needs_no_routing = ("groups",)
     strategy_: ThresholdStrategy
     thresholds_: FloatArray
     objective_: float
@@ -148,8 +151,9 @@ class TunedThresholdsClassifierCV(WithThresholds):
         if isinstance(self.cv, str):
             check_choice("cv", self.cv, {"loo", "prefit"})
 
-    def _fit(self, X: MatrixLike, y: Matrix, routed: Any) -> None:
-        folds = self._score_rows(X, y, routed)
+    def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
+        names = (dict(routed.splitter.split) | direct).get("groups")
+        folds = self._score_rows(X, y, routed, None if names is None else check_groups(names, y.shape[0]))
         scores, labels, weights = folds.pooled()
         self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
         self._take_from(self.strategy_, "thresholds_", "objective_")
@@ -166,7 +170,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
     def _cuts_only(self) -> bool:
         return super()._cuts_only and isinstance(self.strategy_, ByThresholds)
 
-    def _score_rows(self, X: MatrixLike, y: Matrix, routed: Any) -> _Folds:
+    def _score_rows(self, X: MatrixLike, y: Matrix, routed: Any, groups: IntArray | None) -> _Folds:
         """Fit the classifier and return scores of rows that it, or its like, was not trained on."""
         n_samples, n_labels = y.shape
         everything = [np.arange(n_samples)]
@@ -176,9 +180,10 @@ class TunedThresholdsClassifierCV(WithThresholds):
             return _Folds(everything, [self._scores(X, method)], y, routed.strategy.fit)
         if isinstance(self.cv, str):
             self._keep(Scorer.fit(self.estimator, method, X, y, routed.estimator.fit))
-            left_out = left_out_answer(self.estimator_, n_labels, Needs(labels=False))
+            left_out = left_out_answer(self.estimator_, n_labels, Needs(labels=False), groups)
             return _Folds(everything, [left_out.scores], y, routed.strategy.fit)
-        splits = splits_of(splitter_of(self.cv, n_samples, self.random_state), X, y, **routed.splitter.split)
+        splitter = splitter_of(self.cv, n_samples, self.random_state, groups)
+        splits = splits_of(splitter, X, y, **dict(routed.splitter.split) | of_groups(groups))
         if not self.refit and len(splits) > 1:
             raise ValueError(
                 f"refit must be True if cv makes several splits, got {self.refit} and {len(splits)} splits."
@@ -199,7 +204,9 @@ class TunedThresholdsClassifierCV(WithThresholds):
         """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router = super().get_metadata_routing().add(strategy=self._new_strategy(), method_mapping=to_fit)
-        return router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        # What is no splitter takes groups all the same, as this one does.
+        splitter = GroupKFold() if isinstance(self.cv, str | int | np.integer) else self.cv
+        return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
 
 
 class _Folds:

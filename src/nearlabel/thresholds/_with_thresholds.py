@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 from sklearn import get_config
@@ -41,6 +41,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     at_least: int
     at_most: int | None
 
+    _needs_no_routing: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` takes for itself
+
     # Declared for type checkers, which do not see what is set by other functions.
     estimator_: Any
     response_method_: str
@@ -61,8 +63,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
         **params : dict
-            Metadata such as `sample_weight` and `groups`, routed to whoever requested it (scikit-learn's metadata
-            routing must be enabled).
+            `groups` of shape (n_samples,), where the class holds rows out. Other metadata, such as `sample_weight`, is
+            routed to whoever requested it (scikit-learn's metadata routing must be enabled).
 
         Returns
         -------
@@ -83,7 +85,9 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         self._check_parameters(labels.shape[1])
         if params.get("sample_weight") is not None:
             check_consistent_length(labels, params["sample_weight"])
-        if params and not get_config()["enable_metadata_routing"]:
+        routes = get_config()["enable_metadata_routing"]
+        direct = {} if routes else {name: params.pop(name) for name in self._needs_no_routing if name in params}
+        if params and not routes:
             raise ValueError(
                 f"fit takes {sorted(params)} only if metadata routing is enabled."
                 " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
@@ -91,7 +95,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         remember_target(self, target)
         # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
         y = labels if self._container.classes is not None else self._container.wrap(labels)
-        self._fit(X, y, process_routing(self, "fit", **params))
+        self._fit(X, y, process_routing(self, "fit", **params), **direct)
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self
 
@@ -170,7 +174,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return self._container.decisions(scores)
 
     @abstractmethod
-    def _fit(self, X: MatrixLike, y: Matrix, routed: Any) -> None:
+    def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
         """Set `estimator_`, and what `_decide` needs."""
 
     @abstractmethod
