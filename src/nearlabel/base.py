@@ -30,6 +30,7 @@ from nearlabel.utils.validation import (
     check_flag,
     check_problem,
     check_rows,
+    named_labels,
     with_multilabel_target,
 )
 
@@ -63,6 +64,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
+            Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
 
         Returns
         -------
@@ -116,6 +118,22 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         if len(self._varying):
             labels[:, self._varying] = as_dense(self._decide(queries))
         return self._container.wrap(labels)
+
+    def predict_labels(self, X: MatrixLike) -> list[tuple[Any, ...]]:
+        """Return the names of the labels of every query.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        labels : list of tuple, of length n_queries
+            Names from `label_names_`, in their order: tags, column names of a data frame, or column numbers. For a
+            one-dimensional y, the predicted class.
+        """
+        return named_labels(self, self.predict(X))
 
     @abstractmethod
     def _learn(self, X: Matrix, labels: Matrix) -> None:
@@ -186,7 +204,8 @@ class WeightedClassifier(MultilabelClassifier):
             Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
-            classifiers take it. A label with one class is no error.
+            classifiers take it. A label with one class is no error. Or the tags of each sample, a list, tuple or set of
+            texts: the labels are the distinct tags.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, at least 0: a sample of weight 2 counts as two samples, one of weight 0 as none.
             None: all weigh 1.
@@ -225,7 +244,8 @@ class MetaClassifier(MultilabelClassifier):
             Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
-            classifiers take it. A label with one class is no error.
+            classifiers take it. A label with one class is no error. Or the tags of each sample, a list, tuple or set of
+            texts: the labels are the distinct tags.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, at least 0, for a base estimator whose `fit` takes them; a sample of weight 0 is
             left out. None: no weights are passed on.

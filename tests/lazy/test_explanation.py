@@ -1,5 +1,6 @@
 import json
 import pickle
+import xml.etree.ElementTree as ET
 from fractions import Fraction
 
 import numpy as np
@@ -618,3 +619,19 @@ def test_a_rule_must_return_label_sets():
     X, Y = [[0.0], [1.0], [2.0], [9.0]], [[1, 0], [1, 1], [0, 1], [0, 0]]
     with pytest.raises(ValueError, match="what decide returns must hold 0 and 1"):
         BRkNN(n_neighbors=3).fit(X, Y).explain([[1.0]], decide=lambda scores: scores)
+
+
+@pytest.mark.parametrize("estimator", [MLkNN(4), LPkNN(4), NLDD(random_state=0)], ids=lambda e: type(e).__name__)
+def test_what_a_notebook_shows(estimator):
+    """The tables of the text, cell by cell; names are no markup; elements are nested."""
+    X, Y, queries = make(0)
+    columns = ["<script>", "a & b", *map(str, range(2, Y.shape[1]))]
+    (one, *_) = clone(estimator).fit(X, pd.DataFrame(Y, columns=columns)).explain(queries[:1])
+    page = ET.fromstring(one._repr_html_())
+    rows = [["".join(cell.itertext()) for cell in row] for row in page.iter("tr")]
+    text = str(one)
+    for row in rows:
+        assert "  ".join(filter(None, row)).split() in [line.split() for line in text.splitlines()]
+    assert "<script>" in [cell for row in rows for cell in row]
+    paragraphs = ["".join(paragraph.itertext()) for paragraph in page.iter("p")]
+    assert {one.rule, one.change} <= set(paragraphs)

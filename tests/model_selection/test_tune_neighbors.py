@@ -67,6 +67,21 @@ def test_metrics_of_a_user(rows, scoring):
     assert ("micro_f1" in tuned.cv_results_) == isinstance(scoring, list)
 
 
+@pytest.mark.parametrize("cv", [None, 3])
+def test_tags_and_one_label(rows, cv):
+    """As for the indicator matrix that they stand for; the names are kept."""
+    X, Y = rows
+    tags = [[name for name, has in zip("abc", row, strict=True) if has] for row in Y]
+    tuned = tune_neighbors(MLkNN(), X, tags, n_neighbors=4, cv=cv)
+    expected = tune_neighbors(MLkNN(), X, Y, n_neighbors=4, cv=cv).cv_results_
+    np.testing.assert_array_equal(tuned.cv_results_["micro_f1"], expected["micro_f1"])
+    assert tuned.label_names_.tolist() == ["a", "b", "c"]
+    one = tune_neighbors(MLkNN(), X, np.array(["no", "yes"])[Y[:, 0]], n_neighbors=4, cv=cv)
+    expected = tune_neighbors(MLkNN(), X, Y[:, :1], n_neighbors=4, cv=cv).cv_results_
+    np.testing.assert_array_equal(one.cv_results_["micro_f1"], expected["micro_f1"])
+    assert set(one.predict(X)) <= {"no", "yes"}
+
+
 def test_the_estimator_is_cloned(rows):
     """What was passed stays as it was."""
     X, Y = rows

@@ -14,7 +14,7 @@ from nearlabel.metrics import Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 from nearlabel.out_of_sample import Fold, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.utils.types import Matrix, MatrixLike
-from nearlabel.utils.validation import LabelContainer, as_label_matrix, check_groups
+from nearlabel.utils.validation import check_groups, check_target
 
 
 def tune_neighbors(
@@ -38,8 +38,8 @@ def tune_neighbors(
         One with `n_neighbors`, or a pipeline that ends in one; is cloned.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Training rows.
-    y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Label sets as an indicator matrix of 0 and 1.
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+        Label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each row.
     n_neighbors : int or iterable of int, default=30
         An int: every number from 1 up to it, or as far as the rows allow. Others: these.
     scoring : str, Metric, callable or sequence of these, default="micro_f1"
@@ -131,10 +131,10 @@ def _tune_on_folds(
     groups: ArrayLike | None,
 ) -> None:
     """Judge the answers of all folds together, then fit to all rows."""
-    labels = as_label_matrix(y)
+    labels, container, _ = check_target(tuned, y)
     numbers = None if groups is None else check_groups(groups, labels.shape[0])
     splitter = splitter_of(5 if cv is None else cv, labels.shape[0], 0 if cv is None else None, numbers)
-    splits = splits_of(splitter, X, LabelContainer.of(y).wrap(labels), **of_groups(numbers))
+    splits = splits_of(splitter, X, container.wrap(labels), **of_groups(numbers))
     folds = [_fold(tuned, X, labels, *split) for split in splits]
     sweep = NeighborsSweep.on_folds(classifier, folds, n_neighbors)
     table = sweep.table(metrics)

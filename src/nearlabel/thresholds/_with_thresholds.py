@@ -24,6 +24,7 @@ from nearlabel.utils.validation import (
     check_choice,
     check_integer,
     check_target,
+    named_labels,
     remember_target,
     with_multilabel_target,
 )
@@ -62,6 +63,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
+            Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
         **params : dict
             `groups` of shape (n_samples,), where the class holds rows out. Other metadata, such as `sample_weight`, is
             routed to whoever requested it (scikit-learn's metadata routing must be enabled).
@@ -115,6 +117,22 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         return self._container.wrap(self._label_sets(self._scores(X, self.response_method_)))
+
+    def predict_labels(self, X: MatrixLike) -> list[tuple[Any, ...]]:
+        """Return the names of the labels of every row.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : list of tuple, of length n_queries
+            Names from `label_names_`, in their order: tags, column names of a data frame, or column numbers. For a
+            one-dimensional y, the predicted class.
+        """
+        return named_labels(self, self.predict(X))
 
     @available_if(_has("explain"))
     def explain(self, X: MatrixLike) -> list[Any]:

@@ -6,7 +6,8 @@ import math
 import numbers
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from html import escape
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,36 @@ def wrapped(sentence: str) -> list[str]:
     return textwrap.wrap(sentence, _LONGEST_LINE, subsequent_indent="    ", break_long_words=False) or [""]
 
 
-def listing(
+class Grid(NamedTuple):
+    """The part of a table that is shown, as texts."""
+
+    lines: list[tuple[str, ...]]  # the first holds the heads of the columns
+    right: list[bool]  # which columns are aligned to the right
+    besides: str  # how many rows there are that are not shown
+
+    def as_text(self) -> list[str]:
+        """Return lines of aligned columns."""
+        widths = [max(map(len, column)) for column in zip(*self.lines, strict=True)]
+        lines = [
+            "  ".join(
+                cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, self.right, strict=True)
+            )
+            for line in self.lines
+        ]
+        return [*(line.rstrip() for line in lines), *([self.besides] if self.besides else [])]
+
+    def as_html(self) -> str:
+        """Return a table element."""
+        align = [f' style="text-align: {"right" if r else "left"}; padding: 0 0.6em"' for r in self.right]
+        rows = [
+            "".join(f"<{tag}{how}>{escape(cell)}</{tag}>" for cell, how in zip(line, align, strict=True))
+            for tag, line in zip(["th", *["td"] * (len(self.lines) - 1)], self.lines, strict=True)
+        ]
+        besides = f"<p>{escape(self.besides)}</p>" if self.besides else ""
+        return f"<table style='margin: 1em 0'>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>{besides}"
+
+
+def grid(
     table: Table,
     columns: Sequence[str],
     title: str,
@@ -79,8 +109,8 @@ def listing(
     order: IntArray | None = None,
     n_first: int = 0,
     at_most: int = _MOST_NEIGHBORS,
-) -> list[str]:
-    """Return the lines of a table: its first rows, in an order, and how many there are besides.
+) -> Grid:
+    """Return the first rows of a table, in an order, and how many there are besides.
 
     With an order, the first `n_first` rows are shown as far as there is room, and others until there are some.
     """
@@ -89,17 +119,9 @@ def listing(
         at_most = min(max(n_first + 2, _LEAST_LABELS), _MOST_LABELS)
     rows = np.arange(size)[:at_most] if order is None else order[:at_most]
     cells = [[_head(name, title), *(_cell_of(table, name, row) for row in rows)] for name in columns]
-    right = [not _is_text(table[name]) for name in columns]
-    widths = [max(map(len, column)) for column in cells]
-    lines = [
-        "  ".join(
-            cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in zip(*cells, strict=True)
-    ]
     left, hidden = size - len(rows), max(0, n_first - len(rows))
-    besides = [f"... and {left} more {title}" + (f", {hidden} of them chosen" if hidden else "")] if left else []
-    return [*lines, *besides]
+    besides = f"... and {left} more {title}" + (f", {hidden} of them chosen" if hidden else "") if left else ""
+    return Grid(list(zip(*cells, strict=True)), [not _is_text(table[name]) for name in columns], besides)
 
 
 def _head(name: str, title: str) -> str:

@@ -14,12 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 
-_SETS_HINT = " Hint: sklearn.preprocessing.MultiLabelBinarizer makes one from sets or lists of labels."
+_SETS_HINT = (
+    " Hint: classifiers take lists of tags if all tags are texts;"
+    " sklearn.preprocessing.MultiLabelBinarizer makes an indicator matrix from any labels."
+)
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
@@ -294,16 +298,20 @@ class Target(NamedTuple):
 
 
 def check_target(estimator: object, y: MatrixLike) -> Target:
-    """Return what a classifier is fitted to: an indicator matrix, or a one-dimensional y of two classes as one label.
+    """Return what a classifier is fitted to: an indicator matrix, tags, or a 1-D y of two classes as one label.
 
     Raises
     ------
     ValueError
-        If y is missing or neither of the two.
+        If y is missing or none of these.
     """
     require_labels(estimator, y)
     if is_dask_array(y):
         y = y.compute()
+    tags = tags_of(y)
+    if tags is not None:
+        labels, names = tag_matrix(tags)
+        return Target(labels, LabelContainer(None, labels.dtype), names)
     column = _as_column(y)
     if column is None:
         labels = as_label_matrix(y)
@@ -314,6 +322,33 @@ def check_target(estimator: object, y: MatrixLike) -> Target:
     name = getattr(y, "name", None)
     names = np.array([name]) if isinstance(name, str) and name else np.arange(1)
     return Target(labels.reshape(-1, 1), LabelContainer(None, column.dtype, classes), names)
+
+
+def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
+    """Return the tags of each row, if y is a sequence of lists, tuples, sets or arrays of texts; None if it is not."""
+    if sparse.issparse(y) or getattr(y, "ndim", 1) != 1 or isinstance(y, str | dict) or not isinstance(y, Iterable):
+        return None
+    if hasattr(y, "column_names"):  # a pyarrow.Table iterates over its columns
+        return None
+    as_list = getattr(y, "to_pylist", getattr(y, "to_list", None))  # of pyarrow; of pandas and polars
+    rows = list(y) if as_list is None else as_list()
+    if not all(isinstance(row, _SETS) for row in rows) or not any(len(row) for row in rows):
+        return None
+    return rows if all(isinstance(tag, str) for row in rows for tag in row) else None
+
+
+def tag_matrix(tags: Collection[Collection[str]]) -> tuple[Matrix, NDArray[Any]]:
+    """Return the indicator matrix (n_samples, n_labels) of tags, and their names in alphabetical order."""
+    binarizer = MultiLabelBinarizer()
+    labels = binarizer.fit_transform(tags).astype(np.int64, copy=False)
+    return labels, binarizer.classes_.astype(object)
+
+
+def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]]:
+    """Return the names of each row's labels, in the order of the columns of an indicator matrix."""
+    rows = sparse.csr_array(labels)
+    rows.sort_indices()
+    return [tuple(names[some].tolist()) for some in np.split(rows.indices, rows.indptr[1:-1])]
 
 
 def _as_column(y: MatrixLike) -> NDArray[Any] | None:
@@ -331,7 +366,8 @@ def _as_column(y: MatrixLike) -> NDArray[Any] | None:
     return column
 
 
-_COLLECTIONS = (list, tuple, set, frozenset, dict, np.ndarray)
+_SETS = (list, tuple, set, frozenset, np.ndarray)
+_COLLECTIONS = (*_SETS, dict)
 
 
 def _classes_of(column: NDArray[Any]) -> NDArray[Any]:
@@ -354,6 +390,13 @@ def _classes_of(column: NDArray[Any]) -> NDArray[Any]:
             " MultiLabelBinarizer one for each label of sets or lists."
         )
     return classes
+
+
+def named_labels(estimator: Any, predicted: LabelSets) -> list[tuple[Any, ...]]:
+    """Return the names of what a classifier predicts: of each row's labels, or its class for a one-dimensional y."""
+    if estimator._container.classes is not None:
+        return [(one,) for one in np.asarray(predicted).tolist()]
+    return names_of_labels(predicted, estimator.label_names_)
 
 
 def remember_target(estimator: Any, target: Target) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.utils.tables import OF_LABELSETS, frame_of, listing, names_within, plain_rows, plain_value, wrapped
+from nearlabel.utils.tables import OF_LABELSETS, Grid, frame_of, grid, names_within, plain_rows, plain_value, wrapped
 from nearlabel.utils.types import CSR, Table
 from nearlabel.utils.validation import check_choice
 
@@ -134,17 +135,26 @@ class Explanation:
         return f"<{type(self).__name__} of {self.method}: {len(self.predicted)} labels chosen>"
 
     def __str__(self) -> str:
+        head = sentences(self.method, self.predicted, self.novelty, self.novelty_reason)
+        tables = [line for grid in self._grids() for line in [*grid.as_text(), ""]]
+        return "\n".join([*head, "", *tables, *wrapped(self.rule), *wrapped(self.change)])
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        head = sentences(self.method, self.predicted, self.novelty, self.novelty_reason)
+        parts = [[f"<p>{escape(line)}</p>" for line in lines] for lines in (head, [self.rule, self.change])]
+        return f"<div>{''.join([*parts[0], *(grid.as_html() for grid in self._grids()), *parts[1]])}</div>"
+
+    def _grids(self) -> Iterator[Grid]:
+        """Yield the parts of the tables that are shown: neighbours, label sets if there are any, labels."""
         chosen = self.labels["chosen"]
-        order = np.lexsort((self.labels["label"], -self.labels["score"], ~chosen))
-        lines = [*sentences(self.method, self.predicted, self.novelty, self.novelty_reason), ""]
         extra = [name for name in self.neighbors if name not in OF_LABELSETS]
-        lines += [*listing(self.neighbors, [*extra, "names"], "neighbours"), ""]
+        yield grid(self.neighbors, [*extra, "names"], "neighbours")
         if self.labelsets:
             of = [name for name in self.labelsets if name not in OF_LABELSETS]
-            lines += [*listing(self.labelsets, [*of, "names"], "label sets", at_most=5), ""]
-        shown = ["name", *self.shown, "chosen"]
-        lines += listing(self.labels, shown, "labels", order=order, n_first=int(chosen.sum()))
-        return "\n".join([*lines, "", *wrapped(self.rule), *wrapped(self.change)])
+            yield grid(self.labelsets, [*of, "names"], "label sets", at_most=5)
+        order = np.lexsort((self.labels["label"], -self.labels["score"], ~chosen))
+        yield grid(self.labels, ["name", *self.shown, "chosen"], "labels", order=order, n_first=int(chosen.sum()))
 
 
 def sentences(method: str, predicted: Sequence[Any], novelty: float | None, novelty_reason: str) -> list[str]:

@@ -1,0 +1,101 @@
+"""Tags in, tags out: every classifier takes a list of tags for each row, and names what it predicts."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from _classifiers import SMALL, default_classifiers
+from nearlabel.lazy import BRkNN, MLkNN
+from nearlabel.thresholds import TunedThresholdsClassifierCV
+from nearlabel.utils.validation import as_dense
+
+CLASSIFIERS = default_classifiers() | SMALL
+X = np.random.default_rng(0).normal(size=(40, 3))
+Y = (X + 0.3 * np.random.default_rng(1).normal(size=X.shape) > 0.2).astype(int)
+NAMES = np.array(["calm", "happy", "zany"])
+TAGS = [list(NAMES[row == 1][::-1]) for row in Y]  # in any order
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_classifier(name):
+    """As a data frame with these columns, but for the container of predictions."""
+    model = clone(CLASSIFIERS[name])
+    if "random_state" in model.get_params(deep=False):
+        model.set_params(random_state=0)
+    by_tags, by_frame = clone(model).fit(X, TAGS), model.fit(X, pd.DataFrame(Y, columns=NAMES))
+    assert by_tags.label_names_.tolist() == NAMES.tolist()
+    predicted = by_tags.predict(X)
+    np.testing.assert_array_equal(predicted, by_frame.predict(X))
+    expected = [tuple(NAMES[row == 1].tolist()) for row in predicted]
+    assert by_tags.predict_labels(X) == by_frame.predict_labels(X) == expected
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        list,
+        tuple,
+        pd.Series,
+        pl.Series,
+        pa.array,
+        lambda tags: [set(row) for row in tags],
+        lambda tags: [tuple(row) for row in tags],
+        lambda tags: pd.Series([np.array(row, dtype=object) for row in tags], index=np.arange(40)[::-1]),
+        lambda tags: np.array([*tags, None], dtype=object)[:-1],
+    ],
+)
+def test_whatever_holds_them(store):
+    """Lists, frames' columns, arrays of lists; a row without tags is a row without labels."""
+    model = BRkNN(1).fit(X, store(TAGS))
+    np.testing.assert_array_equal(model.predict(X), Y)
+    assert [] in TAGS
+    assert () in model.predict_labels(X)
+
+
+def test_rows_of_equally_many_tags():
+    """They look like a matrix of texts."""
+    model = BRkNN(1).fit([[0.0], [1.0]], [["b", "a"], ["a", "c"]])
+    assert model.predict_labels([[0.0], [1.0]]) == [("a", "b"), ("a", "c")]
+
+
+def test_tags_become_names_in_explanations_and_thresholds():
+    """A pipeline and tuned thresholds pass them on."""
+    model = make_pipeline(StandardScaler(), TunedThresholdsClassifierCV(MLkNN(), cv="loo")).fit(X, TAGS)
+    assert set(sum(model[-1].predict_labels(StandardScaler().fit_transform(X)), ())) <= set(NAMES)
+    (explanation,) = MLkNN().fit(X, TAGS).explain(X[:1])
+    assert explanation.labels["name"].tolist() == NAMES.tolist()
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])
+def test_names_of_numbers(store):
+    """Without names the column numbers are the names."""
+    model = BRkNN(3).fit(X, store(Y))
+    assert model.predict_labels(X) == [tuple(np.flatnonzero(row).tolist()) for row in as_dense(model.predict(X))]
+
+
+def test_names_of_one_label():
+    """A one-dimensional y has classes."""
+    model = BRkNN(3).fit(X, NAMES[Y[:, 0]])
+    assert model.predict_labels(X) == [(one,) for one in model.predict(X)]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([["a"], None], "Hint: classifiers take lists of tags if all tags are texts"),
+        ([["a"], ["b", 3]], "Hint: classifiers take lists of tags if all tags are texts"),
+        ([[1], [2, 3]], "must be an indicator matrix .*, got rows of unequal length"),
+        ([[], []], "y must have at least one label"),
+        ([["a"]], "inconsistent numbers of samples"),
+    ],
+)
+def test_what_are_no_tags(y, message):
+    """The message says what is."""
+    with pytest.raises(ValueError, match=message):
+        BRkNN(1).fit([[0.0], [1.0]], y)
