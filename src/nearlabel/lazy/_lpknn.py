@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 
 from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._votes import NeighborLabelSets, Votes
-from nearlabel.lazy.explain import Account, Evidence, labelset_columns
+from nearlabel.lazy.explain import Account, Evidence
+from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice
 

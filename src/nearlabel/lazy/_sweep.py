@@ -13,8 +13,7 @@ from sklearn.model_selection import KFold
 from nearlabel.lazy import _engine
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
-from nearlabel.neighbors import ExactNeighbors, NeighborGraph
-from nearlabel.neighbors.contract import CachedNeighbors
+from nearlabel.neighbors import ExactNeighbors
 from nearlabel.out_of_sample import Answer, Fold, Needs, join_answers
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import as_dense, check_integer
@@ -96,7 +95,6 @@ class NeighborsSweep:
         sweeps = []
 
         def learn(X: Matrix, labels: Matrix) -> None:
-            classifier._prepare(X, labels)
             sweeps.append(cls._of_prepared(classifier, X, labels, candidates))
             classifier._use_neighbors(sweeps[0].candidates[-1], X)
 
@@ -180,23 +178,14 @@ class NeighborsSweep:
         n_samples, more = labels.shape[0], int(classifier._asks_for_training_rows)
         known = getattr(classifier.search_, "n_neighbors_known", n_samples - 1)
         numbers = candidates_of(candidates, min(known, n_samples - 1) - more, n_samples)
-        fitted = classifier.search_
-        cached = CachedNeighbors(fitted, NeighborGraph(*classifier._ask_search(None, numbers[-1] + more)))
+        training = classifier._training_neighbors(numbers[-1])
 
         def use(k: int) -> None:
-            classifier.search_ = cached
-            try:
-                classifier._use_neighbors(k, X)
-            finally:
-                classifier.search_ = fitted
+            classifier._use_neighbors(k, X, training.nearest(k + more))
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
             use(k)
-            classifier.search_ = cached
-            try:
-                return labels, _engine.answer_left_out(classifier, needs)
-            finally:
-                classifier.search_ = fitted
+            return labels, _engine.answer_left_out(classifier, needs, training.nearest(k))
 
         return cls(classifier, numbers, ask, use)
 

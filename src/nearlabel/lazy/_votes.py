@@ -38,6 +38,10 @@ class Neighbors:
     def __getitem__(self, block: slice) -> Neighbors:
         return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
 
+    def nearest(self, n_neighbors: int) -> Neighbors:
+        """Return the first of the neighbours of each query."""
+        return Neighbors(self.distances[:, :n_neighbors], self.indices[:, :n_neighbors], self.rows)
+
     def mean_distances(self) -> FloatArray:
         """Return the mean distance of each query to its neighbours, added nearest first.
 

@@ -15,6 +15,7 @@ from nearlabel.base import WithProbabilities
 from nearlabel.lazy import MLkNN, Neighbors, NeighborsSweep
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 from nearlabel.neighbors.contract import as_search
+from nearlabel.out_of_sample import Needs
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice, check_integer
 
@@ -151,10 +152,12 @@ class NeighborsPerLabel(WithProbabilities):
             yield part, Neighbors(distances[:, : part.n_neighbors_], indices[:, : part.n_neighbors_])
 
     def _score(self, X: Matrix) -> FloatArray:
-        return np.hstack([part._score_neighbors(some) for part, some in self._neighbors(X)])[:, self._places]
+        return np.hstack([part._answer(some, Needs(labels=False)).scores for part, some in self._neighbors(X)])[
+            :, self._places
+        ]
 
     def _decide(self, X: Matrix) -> Matrix:
-        parts = [part._decide_neighbors(some) for part, some in self._neighbors(X)]
+        parts = [part._answer(some, Needs(scores=False)).labels for part, some in self._neighbors(X)]
         stacked = sparse.hstack(parts, format="csr") if sparse.issparse(parts[0]) else np.hstack(parts)
         return stacked[:, self._places]
 

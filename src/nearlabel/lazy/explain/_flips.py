@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import cells_of
 from nearlabel.lazy._sparse_scores import SparseScores
 from nearlabel.lazy._votes import NeighborLabelSets, Votes
-from nearlabel.lazy.explain._account import Account, Evidence, column_of
+from nearlabel.lazy.explain._account import Account, Evidence
 from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.cells import cells_of
+from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Table
 from nearlabel.utils.validation import as_dense
 
