@@ -18,10 +18,9 @@ from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import Units, count_rows
 from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
-from nearlabel.lazy._votes import Neighbors, Votes, Weights, count_votes
+from nearlabel.lazy._votes import Neighbors, Votes, count_votes
 from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
-from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.contract import as_search, check_neighbor_indices
+from nearlabel.neighbors.contract import Weights, check_neighbor_indices, clone_search
 from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
@@ -106,20 +105,8 @@ class LazyClassifier(MultilabelClassifier):
         sample_weight: FloatArray | None = None,
         sweep: Callable[[Matrix, Matrix], None] | None = None,
     ) -> None:
-        self._sample_weight = sample_weight
-        self._prepare(X, labels)
-        if sweep is not None:  # see `NeighborsSweep.left_out`
-            sweep(X, labels)
-        elif self._is_auto:
-            NeighborsSweep.within_fit(self, X, labels).fit_best()
-        else:
-            self._use_neighbors(self._check_n_neighbors(), X)
-
-    def _prepare(self, X: Matrix, labels: Matrix) -> None:
-        """Fit the search and learn all that does not depend on n_neighbors."""
-        self._n_samples = labels.shape[0]
-        if not self._is_auto:
-            self._check_n_neighbors()  # before the search takes its time
+        self._n_samples, self._sample_weight = labels.shape[0], sample_weight
+        n_neighbors = self._checked_n_neighbors()  # before the search takes its time
         self._labels = labels.astype(np.int8) if sparse.issparse(labels) else labels.astype(np.int8, order="C")
         self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
         if self.sees == "label sets":
@@ -127,6 +114,12 @@ class LazyClassifier(MultilabelClassifier):
         self.search_ = clone_search(self.search)
         self.search_.fit(X)
         self._learn_rows(X, labels)
+        if sweep is not None:  # see `NeighborsSweep.left_out`
+            sweep(X, labels)
+        elif n_neighbors is None:
+            NeighborsSweep.within_fit(self, X, labels).fit_best()
+        else:
+            self._use_neighbors(n_neighbors, X)
 
     def _use_neighbors(self, n_neighbors: int, X: Matrix, training: Neighbors | None = None) -> None:
         """Learn what depends on n_neighbors; `training` are the neighbours of the training rows, if they are known."""
@@ -146,15 +139,13 @@ class LazyClassifier(MultilabelClassifier):
         else:
             self._learn_neighbors(replace(nearest, rows=X))
 
-    @property
-    def _is_auto(self) -> bool:
-        """Whether the number of neighbours is to be chosen; raises ValueError on any other word."""
-        if isinstance(self.n_neighbors, str) and self.n_neighbors != AUTO:
+    def _checked_n_neighbors(self) -> int | None:
+        """Return the number of neighbours, or None if it is to be chosen."""
+        if not isinstance(self.n_neighbors, str):
+            return check_n_neighbors(self.n_neighbors, self._n_samples, leave_one_out=self._asks_for_training_rows)
+        if self.n_neighbors != AUTO:
             raise ValueError(f"n_neighbors must be an integer or {AUTO!r}, got {self.n_neighbors!r}.")
-        return isinstance(self.n_neighbors, str)
-
-    def _check_n_neighbors(self) -> int:
-        return check_n_neighbors(self.n_neighbors, self._n_samples, leave_one_out=self._asks_for_training_rows)
+        return None
 
     @property
     def _asks_for_training_rows(self) -> bool:
@@ -304,7 +295,8 @@ class LazyClassifier(MultilabelClassifier):
         ValueError
             If `n_neighbors` asks for more neighbours than there are without the row, or the search knows too few.
         """
-        return self._container.probabilities(self._answer_left_out(Needs(labels=False)).scores)
+        scores = self._answer_left_out(Needs(labels=False)).scores
+        return self._container.probabilities(scores)
 
     @available_if(_leaves_one_out)
     def loo_predict(self) -> LabelSets:
@@ -324,7 +316,8 @@ class LazyClassifier(MultilabelClassifier):
         ValueError
             As `loo_predict_proba`.
         """
-        return self._container.wrap(self._answer_left_out(Needs(scores=False)).labels)
+        labels = self._answer_left_out(Needs(scores=False)).labels
+        return self._container.wrap(labels)
 
     explain = explain
 
@@ -374,8 +367,3 @@ def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLi
         If a parameter is of a wrong type.
     """
     return self._fit(X, y, sample_weight=sample_weight)
-
-
-def clone_search(search: Any) -> Any:
-    """Return an unfitted copy of the user's search, or the default one."""
-    return ExactNeighbors() if search is None else as_search(search)

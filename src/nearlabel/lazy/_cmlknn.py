@@ -149,11 +149,11 @@ class CMLkNN(MLkNN):
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
         super()._learn_rows(X, labels)
         self.similarity_ = self._find_similarity(X, labels)
+        of_labelset, most = MEMBERSHIPS[self.membership], 1
         if self.formulas == "printed":
             warnings.warn(_PRINTED, UserWarning, stacklevel=6)
-            self._memberships = Memberships(labels, self.similarity_, support, most=labels.shape[1])
-        else:
-            self._memberships = Memberships(labels, self.similarity_, MEMBERSHIPS[self.membership], most=1)
+            of_labelset, most = support, labels.shape[1]
+        self._memberships = Memberships(labels, self.similarity_, of_labelset, most)
 
     def _units(self) -> Memberships:
         return self._memberships

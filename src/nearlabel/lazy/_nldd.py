@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from nearlabel.base import WithProbabilities
-from nearlabel.lazy._classifier import clone_search
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
+from nearlabel.neighbors.contract import clone_search
 from nearlabel.neighbors.double_distances import DoubleDistances, Pairs, double_distances
 from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.statistics.deviation_scaling import DeviationScaling
@@ -217,7 +217,7 @@ class NLDD(WithProbabilities):
     def _account(self, candidates: Pairs, scores: FloatArray) -> tuple[Account, BoolArray]:
         """Return how one query's label set comes about, from its best pair with every label set, and that set."""
         linear = self._linear(candidates)
-        shares, change = self._shares(linear), _change_of_dx(candidates, self._weights)
+        shares, change = self._shares(linear), candidates.change_of_dx_to_win(self._weights)
         has = as_dense(self.labelsets_[candidates.labelset]) == 1
         differs = has != has[0]
         rival, turns = differs.argmax(axis=0), differs.any(axis=0)
@@ -288,14 +288,6 @@ def _decided_by(other: OtherRule, account: Account) -> Account:
         shown=("score", "threshold"),
         threshold=other.thresholds,
     )
-
-
-def _change_of_dx(candidates: Pairs, weights: tuple[float, float]) -> FloatArray:
-    """Return by how much Dx of each pair would have to change to win over the first; NaN if no distance does."""
-    sums = candidates.sum(weights)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        change = (sums[0] - sums) / weights[0]
-    return np.where(np.isfinite(change) & (candidates.dx + change >= 0), change, np.nan)
 
 
 def _hamming(labels: Matrix, others: Matrix) -> IntArray:

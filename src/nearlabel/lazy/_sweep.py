@@ -13,13 +13,13 @@ from sklearn.model_selection import KFold
 from nearlabel.lazy import _engine
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors.contract import clone_search
 from nearlabel.out_of_sample import Answer, Fold, Needs, join_answers
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import as_dense, check_integer
 
 AUTO = "auto"
-CANDIDATES = range(1, 31)  # numbers of neighbours that "auto" chooses from
+MOST = 30  # of the numbers of neighbours, from 1 up, that "auto" chooses from
 SCORING = "micro_f1"  # the metric that it chooses by
 N_FOLDS = 5  # where a method has no leave-one-out answers
 
@@ -69,7 +69,7 @@ class NeighborsSweep:
         self.classifier, self.candidates, self._ask, self._use = classifier, candidates, ask, use
 
     @classmethod
-    def left_out(cls, classifier: Any, X: Any, y: Any, candidates: int | Iterable[int] = CANDIDATES[-1]) -> Any:
+    def left_out(cls, classifier: Any, X: Any, y: Any, candidates: int | Iterable[int] = MOST) -> Any:
         """Answer for each training row by all others, without a refit.
 
         Parameters
@@ -121,17 +121,10 @@ class NeighborsSweep:
         ValueError
             If too few rows remain when some are held out.
         """
-        leaves_one_out, n_samples = hasattr(classifier, "loo_predict"), labels.shape[0]
-        n_held_out = 1 if leaves_one_out else -(-n_samples // N_FOLDS)
-        if n_samples - n_held_out - classifier._asks_for_training_rows < 1:
-            raise ValueError(
-                f"n_neighbors must be an integer to fit to n_samples={n_samples} rows, got {AUTO!r}."
-                " Too few remain when some are held out."
-            )
-        if leaves_one_out:
-            return cls._of_prepared(classifier, X, labels, CANDIDATES[-1])
-        splits = KFold(min(N_FOLDS, n_samples), shuffle=True, random_state=0).split(labels)
-        sweep = cls.on_folds(classifier, [Fold.of(X, labels, *split) for split in splits], CANDIDATES[-1])
+        if hasattr(classifier, "loo_predict"):
+            return cls._of_prepared(classifier, X, labels, MOST)
+        splits = KFold(min(N_FOLDS, max(labels.shape[0], 2)), shuffle=True, random_state=0).split(labels)
+        sweep = cls.on_folds(classifier, [Fold.of(X, labels, *split) for split in splits], MOST)
         sweep._use = lambda k: classifier._use_neighbors(k, X)
         return sweep
 
@@ -161,7 +154,7 @@ class NeighborsSweep:
         most = min(fold.y.shape[0] for fold in folds) - 1  # training rows are searched too
         numbers = candidates_of(candidates, most, sum(map(len, truths)))
         truth = np.vstack(truths)
-        search = ExactNeighbors() if classifier.search is None else classifier.search
+        search = clone_search(classifier.search)
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
             known = [fold.neighbors(search, numbers[-1]) for fold in folds]
@@ -277,15 +270,13 @@ class NeighborsSweep:
 def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -> list[int]:
     """Return the numbers of neighbours to try, where fits without the rows held out can have `most`."""
     if most < 1:
-        raise ValueError(
-            f"X must have more rows to hold some out and find neighbours among the others, got n_samples={n_samples}."
-        )
+        raise ValueError(f"X must have more rows to hold some out and find neighbours, got n_samples={n_samples}.")
     if isinstance(n_neighbors, Iterable) and not isinstance(n_neighbors, str):
-        candidates = [check_integer("n_neighbors", k, low=1) for k in dict.fromkeys(n_neighbors)]
+        candidates = sorted({check_integer("n_neighbors", k, low=1) for k in n_neighbors})
     else:
         candidates = list(range(1, min(check_integer("n_neighbors", n_neighbors, low=1), most) + 1))
     if not candidates:
         raise ValueError("n_neighbors must name at least one number, got none.")
-    if max(candidates) > most:
-        raise ValueError(f"n_neighbors must be at most {most} where rows are held out, got {max(candidates)}.")
-    return sorted(candidates)
+    if candidates[-1] > most:
+        raise ValueError(f"n_neighbors must be at most {most} where rows are held out, got {candidates[-1]}.")
+    return candidates

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
 from nearlabel.neighbors import label_votes
+from nearlabel.neighbors.contract import Weights, vote_weights
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import check_choice
-
-Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -138,32 +135,6 @@ def exact_weights(
     heaviest = weighed.max(axis=1, keepdims=True)
     grid = 2.0 ** np.floor(52 - np.log2(weighed.shape[1] * most_added))
     return np.asarray(np.rint(weighed / np.where(heaviest > 0, heaviest, 1.0) * grid) / grid)
-
-
-def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
-    """Return the weight of each neighbour's vote (n_queries, n_neighbors).
-
-    "distance" weighs by the inverse distance, as a share of the nearest one's, which cannot overflow.
-    """
-    if callable(weights):
-        weighed = np.asarray(weights(distances), dtype=np.float64)
-        if weighed.shape != distances.shape or not (weighed >= 0).all() or not np.isfinite(weighed).all():
-            raise ValueError(
-                f"weights must return finite numbers >= 0 of shape {distances.shape}, got shape {weighed.shape}."
-            )
-        return weighed
-    if weights == "uniform":
-        return np.ones(distances.shape)
-    at_zero = distances == 0
-    nearest = distances.min(axis=1, keepdims=True)
-    inverse: FloatArray = np.divide(nearest, distances, out=np.zeros_like(distances), where=~at_zero)
-    return np.where(at_zero.any(axis=1, keepdims=True), at_zero.astype(np.float64), inverse)
-
-
-def check_weights(weights: Weights) -> None:
-    """Raise ValueError unless weights are a function or a word that is known."""
-    if not callable(weights):
-        check_choice("weights", weights, {"uniform", "distance"})
 
 
 def has_majority(scores: Any, majority: str) -> Any:

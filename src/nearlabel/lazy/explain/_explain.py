@@ -159,46 +159,29 @@ def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
 
 def _account(classifier: Any, evidence: Evidence, other: OtherRule | None, scores_of_query: Any) -> Account:
     """Return the account of the rule with votes, scores and flips; `other` decides by all scores of the query."""
-    account, uniform = classifier._account(evidence), _is_uniform(classifier)
-    has_weights = "weights" in vars(classifier)
-    (weights,) = exact_weights(
-        evidence.neighbors, classifier.weights, classifier._sample_weight, classifier._most_added
-    )
+    account: Account = classifier._account(evidence)
+    uniform = _is_uniform(classifier)
+    query, listed = evidence.neighbors, evidence.votes.label
+    (weights,) = exact_weights(query, classifier.weights, classifier._sample_weight, classifier._most_added)
     trial = Trial(classifier, evidence, _counts_at(classifier, evidence, weights))
     flips, change, rule = _decision(trial, account, other, scores_of_query)
-    now = np.arange(len(evidence.n_votes)), evidence.n_votes
-    (indices,), (distances,) = evidence.neighbors.indices, evidence.neighbors.distances
+    now = np.arange(len(listed)), evidence.n_votes
+    votes: dict[str, Any] = {"votes": evidence.n_votes}
+    settings = {"n_neighbors": classifier.n_neighbors_}
+    if "weights" in vars(classifier):  # as a parameter
+        votes["weight"], settings["total_weight"] = trial.counts_at[now], evidence.votes.total
+    sets = labelset_columns(classifier._labels[query.indices[0]], classifier.label_names_)
+    neighbors = {"row": query.indices[0], "distance": query.distances[0], **sets}
+    before = ["votes"] if uniform else ["votes", "weight"]
+    after = ["score", "threshold"] if other else ["score"]
     return account._replace(
         rule=rule,
         change=change,
-        columns={
-            "votes": evidence.n_votes,
-            **({"weight": trial.counts_at[now]} if has_weights else {}),
-            **account.columns,
-            "score": trial.scores_at[now],
-            "score_at": trial.scores_at,
-            **flips,
-        },
-        neighbors={
-            "row": indices,
-            "distance": distances,
-            **labelset_columns(classifier._labels[indices], classifier.label_names_),
-            **({} if uniform else {"weight": weights}),
-        },
-        settings={
-            "n_neighbors": classifier.n_neighbors_,
-            **({"total_weight": evidence.votes.total} if has_weights else {}),
-            **account.settings,
-        },
-        shown=[
-            "votes",
-            *([] if uniform else ["weight"]),
-            *account.shown,
-            "score",
-            *(["threshold"] if other else []),
-            *flips,
-        ],
-        threshold=other.thresholds[evidence.votes.label] if other else account.threshold,
+        columns={**votes, **account.columns, "score": trial.scores_at[now], "score_at": trial.scores_at, **flips},
+        neighbors=neighbors if uniform else {**neighbors, "weight": weights},
+        settings={**settings, **account.settings},
+        shown=[*before, *account.shown, *after, *flips],
+        threshold=other.thresholds[listed] if other else account.threshold,
     )
 
 
