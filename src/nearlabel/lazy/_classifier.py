@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.base import MultilabelClassifier
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import Units, count_rows
+from nearlabel.lazy._counts import LeavingOut, Units, count_rows
 from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
-from nearlabel.lazy._votes import Neighbors, Votes, count_votes
+from nearlabel.lazy._votes import Neighbors, Votes, count_votes, exact_weights
 from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
 from nearlabel.neighbors.contract import Weights, check_neighbor_indices, clone_search
 from nearlabel.out_of_sample import Answer, Needs
@@ -73,7 +73,13 @@ class LazyClassifier(MultilabelClassifier):
 
     def _count(self, neighbors: Neighbors) -> tuple[Matrix, Any]:
         """Return the votes (n_queries, n_labels), dense or CSR, and their totals (n_queries, 1)."""
-        return count_votes(neighbors, self._labels, self.weights, self._sample_weight, self._most_added)
+        return count_votes(neighbors, self._labels, self._vote_weights(neighbors))
+
+    def _vote_weights(self, neighbors: Neighbors) -> FloatArray | None:
+        """Return the weight of each neighbour's vote (n_queries, n_neighbors); None: one vote each."""
+        if self.weights == "uniform" and self._sample_weight is None:
+            return None
+        return exact_weights(neighbors, self.weights, self._sample_weight, self._most_added)
 
     def _units(self) -> Units:
         """Return how far each training row carries each label: a rule that counts rows."""
@@ -134,10 +140,13 @@ class LazyClassifier(MultilabelClassifier):
             self._training_indices = training.indices.astype(
                 np.result_type(np.int32, np.min_scalar_type(-self._n_samples))
             )
-            self._counts = count_rows(self._units(), nearest.indices)
-            self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
+            self._use_counts(count_rows(self._units(), nearest.indices))
         else:
             self._learn_neighbors(replace(nearest, rows=X))
+
+    def _use_counts(self, counts: IntArray) -> None:
+        self._counts = counts
+        self._learn_counts(counts, counts.sum(axis=2, keepdims=True))
 
     def _checked_n_neighbors(self) -> int | None:
         """Return the number of neighbours, or None if it is to be chosen."""
@@ -337,7 +346,9 @@ class LazyClassifier(MultilabelClassifier):
                 f"search must know n_neighbors + 1 = {k + 1} neighbours of each training row to leave one out,"
                 f" got {k}. Hint: precompute {k + 1}."
             )
-        return _engine.answer_left_out(self, needs)
+        if self.counts_rows:
+            return _engine.answer_from_counts(self, needs, LeavingOut.of(self._units(), self._training_indices))
+        return _engine.answer_left_out(self, needs, self._training_neighbors(k))
 
 
 def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:

@@ -68,14 +68,14 @@ def count_rows(units: Units, indices: IntArray) -> IntArray:
     n, k = indices.shape
     total = np.zeros((), dtype=np.int64)
     for block in _blocks(units, n, k):
-        total = total + _count_block(units.votes(units.sums(indices[block]), k), units, block, units.n_counts(k))
+        total = total + _count_block(units, units.of_rows(block), units.votes(units.sums(indices[block]), k), k)
     return total
 
 
-def _count_block(votes: Matrix, units: Units, block: slice, n_counts: int) -> IntArray:
-    """Count the rows of a block; of CSR votes those without a vote follow by subtraction."""
-    n_rows, n_labels = votes.shape
-    own, n_bins = units.of_rows(block), n_labels * n_counts
+def _count_block(units: Units, own: Matrix, votes: Matrix, n_neighbors: int) -> IntArray:
+    """Count rows with these units and votes; of CSR votes those without a vote follow by subtraction."""
+    (n_rows, n_labels), n_counts = votes.shape, units.n_counts(n_neighbors)
+    n_bins = n_labels * n_counts
     cells = entries(votes)[1:] if sparse.issparse(votes) else (np.tile(np.arange(n_labels), n_rows), votes.ravel())
     rows = np.bincount(cells[0] * n_counts + cells[1], minlength=n_bins).reshape(n_labels, n_counts)
     rows[:, 0] += n_rows - rows.sum(axis=1)
@@ -124,16 +124,18 @@ class LeavingOut(NamedTuple):
     counts: IntArray  # (2, n_labels, n_counts), of all rows
 
     @classmethod
-    def of(cls, units: Units, indices: IntArray, counts: IntArray) -> LeavingOut:
-        """Take neighbours (n_samples, k + 1) and the counts of all rows by their first k."""
+    def of(cls, units: Units, indices: IntArray) -> LeavingOut:
+        """Take neighbours (n_samples, k + 1), and count all rows by their first k."""
         n, k = indices.shape[0], indices.shape[1] - 1
         own = units.of_rows(slice(0, n))
-        sums = [units.sums(indices[block, :k]) for block in _blocks(units, n, k)]
-        all_sums: Any = sparse.vstack(sums, format="csr") if sparse.issparse(own) else np.vstack(sums)
+        all_sums: Any = [units.sums(indices[block, :k]) for block in _blocks(units, n, k)]
+        all_sums = sparse.vstack(all_sums, format="csr") if sparse.issparse(own) else np.vstack(all_sums)
         if sparse.issparse(own):
             own.sum_duplicates()
             all_sums.sum_duplicates()  # sorted, so that single cells are found by bisection
-        return cls(units, own, all_sums, units.votes(all_sums, k), indices, _reverse(indices[:, :k]), counts)
+        votes = units.votes(all_sums, k)
+        counts = sum(_count_block(units, own[block], votes[block], k) for block in _blocks(units, n, k))
+        return cls(units, own, all_sums, votes, indices, _reverse(indices[:, :k]), np.asarray(counts))
 
     def blocks(self) -> Iterator[slice]:
         """Yield blocks of rows whose counts fit the memory budget."""
@@ -164,8 +166,9 @@ class LeavingOut(NamedTuple):
             ends = np.searchsorted(pairs.i, np.arange(first, last + 1))
             of_rows = sparse.csr_array((np.ones(len(weight), dtype=number), np.arange(len(weight)), ends))
             rows = slice(first - block.start, last - block.start)
-            left[1, rows] += of_rows @ (weight * of_m)
-            left[0, rows] += of_rows @ (weight * (whole - of_m))
+            carried = of_rows @ (weight * of_m)
+            left[1, rows] += carried
+            left[0, rows] += whole * (of_rows @ weight) - carried
         return CountsWithout(self.votes[block], left, self.counts.sum(axis=2)[:, np.newaxis] - itself)
 
     def _sparse_block(self, block: slice) -> CountsWithout:

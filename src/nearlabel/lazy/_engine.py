@@ -37,16 +37,6 @@ def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, *, left_out: bool 
         yield block, votes, score(rule, votes)
 
 
-def answers_left_out(rule: Any, training: Neighbors | None = None) -> Iterator[Answer]:
-    """Yield the votes and scores of blocks of training rows, each row as a fit of all others answers it.
-
-    `training` are their neighbours, if they are known; a rule that counts rows knows them.
-    """
-    if rule.counts_rows:
-        return _answers_from_counts(rule, LeavingOut.of(rule._units(), rule._training_indices, rule._counts))
-    return answers(rule, training or rule._training_neighbors(rule.n_neighbors_), left_out=True)
-
-
 def _answers_from_counts(rule: Any, leaving_out: LeavingOut) -> Iterator[Answer]:
     """Score each training row from the counts without it: the rule's own formula, at the row's own votes."""
     for block in leaving_out.blocks():
@@ -64,9 +54,14 @@ def answer(rule: Any, neighbors: Neighbors, needs: Needs) -> OutOfSample:
     return _collected(rule, answers(rule, neighbors), len(neighbors.indices), needs)
 
 
-def answer_left_out(rule: Any, needs: Needs, training: Neighbors | None = None) -> OutOfSample:
-    """Return the leave-one-out label sets and scores of all training rows, from one pass over their votes."""
-    return _collected(rule, answers_left_out(rule, training), rule._labels.shape[0], needs)
+def answer_left_out(rule: Any, needs: Needs, training: Neighbors) -> OutOfSample:
+    """Return what a fit of all other rows answers for each training row, whose neighbours are given."""
+    return _collected(rule, answers(rule, training, left_out=True), len(training.indices), needs)
+
+
+def answer_from_counts(rule: Any, needs: Needs, leaving_out: LeavingOut) -> OutOfSample:
+    """Return what a fit of all other rows answers for each training row, for a rule that counts rows."""
+    return _collected(rule, _answers_from_counts(rule, leaving_out), len(leaving_out.indices), needs)
 
 
 def _collected(rule: Any, parts: Iterable[Answer], n_rows: int, needs: Needs) -> OutOfSample:

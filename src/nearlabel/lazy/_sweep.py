@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from nearlabel.lazy import _engine
+from nearlabel.lazy._counts import LeavingOut
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.neighbors.contract import clone_search
@@ -171,14 +172,18 @@ class NeighborsSweep:
         n_samples, more = labels.shape[0], int(classifier._asks_for_training_rows)
         known = getattr(classifier.search_, "n_neighbors_known", n_samples - 1)
         numbers = candidates_of(candidates, min(known, n_samples - 1) - more, n_samples)
-        training = classifier._training_neighbors(numbers[-1])
+        training, units = classifier._training_neighbors(numbers[-1]), classifier._units()
 
         def use(k: int) -> None:
             classifier._use_neighbors(k, X, training.nearest(k + more))
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
-            use(k)
-            return labels, _engine.answer_left_out(classifier, needs, training.nearest(k))
+            classifier.n_neighbors_ = k
+            if not classifier.counts_rows:
+                return labels, _engine.answer_left_out(classifier, needs, training.nearest(k))
+            leaving_out = LeavingOut.of(units, training.indices[:, : k + 1])
+            classifier._use_counts(leaving_out.counts)
+            return labels, _engine.answer_from_counts(classifier, needs, leaving_out)
 
         return cls(classifier, numbers, ask, use)
 

@@ -102,23 +102,15 @@ class Votes:
         return np.asarray(self.count.sum(axis=1)).ravel() / np.ravel(self.total)
 
 
-def count_votes(
-    neighbors: Neighbors,
-    labels: Matrix,
-    weights: Weights = "uniform",
-    sample_weight: FloatArray | None = None,
-    most_added: int = 1,
-) -> tuple[Matrix, Any]:
-    """Return the votes (n_queries, n_labels), stored as the labels are, and their totals (n_queries, 1)."""
-    if is_uniform(weights, sample_weight):
-        return label_votes(neighbors.indices, labels), np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
-    weighed = exact_weights(neighbors, weights, sample_weight, most_added)
-    return label_votes(neighbors.indices, labels, weighed), np.maximum(weighed.sum(axis=1, keepdims=True), 1.0)
+def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None = None) -> tuple[Matrix, Any]:
+    """Return the votes (n_queries, n_labels), stored as the labels are, and their totals (n_queries, 1).
 
-
-def is_uniform(weights: Weights, sample_weight: FloatArray | None) -> bool:
-    """Return whether all neighbours have one vote each."""
-    return isinstance(weights, str) and weights == "uniform" and sample_weight is None
+    Takes the weight of each neighbour's vote (n_queries, n_neighbors); None: one vote each.
+    """
+    votes = label_votes(neighbors.indices, labels, weights)
+    if weights is None:
+        return votes, np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
+    return votes, np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
 
 
 def exact_weights(

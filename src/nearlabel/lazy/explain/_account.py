@@ -19,6 +19,7 @@ class Evidence(NamedTuple):
 
     neighbors: Neighbors  # of the one query
     votes: Votes  # cells (n_listed,): `label` are the listed labels' column numbers, ascending
+    weights: FloatArray | None  # (n_neighbors,): of the neighbours' votes; None: one vote each
     carriers: IntArray  # (n_neighbors, n_listed), 0 and 1
     n_votes: IntArray  # (n_listed,): how many votes; the neighbours that carry the label, whatever their weight
     chosen: BoolArray  # (n_listed,)

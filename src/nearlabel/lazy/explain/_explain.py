@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.decision import cut
 from nearlabel.lazy import _engine
-from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes, exact_weights, is_uniform
+from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
 from nearlabel.lazy.explain._account import Account, Evidence, share_nearer
 from nearlabel.lazy.explain._explanation import Explanation
 from nearlabel.lazy.explain._flips import FLIP, Trial, least_changes
@@ -148,22 +148,21 @@ def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
     listed = np.union1d(carried.indices, chosen) if sparse.issparse(whole.count) else np.arange(whole.count.shape[1])
     count = as_dense(whole.count[:, listed])[0]
     carriers = carried[:, listed].toarray().astype(np.intp)
-    n_votes = count.astype(np.intp) if _is_uniform(classifier) else carriers.sum(axis=0)
+    weights = classifier._vote_weights(query)
+    n_votes = count.astype(np.intp) if weights is None else carriers.sum(axis=0)
     total = np.ravel(whole.total)[0]
     labelsets = whole.labelsets
     if labelsets is not None:
         labelsets = NeighborLabelSets(labelsets.number[0], labelsets.frequency[0], labelsets.random)
     votes = Votes(count, total, listed, whole.rows, labelsets)
-    return Evidence(query, votes, carriers, n_votes, np.isin(listed, chosen))
+    return Evidence(query, votes, None if weights is None else weights[0], carriers, n_votes, np.isin(listed, chosen))
 
 
 def _account(classifier: Any, evidence: Evidence, other: OtherRule | None, scores_of_query: Any) -> Account:
     """Return the account of the rule with votes, scores and flips; `other` decides by all scores of the query."""
     account: Account = classifier._account(evidence)
-    uniform = _is_uniform(classifier)
     query, listed = evidence.neighbors, evidence.votes.label
-    (weights,) = exact_weights(query, classifier.weights, classifier._sample_weight, classifier._most_added)
-    trial = Trial(classifier, evidence, _counts_at(classifier, evidence, weights))
+    trial = Trial(classifier, evidence, _counts_at(classifier, evidence))
     flips, change, rule = _decision(trial, account, other, scores_of_query)
     now = np.arange(len(listed)), evidence.n_votes
     votes: dict[str, Any] = {"votes": evidence.n_votes}
@@ -172,13 +171,13 @@ def _account(classifier: Any, evidence: Evidence, other: OtherRule | None, score
         votes["weight"], settings["total_weight"] = trial.counts_at[now], evidence.votes.total
     sets = labelset_columns(classifier._labels[query.indices[0]], classifier.label_names_)
     neighbors = {"row": query.indices[0], "distance": query.distances[0], **sets}
-    before = ["votes"] if uniform else ["votes", "weight"]
+    before = ["votes"] if evidence.weights is None else ["votes", "weight"]
     after = ["score", "threshold"] if other else ["score"]
     return account._replace(
         rule=rule,
         change=change,
         columns={**votes, **account.columns, "score": trial.scores_at[now], "score_at": trial.scores_at, **flips},
-        neighbors=neighbors if uniform else {**neighbors, "weight": weights},
+        neighbors=neighbors if evidence.weights is None else {**neighbors, "weight": evidence.weights},
         settings={**settings, **account.settings},
         shown=[*before, *account.shown, *after, *flips],
         threshold=other.thresholds[listed] if other else account.threshold,
@@ -191,25 +190,22 @@ def _decision(trial: Trial, account: Account, other: OtherRule | None, scores_of
         decided = other.decided_at(trial.evidence.votes.label, scores_of_query, trial.scores_at)
         return {"flip": least_changes(decided, trial.evidence.n_votes)}, FLIP, f"chosen: {other.words}"
     flips, change = trial.flips(account)
-    sums = f"votes / {trial.evidence.votes.total:.6g}" if _is_uniform(trial.rule) else "summed weight / total_weight"
+    uniform = trial.evidence.weights is None
+    sums = f"votes / {trial.evidence.votes.total:.6g}" if uniform else "summed weight / total_weight"
     return flips, change, f"{account.scores or f'score = {sums}'}; chosen: {account.rule}"
 
 
-def _is_uniform(classifier: Any) -> bool:
-    return is_uniform(classifier.weights, classifier._sample_weight)
-
-
-def _counts_at(classifier: Any, evidence: Evidence, weights: FloatArray) -> FloatArray:
+def _counts_at(classifier: Any, evidence: Evidence) -> FloatArray:
     """Return the count of each listed label if it had 0, 1, ... votes, (n_listed, n_counts).
 
     Weighted votes are gained from the heaviest neighbours that do not carry the label, and lost from the heaviest that
     do: so the fewest votes move the most weight.
     """
-    carriers = evidence.carriers
-    if _is_uniform(classifier):
-        n_counts = classifier._units().n_counts(classifier.n_neighbors_) if classifier.counts_rows else len(weights) + 1
+    k, carriers = classifier.n_neighbors_, evidence.carriers
+    if evidence.weights is None:
+        n_counts = classifier._units().n_counts(k) if classifier.counts_rows else k + 1
         return np.tile(np.arange(n_counts), (carriers.shape[1], 1))
-    weighed = np.broadcast_to(weights[:, np.newaxis], carriers.shape)
+    weighed = np.broadcast_to(evidence.weights[:, np.newaxis], carriers.shape)
     order = np.lexsort((np.where(carriers, weighed, -weighed), 1 - carriers), axis=0)
     sums = np.cumsum(np.take_along_axis(weighed, order, axis=0), axis=0)
     return np.vstack([np.zeros((1, carriers.shape[1])), sums]).T
