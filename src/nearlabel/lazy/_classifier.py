@@ -347,8 +347,8 @@ class LazyClassifier(MultilabelClassifier):
                 f" got {k}. Hint: precompute {k + 1}."
             )
         if self.counts_rows:
-            return _engine.answer_from_counts(self, needs, LeavingOut.of(self._units(), self._training_indices))
-        return _engine.answer_left_out(self, needs, self._training_neighbors(k))
+            return _engine.answer_from_counts(self, LeavingOut.of(self._units(), self._training_indices), needs)
+        return _engine.answer(self, self._training_neighbors(k), needs, left_out=True)
 
 
 def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:

@@ -49,17 +49,12 @@ def _answers_from_counts(rule: Any, leaving_out: LeavingOut) -> Iterator[Answer]
         yield block, votes, scores
 
 
-def answer(rule: Any, neighbors: Neighbors, needs: Needs) -> OutOfSample:
-    """Return the label sets and scores of all queries."""
-    return _collected(rule, answers(rule, neighbors), len(neighbors.indices), needs)
+def answer(rule: Any, neighbors: Neighbors, needs: Needs, *, left_out: bool = False) -> OutOfSample:
+    """Return the label sets and scores of all queries; see `answers`."""
+    return _collected(rule, answers(rule, neighbors, left_out=left_out), len(neighbors.indices), needs)
 
 
-def answer_left_out(rule: Any, needs: Needs, training: Neighbors) -> OutOfSample:
-    """Return what a fit of all other rows answers for each training row, whose neighbours are given."""
-    return _collected(rule, answers(rule, training, left_out=True), len(training.indices), needs)
-
-
-def answer_from_counts(rule: Any, needs: Needs, leaving_out: LeavingOut) -> OutOfSample:
+def answer_from_counts(rule: Any, leaving_out: LeavingOut, needs: Needs) -> OutOfSample:
     """Return what a fit of all other rows answers for each training row, for a rule that counts rows."""
     return _collected(rule, _answers_from_counts(rule, leaving_out), len(leaving_out.indices), needs)
 

@@ -76,14 +76,8 @@ def top_of_dense(scores: FloatArray, n_labels: int) -> tuple[FloatArray, IntArra
 
     Highest score first, equal scores by label number.
     """
-    nth = np.partition(scores, -n_labels, axis=1)[:, [-n_labels]]
-    above, level = scores > nth, scores == nth
-    room = n_labels - above.sum(axis=1, keepdims=True)
-    chosen = above | (level & (level.cumsum(axis=1) <= room))
-    labels = np.nonzero(chosen)[1].reshape(-1, n_labels)
-    best = np.take_along_axis(scores, labels, axis=1)
-    order = np.argsort(-best, axis=1, kind="stable")
-    return np.take_along_axis(best, order, axis=1), np.take_along_axis(labels, order, axis=1)
+    labels = np.argsort(-scores, axis=1, kind="stable")[:, :n_labels]
+    return np.take_along_axis(scores, labels, axis=1), labels
 
 
 def csr_where(votes: IntArray, scores: FloatArray) -> CSR:

@@ -180,10 +180,10 @@ class NeighborsSweep:
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
             classifier.n_neighbors_ = k
             if not classifier.counts_rows:
-                return labels, _engine.answer_left_out(classifier, needs, training.nearest(k))
+                return labels, _engine.answer(classifier, training.nearest(k), needs, left_out=True)
             leaving_out = LeavingOut.of(units, training.indices[:, : k + 1])
             classifier._use_counts(leaving_out.counts)
-            return labels, _engine.answer_from_counts(classifier, needs, leaving_out)
+            return labels, _engine.answer_from_counts(classifier, leaving_out, needs)
 
         return cls(classifier, numbers, ask, use)
 

@@ -18,7 +18,7 @@ class Evidence(NamedTuple):
     """One query as a rule sees it: its neighbours, and the listed labels with their votes."""
 
     neighbors: Neighbors  # of the one query
-    votes: Votes  # cells (n_listed,): `label` are the listed labels' column numbers, ascending
+    votes: Votes  # cells (n_listed,), `label` ascending; rows and label sets as a rule sees those of one query
     weights: FloatArray | None  # (n_neighbors,): of the neighbours' votes; None: one vote each
     carriers: IntArray  # (n_neighbors, n_listed), 0 and 1
     n_votes: IntArray  # (n_listed,): how many votes; the neighbours that carry the label, whatever their weight

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.decision import cut
 from nearlabel.lazy import _engine
-from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
+from nearlabel.lazy._votes import Neighbors, Votes
 from nearlabel.lazy.explain._account import Account, Evidence, share_nearer
 from nearlabel.lazy.explain._explanation import Explanation
 from nearlabel.lazy.explain._flips import FLIP, Trial, least_changes
@@ -151,10 +151,7 @@ def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
     weights = classifier._vote_weights(query)
     n_votes = count.astype(np.intp) if weights is None else carriers.sum(axis=0)
     total = np.ravel(whole.total)[0]
-    labelsets = whole.labelsets
-    if labelsets is not None:
-        labelsets = NeighborLabelSets(labelsets.number[0], labelsets.frequency[0], labelsets.random)
-    votes = Votes(count, total, listed, whole.rows, labelsets)
+    votes = Votes(count, total, listed, whole.rows, whole.labelsets)
     return Evidence(query, votes, None if weights is None else weights[0], carriers, n_votes, np.isin(listed, chosen))
 
 
