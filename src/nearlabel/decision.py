@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nearlabel.utils.blocks import row_blocks
-from nearlabel.utils.cells import entry_rows
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 
@@ -121,7 +120,7 @@ def top_labels(scores: Matrix, sizes: ArrayLike) -> Matrix:
     wanted = _one_each("sizes", np.asarray(sizes), scores.shape[0], "rows")
     if sparse.issparse(scores):
         stored = sparse.csr_array(scores)
-        row = entry_rows(stored)
+        row = np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
         order = np.lexsort((stored.indices, _best_first(stored.data), row))
         place = np.empty(len(row), dtype=np.intp)
         place[order] = np.arange(len(row)) - stored.indptr[row[order]]
