@@ -61,8 +61,7 @@ class BRkNN(LazyClassifier):
 
     References
     ----------
-    E. Spyromitros, G. Tsoumakas, I. Vlahavas: An Empirical Study of Lazy Multilabel Classification Algorithms.
-    SETN 2008.
+    Spyromitros, Tsoumakas, Vlahavas: An Empirical Study of Lazy Multilabel Classification Algorithms. SETN 2008.
 
     Examples
     --------

@@ -127,8 +127,10 @@ class LazyClassifier(MultilabelClassifier):
         else:
             self._use_neighbors(n_neighbors, X)
 
-    def _use_neighbors(self, n_neighbors: int, X: Matrix, training: Neighbors | None = None) -> None:
-        """Learn what depends on n_neighbors; `training` are the neighbours of the training rows, if they are known."""
+    def _use_neighbors(
+        self, n_neighbors: int, X: Matrix, training: Neighbors | None = None, counts: IntArray | None = None
+    ) -> None:
+        """Learn what depends on n_neighbors, from the neighbours of the training rows and the counts, if known."""
         self.n_neighbors_ = n_neighbors
         if not self._asks_for_training_rows:
             return
@@ -136,17 +138,13 @@ class LazyClassifier(MultilabelClassifier):
             training = self._training_neighbors(n_neighbors)
         nearest = training.nearest(n_neighbors)
         self._training_distances = nearest.mean_distances()
-        if self.counts_rows:
-            self._training_indices = training.indices.astype(
-                np.result_type(np.int32, np.min_scalar_type(-self._n_samples))
-            )
-            self._use_counts(count_rows(self._units(), nearest.indices))
-        else:
+        if not self.counts_rows:
             self._learn_neighbors(replace(nearest, rows=X))
-
-    def _use_counts(self, counts: IntArray) -> None:
-        self._counts = counts
-        self._learn_counts(counts, counts.sum(axis=2, keepdims=True))
+            return
+        dtype = np.result_type(np.int32, np.min_scalar_type(-self._n_samples))
+        self._training_indices = training.indices.astype(dtype)
+        self._counts = count_rows(self._units(), nearest.indices) if counts is None else counts
+        self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
 
     def _checked_n_neighbors(self) -> int | None:
         """Return the number of neighbours, or None if it is to be chosen."""

@@ -16,7 +16,7 @@ from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.neighbors.contract import clone_search
 from nearlabel.out_of_sample import Answer, Fold, Needs, join_answers
-from nearlabel.utils.types import Matrix
+from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_integer
 
 AUTO = "auto"
@@ -93,11 +93,10 @@ class NeighborsSweep:
         """
         if not hasattr(classifier, "loo_predict"):
             raise ValueError(f"classifier must have leave-one-out answers, got {type(classifier).__name__}.")
-        sweeps = []
+        sweeps: list[Any] = []
 
         def learn(X: Matrix, labels: Matrix) -> None:
             sweeps.append(cls._of_prepared(classifier, X, labels, candidates))
-            classifier._use_neighbors(sweeps[0].candidates[-1], X)
 
         classifier.set_params(n_neighbors=AUTO)._fit(X, y, sweep=learn)
         return sweeps[0]
@@ -174,17 +173,18 @@ class NeighborsSweep:
         numbers = candidates_of(candidates, min(known, n_samples - 1) - more, n_samples)
         training, units = classifier._training_neighbors(numbers[-1]), classifier._units()
 
-        def use(k: int) -> None:
-            classifier._use_neighbors(k, X, training.nearest(k + more))
+        def use(k: int, counts: IntArray | None = None) -> None:
+            classifier._use_neighbors(k, X, training.nearest(k + more), counts)
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
-            classifier.n_neighbors_ = k
             if not classifier.counts_rows:
+                use(k)
                 return labels, _engine.answer(classifier, training.nearest(k), needs, left_out=True)
             leaving_out = LeavingOut.of(units, training.indices[:, : k + 1])
-            classifier._use_counts(leaving_out.counts)
+            use(k, leaving_out.counts)
             return labels, _engine.answer_from_counts(classifier, leaving_out, needs)
 
+        use(numbers[-1])  # so that it is fitted before the first question
         return cls(classifier, numbers, ask, use)
 
     def answers(self, *, labels: bool = True, scores: bool = True) -> Iterator[AnswerOfK]:
