@@ -7,69 +7,48 @@ membership in CML-kNN. Units are added as whole numbers, so a row can be taken o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from nearlabel.neighbors import label_votes
 from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks, uneven_blocks
+from nearlabel.utils.cells import cells_of, entries
 from nearlabel.utils.types import CSR, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
-class Units(Protocol):
-    """How far each training row carries each label, in whole numbers; `whole` is a label that is wholly carried."""
+class Units:
+    """How far each training row carries each label, in whole numbers: in ML-kNN 1 for a label that it carries, else 0.
 
-    @property
-    def whole(self) -> int:
-        """Return the units of a label that a row wholly carries."""
-        ...
+    A sum of the units of neighbours makes so many votes; here it is the votes.
+    """
+
+    whole = 1  # the units of a label that a row wholly carries
+
+    def __init__(self, labels: Matrix) -> None:
+        self.labels = labels
 
     def of_rows(self, rows: slice) -> Matrix:
         """Return the units of some rows (n_rows, n_labels), dense or CSR."""
-        ...
+        return self.labels[rows]
 
     def sums(self, indices: IntArray) -> Matrix:
         """Return the summed units of each query's neighbours (n_queries, n_labels), dense or CSR."""
-        ...
+        return label_votes(indices, self.labels)
 
     def votes(self, sums: Matrix, n_neighbors: int) -> Matrix:
         """Return sums as whole votes, stored alike."""
-        ...
-
-    def n_counts(self, n_neighbors: int) -> int:
-        """Return how many numbers of votes are possible."""
-        ...
-
-
-class CarriedLabels:
-    """The units of ML-kNN: 1 for a label that a row carries, 0 for any other; a sum of units is a number of votes."""
-
-    whole = 1
-
-    def __init__(self, labels: Matrix) -> None:
-        self._labels = labels  # in bytes
-
-    def of_rows(self, rows: slice) -> Matrix:
-        """Return the labels of some rows."""
-        return self._labels[rows]
-
-    def sums(self, indices: IntArray) -> Matrix:
-        """Return the votes of each query's neighbours."""
-        return label_votes(indices, self._labels)
-
-    def votes(self, sums: Matrix, n_neighbors: int) -> Matrix:
-        """Return the sums: they are the votes."""
         return sums
 
     def n_counts(self, n_neighbors: int) -> int:
-        """Return k + 1: from no vote to all."""
+        """Return how many numbers of votes are possible."""
         return n_neighbors + 1
 
     @classmethod
-    def of(cls, labels: Matrix, cells_for_one: int = 40) -> CarriedLabels:
-        """Store labels so that counting is least work: a one of CSR takes as long as so many dense cells.
+    def of(cls, labels: Matrix, cells_for_one: int = 40) -> Units:
+        """Store labels, in bytes, so that counting is least work: a one of CSR takes as long as so many dense cells.
 
         Sparse labels are not made dense where that would take more than the budget of a block.
         """
@@ -88,15 +67,15 @@ def count_rows(units: Units, indices: IntArray) -> IntArray:
     """
     n, k = indices.shape
     total = np.zeros((), dtype=np.int64)
-    for block in row_blocks(n, 64 * _cells_a_row(units, k)):
-        total = total + _count_block(units.votes(units.sums(indices[block]), k), units, block, units.n_counts(k))
+    for block in _blocks(units, n, k):
+        total = total + _count_block(units, units.of_rows(block), units.votes(units.sums(indices[block]), k), k)
     return total
 
 
-def _count_block(votes: Matrix, units: Units, block: slice, n_counts: int) -> IntArray:
-    """Count the rows of a block; of CSR votes those without a vote follow by subtraction."""
-    n_rows, n_labels = votes.shape
-    own, n_bins = units.of_rows(block), n_labels * n_counts
+def _count_block(units: Units, own: Matrix, votes: Matrix, n_neighbors: int) -> IntArray:
+    """Count rows with these units and votes; of CSR votes those without a vote follow by subtraction."""
+    (n_rows, n_labels), n_counts = votes.shape, units.n_counts(n_neighbors)
+    n_bins = n_labels * n_counts
     cells = entries(votes)[1:] if sparse.issparse(votes) else (np.tile(np.arange(n_labels), n_rows), votes.ravel())
     rows = np.bincount(cells[0] * n_counts + cells[1], minlength=n_bins).reshape(n_labels, n_counts)
     rows[:, 0] += n_rows - rows.sum(axis=1)
@@ -107,25 +86,24 @@ def _count_block(votes: Matrix, units: Units, block: slice, n_counts: int) -> In
     return np.stack([units.whole * rows - carried, carried])
 
 
-def _cells_a_row(units: Units, n_neighbors: int) -> int:
-    """Return about how many cells a row of votes takes; of CSR units, if each neighbour carries up to 64 labels."""
+def _blocks(units: Units, n_rows: int, n_neighbors: int) -> Iterator[slice]:
+    """Yield blocks of rows whose votes fit the memory budget: CSR votes, if each neighbour carries up to 64 labels."""
     sample = units.of_rows(slice(0, 1))
     n_labels = sample.shape[1]
-    return int(max(min(n_labels, 64 * n_neighbors) if sparse.issparse(sample) else n_labels, n_neighbors))
+    n_cells = min(n_labels, 64 * n_neighbors) if sparse.issparse(sample) else n_labels
+    return row_blocks(n_rows, 64 * max(n_cells, n_neighbors))
 
 
 class CountsWithout(NamedTuple):
     """What a fit of all rows but one counts at this row's own votes, for a block of rows.
 
     Cells are all of the block where units are dense, row by row, else the stored entries of `votes`, zeros among them:
-    those that have a vote, or the label, or other counts than all cells of their label `elsewhere`.
+    those that have a vote, or the label, or other counts than all other cells of their label (`LeavingOut.elsewhere`).
     """
 
-    block: slice
     votes: Matrix  # (n_rows, n_labels), stored as the units are
     counts: IntArray  # (2, n_rows, n_labels) or (2, n_cells)
     totals: IntArray  # of the same shape
-    elsewhere: tuple[IntArray, IntArray]  # counts and totals of the cells that are not listed, each (2, n_labels)
 
 
 class LeavingOut(NamedTuple):
@@ -146,25 +124,31 @@ class LeavingOut(NamedTuple):
     counts: IntArray  # (2, n_labels, n_counts), of all rows
 
     @classmethod
-    def of(cls, units: Units, indices: IntArray, counts: IntArray) -> LeavingOut:
-        """Take neighbours (n_samples, k + 1) and the counts of all rows by their first k."""
+    def of(cls, units: Units, indices: IntArray) -> LeavingOut:
+        """Take neighbours (n_samples, k + 1), and count all rows by their first k."""
         n, k = indices.shape[0], indices.shape[1] - 1
         own = units.of_rows(slice(0, n))
-        sums = [units.sums(indices[block, :k]) for block in row_blocks(n, 64 * _cells_a_row(units, k))]
-        all_sums: Any = sparse.vstack(sums, format="csr") if sparse.issparse(own) else np.vstack(sums)
+        all_sums: Any = [units.sums(indices[block, :k]) for block in _blocks(units, n, k)]
+        all_sums = sparse.vstack(all_sums, format="csr") if sparse.issparse(own) else np.vstack(all_sums)
         if sparse.issparse(own):
             own.sum_duplicates()
             all_sums.sum_duplicates()  # sorted, so that single cells are found by bisection
-        return cls(units, own, all_sums, units.votes(all_sums, k), indices, _reverse(indices[:, :k]), counts)
+        votes = units.votes(all_sums, k)
+        counts = sum(_count_block(units, own[block], votes[block], k) for block in _blocks(units, n, k))
+        return cls(units, own, all_sums, votes, indices, _reverse(indices[:, :k]), np.asarray(counts))
 
     def blocks(self) -> Iterator[slice]:
         """Yield blocks of rows whose counts fit the memory budget."""
-        n, k = self.indices.shape[0], self.indices.shape[1] - 1
-        return row_blocks(n, 64 * _cells_a_row(self.units, k))
+        return _blocks(self.units, self.indices.shape[0], self.indices.shape[1] - 1)
 
     def counts_of(self, block: slice) -> CountsWithout:
         """Return the counts without each row of a block."""
         return self._sparse_block(block) if sparse.issparse(self.own) else self._dense_block(block)
+
+    def elsewhere(self) -> tuple[IntArray, IntArray]:
+        """Return counts and totals of the cells that no sparse block lists, each (2, n_labels)."""
+        absent = np.array([[self.units.whole], [0]])  # a row without the label
+        return np.maximum(self.counts[:, :, 0] - absent, 0), np.maximum(self.counts.sum(axis=2) - absent, 0)
 
     def _dense_block(self, block: slice) -> CountsWithout:
         """Visit every cell: row by row of all labels, which is as fast as memory."""
@@ -182,9 +166,10 @@ class LeavingOut(NamedTuple):
             ends = np.searchsorted(pairs.i, np.arange(first, last + 1))
             of_rows = sparse.csr_array((np.ones(len(weight), dtype=number), np.arange(len(weight)), ends))
             rows = slice(first - block.start, last - block.start)
-            left[1, rows] += of_rows @ (weight * of_m)
-            left[0, rows] += of_rows @ (weight * (whole - of_m))
-        return self._result(block, self.votes[block], left, self.counts.sum(axis=2)[:, np.newaxis] - itself)
+            carried = of_rows @ (weight * of_m)
+            left[1, rows] += carried
+            left[0, rows] += whole * (of_rows @ weight) - carried
+        return CountsWithout(self.votes[block], left, self.counts.sum(axis=2)[:, np.newaxis] - itself)
 
     def _sparse_block(self, block: slice) -> CountsWithout:
         """Visit the cells that have a vote or the label, or where leaving the row out moves other rows.
@@ -209,7 +194,7 @@ class LeavingOut(NamedTuple):
         left[0, place] += whole * moved.data - moved_units.data
         left[1, place] += moved_units.data
         totals = self.counts.sum(axis=2)[:, label] - itself
-        return self._result(block, sparse.csr_array((at, label, cells.indptr), shape=own.shape), left, totals)
+        return CountsWithout(sparse.csr_array((at, label, cells.indptr), shape=own.shape), left, totals)
 
     def _moved_cells(self, pairs: _Pairs, first: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Return cells of a row i and a label, the units of a row m, and +1 or -1: whether m enters or leaves.
@@ -229,11 +214,6 @@ class LeavingOut(NamedTuple):
         k = self.indices.shape[1] - 1
         enters, leaves = self.units.votes(after, k) == at, self.units.votes(before, k) == at
         return np.asarray(np.subtract(enters, leaves, dtype=dtype))
-
-    def _result(self, block: slice, votes: Matrix, left: IntArray, totals: IntArray) -> CountsWithout:
-        absent = np.array([[self.units.whole], [0]])  # a row without the label
-        elsewhere = self.counts[:, :, 0] - absent, self.counts.sum(axis=2) - absent
-        return CountsWithout(block, votes, left, totals, tuple(np.maximum(one, 0) for one in elsewhere))
 
     def _pairs(self, block: slice) -> Iterator[_Pairs]:
         """Yield pairs of a row i of the block and a row m that lists it; a row's pairs may be split to fit memory."""
@@ -266,17 +246,3 @@ def _reverse(indices: IntArray) -> CSR:
     n, k = indices.shape
     of_each = np.ones(n * k, dtype=np.int8), indices.ravel(), np.arange(0, n * k + 1, k)
     return sparse.csr_array(of_each, shape=(n, n)).tocsc()
-
-
-def entries(matrix: Matrix) -> tuple[IntArray, IntArray, IntArray]:
-    """Return rows, columns and values of the entries that are not 0, row by row."""
-    if sparse.issparse(matrix):
-        matrix = matrix.tocoo()
-        return matrix.row.astype(np.intp), matrix.col.astype(np.intp), matrix.data
-    row, column = np.nonzero(matrix)
-    return row, column, matrix[row, column]
-
-
-def cells_of(matrix: Matrix, rows: IntArray, columns: IntArray) -> IntArray:
-    """Return matrix[rows, columns] as a dense array, whichever container this scipy makes of it."""
-    return as_dense(matrix[rows, columns]).ravel()

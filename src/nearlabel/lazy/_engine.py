@@ -37,35 +37,42 @@ def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, *, left_out: bool 
         yield block, votes, score(rule, votes)
 
 
-def answers_left_out(rule: Any) -> Iterator[Answer]:
-    """Yield the votes and scores of blocks of training rows, each row as a fit of all others answers it."""
-    if rule.counts_rows:
-        return _answers_from_counts(rule)
-    return answers(rule, Neighbors(*rule._ask_search(None, rule.n_neighbors_)), left_out=True)
-
-
-def _answers_from_counts(rule: Any) -> Iterator[Answer]:
+def _answers_from_counts(rule: Any, leaving_out: LeavingOut) -> Iterator[Answer]:
     """Score each training row from the counts without it: the rule's own formula, at the row's own votes."""
-    leaving_out = LeavingOut.of(rule._units(), rule._training_indices, rule._counts)
     for block in leaving_out.blocks():
         without = leaving_out.counts_of(block)
         n_rows, n_labels = without.votes.shape
         votes = Votes(without.votes, np.full((n_rows, 1), rule.n_neighbors_), np.arange(n_labels))
         scores = rule._score_counts(without.counts, without.totals)
         if sparse.issparse(without.votes):
-            scores = SparseScores.like(without.votes, scores, rule._score_counts(*without.elsewhere))
+            scores = SparseScores.like(without.votes, scores, rule._score_counts(*leaving_out.elsewhere()))
         yield block, votes, scores
 
 
-def answer_left_out(rule: Any, needs: Needs) -> OutOfSample:
-    """Return the leave-one-out label sets and scores of all training rows, from one pass over their votes."""
-    labels, everything = [], np.empty(rule._labels.shape) if needs.scores else None
-    for block, votes, scores in answers_left_out(rule):
+def answer(rule: Any, neighbors: Neighbors, needs: Needs, *, left_out: bool = False) -> OutOfSample:
+    """Return the label sets and scores of all queries; see `answers`."""
+    return _collected(rule, answers(rule, neighbors, left_out=left_out), len(neighbors.indices), needs)
+
+
+def answer_from_counts(rule: Any, leaving_out: LeavingOut, needs: Needs) -> OutOfSample:
+    """Return what a fit of all other rows answers for each training row, for a rule that counts rows."""
+    return _collected(rule, _answers_from_counts(rule, leaving_out), len(leaving_out.indices), needs)
+
+
+def _collected(rule: Any, parts: Iterable[Answer], n_rows: int, needs: Needs) -> OutOfSample:
+    """Join what is needed of all blocks: label sets, stored as those of the training rows, and dense scores."""
+    labels, everything = [], np.empty((n_rows, rule._labels.shape[1])) if needs.scores else None
+    for block, votes, scores in parts:
         if needs.labels:
             labels.append(decide(rule, scores, votes))
         if everything is not None:
-            everything[block] = scores.toarray() if isinstance(scores, SparseScores) else scores
+            everything[block] = dense_scores(scores)
     return OutOfSample(_stacked(labels) if needs.labels else None, everything)
+
+
+def dense_scores(scores: Scores) -> FloatArray:
+    """Return scores as an array."""
+    return scores.toarray() if isinstance(scores, SparseScores) else scores
 
 
 def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: slice | None = None) -> Votes:
@@ -103,19 +110,6 @@ def decide(rule: Any, scores: Scores, votes: Votes) -> Matrix:
     else:
         labels = sparse.csr_array(rule._decide_labels(scores.stored, votes)).astype(np.int64)
     return sparse.csr_array(labels) if sparse.issparse(rule._labels) else as_dense(labels)
-
-
-def all_scores(rule: Any, parts: Iterable[Answer], n_rows: int) -> FloatArray:
-    """Return the scores of all blocks as one array (n_rows, n_labels)."""
-    everything = np.empty((n_rows, rule._labels.shape[1]))
-    for block, _, scores in parts:
-        everything[block] = scores.toarray() if isinstance(scores, SparseScores) else scores
-    return everything
-
-
-def all_label_sets(rule: Any, parts: Iterable[Answer]) -> Matrix:
-    """Return the label sets of all blocks (n_rows, n_labels), stored as the training label sets are."""
-    return _stacked([decide(rule, scores, votes) for _, votes, scores in parts])
 
 
 def _stacked(labels: list[Matrix]) -> Matrix:
