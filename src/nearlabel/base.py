@@ -88,7 +88,8 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         self._check_parameters()
         with self._afresh():
             X, labels = check_problem(self, X, y, takes_dask=self._takes_dask)
-            X, labels, params = without_zero_weights(X, labels, params)
+            if params:
+                X, labels, params = without_zero_weights(X, labels, params)
             frequencies = np.asarray(labels.sum(axis=0)).reshape(-1)
             constant = (frequencies == 0) | (frequencies == labels.shape[0])
             self._varying = np.flatnonzero(~constant | self._takes_constant_labels)

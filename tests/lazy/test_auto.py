@@ -116,7 +116,9 @@ def test_few_rows(method, n, most):
 @pytest.mark.parametrize(("method", "n"), [(BRkNN, 1), (MLkNN, 2), (IBLR, 2)])
 def test_too_few_rows(method, n):
     """Where nothing remains, a number has to be given."""
-    with pytest.raises(ValueError, match=f"n_neighbors must be an integer to fit to n_samples={n} rows, got 'auto'"):
+    with pytest.raises(
+        ValueError, match=f"X must have more rows to hold some out and find neighbours, got n_samples={n}"
+    ):
         method("auto").fit(np.eye(n), np.eye(n, 2, dtype=int))
 
 

@@ -12,7 +12,7 @@ from _pairs import every_pair
 from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS
 from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
-from nearlabel.lazy._counts import CarriedLabels, count_rows
+from nearlabel.lazy._counts import Units, count_rows
 from nearlabel.lazy._engine import blocks
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
 
@@ -237,4 +237,4 @@ def test_counts_do_not_depend_on_storage(share, budget, monkeypatch):
         for label in range(30):
             expected[Y[row, label], label, Y[neighbors, label].sum()] += 1
     for store in (np.asarray, sparse.csr_array):
-        np.testing.assert_array_equal(count_rows(CarriedLabels(store(Y).astype(np.int8)), indices), expected)
+        np.testing.assert_array_equal(count_rows(Units(store(Y).astype(np.int8)), indices), expected)

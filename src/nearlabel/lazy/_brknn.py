@@ -8,8 +8,9 @@ import numpy as np
 
 from nearlabel.decision import at_least_one, top_labels
 from nearlabel.lazy._classifier import LazyClassifier, fit_weighted
-from nearlabel.lazy._votes import Votes, Weights, check_weights, has_majority
+from nearlabel.lazy._votes import Votes, has_majority
 from nearlabel.lazy.explain import Account, Evidence
+from nearlabel.neighbors.contract import Weights, check_weights
 from nearlabel.utils.types import FloatArray, NeighborSearch
 from nearlabel.utils.validation import check_choice
 
@@ -60,8 +61,7 @@ class BRkNN(LazyClassifier):
 
     References
     ----------
-    E. Spyromitros, G. Tsoumakas, I. Vlahavas: An Empirical Study of Lazy Multilabel Classification Algorithms.
-    SETN 2008.
+    Spyromitros, Tsoumakas, Vlahavas: An Empirical Study of Lazy Multilabel Classification Algorithms. SETN 2008.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,16 +12,15 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.base import WithProbabilities
+from nearlabel.base import MultilabelClassifier
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import CarriedLabels, Units, count_rows
+from nearlabel.lazy._counts import Groups, LeavingOut, Units, count_rows
 from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
-from nearlabel.lazy._votes import Neighbors, Votes, Weights, count_votes
+from nearlabel.lazy._votes import Neighbors, Votes, count_votes, exact_weights
 from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
-from nearlabel.neighbors import ExactNeighbors
-from nearlabel.neighbors.contract import as_search, check_neighbor_indices
+from nearlabel.neighbors.contract import Weights, check_neighbor_indices, clone_search
 from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
@@ -32,7 +32,7 @@ def _leaves_one_out(classifier: LazyClassifier) -> bool:
     return classifier.sees != "rows"
 
 
-class LazyClassifier(WithProbabilities):
+class LazyClassifier(MultilabelClassifier):
     """A rule from the votes of the nearest neighbours to labels.
 
     A subclass stores its parameters in its constructor, `n_neighbors` and `search` among them, declares what its rule
@@ -73,11 +73,17 @@ class LazyClassifier(WithProbabilities):
 
     def _count(self, neighbors: Neighbors) -> tuple[Matrix, Any]:
         """Return the votes (n_queries, n_labels), dense or CSR, and their totals (n_queries, 1)."""
-        return count_votes(neighbors, self._labels, self.weights, self._sample_weight, self._most_added)
+        return count_votes(neighbors, self._labels, self._vote_weights(neighbors))
+
+    def _vote_weights(self, neighbors: Neighbors) -> FloatArray | None:
+        """Return the weight of each neighbour's vote (n_queries, n_neighbors); None: one vote each."""
+        if self.weights == "uniform" and self._sample_weight is None:
+            return None
+        return exact_weights(neighbors, self.weights, self._sample_weight, self._most_added)
 
     def _units(self) -> Units:
         """Return how far each training row carries each label: a rule that counts rows."""
-        return CarriedLabels.of(self._labels)
+        return Units.of(self._labels)
 
     def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
         """Learn from counts (2, n_labels, n_counts), see `count_rows`, and their totals (2, n_labels, 1)."""
@@ -105,62 +111,48 @@ class LazyClassifier(WithProbabilities):
         sample_weight: FloatArray | None = None,
         sweep: Callable[[Matrix, Matrix], None] | None = None,
     ) -> None:
-        self._sample_weight = sample_weight
-        if sweep is not None:  # prepares and learns by itself, see `NeighborsSweep.left_out`
-            sweep(X, labels)
-            return
-        self._prepare(X, labels)
-        if self._is_auto:
-            NeighborsSweep.within_fit(self, X, labels).fit_best()
-        else:
-            self._use_neighbors(self._check_n_neighbors(), X)
-
-    def _prepare(self, X: Matrix, labels: Matrix) -> None:
-        """Fit the search and learn all that does not depend on n_neighbors."""
-        self._n_samples = labels.shape[0]
-        if not self._is_auto:
-            self._check_n_neighbors()  # before the search takes its time
+        self._n_samples, self._sample_weight = labels.shape[0], sample_weight
+        n_neighbors = self._checked_n_neighbors()  # before the search takes its time
         self._labels = labels.astype(np.int8) if sparse.issparse(labels) else labels.astype(np.int8, order="C")
         self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
         if self.sees == "label sets":
             self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
-        self.search_ = search = clone_search(self.search)
-        search.fit(X)
+        self.search_ = clone_search(self.search)
+        self.search_.fit(X)
         self._learn_rows(X, labels)
+        if sweep is not None:  # see `NeighborsSweep.left_out`
+            sweep(X, labels)
+        elif n_neighbors is None:
+            NeighborsSweep.within_fit(self, X, labels).fit_best()
+        else:
+            self._use_neighbors(n_neighbors, X)
 
-    def _use_neighbors(self, n_neighbors: int, X: Matrix) -> None:
-        """Learn what depends on n_neighbors."""
+    def _use_neighbors(
+        self, n_neighbors: int, X: Matrix, training: Neighbors | None = None, counts: IntArray | None = None
+    ) -> None:
+        """Learn what depends on n_neighbors, from the neighbours of the training rows and the counts, if known."""
         self.n_neighbors_ = n_neighbors
-        if self.counts_rows:
-            # One neighbour more, where it is known, takes the place of a row that is left out.
-            known = getattr(self.search_, "n_neighbors_known", self._n_samples - 1)
-            distances, indices = self._ask_search(
-                None, max(n_neighbors, min(n_neighbors + 1, self._n_samples - 1, known))
-            )
-            self._training_distances = np.sort(Neighbors(distances[:, :n_neighbors], indices).mean_distances())
-            self._training_indices = indices.astype(np.result_type(np.int32, np.min_scalar_type(-self._n_samples)))
-            self._counts = count_rows(self._units(), self._training_indices[:, :n_neighbors])
-            self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
-        elif self.sees == "rows":
-            neighbors = Neighbors(*self._ask_search(None, n_neighbors), X)
-            self._training_distances = np.sort(neighbors.mean_distances())
-            self._learn_neighbors(neighbors)
+        if not self._asks_for_training_rows:
+            return
+        if training is None:
+            training = self._training_neighbors(n_neighbors)
+        nearest = training.nearest(n_neighbors)
+        self._training_distances = nearest.mean_distances()
+        if not self.counts_rows:
+            self._learn_neighbors(replace(nearest, rows=X))
+            return
+        dtype = np.result_type(np.int32, np.min_scalar_type(-self._n_samples))
+        self._training_indices = training.indices.astype(dtype)
+        self._counts = count_rows(self._units(), nearest.indices) if counts is None else counts
+        self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
 
-    def _training_lists(self, n_neighbors: int) -> IntArray:
-        """Return so many neighbours of each training row, or more: those that are stored, or asked for anew."""
-        if self._training_indices.shape[1] >= n_neighbors:
-            return self._training_indices
-        return self._ask_search(None, n_neighbors)[1]
-
-    @property
-    def _is_auto(self) -> bool:
-        """Whether the number of neighbours is to be chosen; raises ValueError on any other word."""
-        if isinstance(self.n_neighbors, str) and self.n_neighbors != AUTO:
+    def _checked_n_neighbors(self) -> int | None:
+        """Return the number of neighbours, or None if it is to be chosen."""
+        if not isinstance(self.n_neighbors, str):
+            return check_n_neighbors(self.n_neighbors, self._n_samples, leave_one_out=self._asks_for_training_rows)
+        if self.n_neighbors != AUTO:
             raise ValueError(f"n_neighbors must be an integer or {AUTO!r}, got {self.n_neighbors!r}.")
-        return isinstance(self.n_neighbors, str)
-
-    def _check_n_neighbors(self) -> int:
-        return check_n_neighbors(self.n_neighbors, self._n_samples, leave_one_out=self._asks_for_training_rows)
+        return None
 
     @property
     def _asks_for_training_rows(self) -> bool:
@@ -188,6 +180,15 @@ class LazyClassifier(WithProbabilities):
         check_neighbor_indices(indices, self._n_samples)
         return distances, indices
 
+    def _training_neighbors(self, n_neighbors: int) -> Neighbors:
+        """Search for the neighbours of the training rows, each without itself.
+
+        For a rule that counts rows one more, where it is known: it takes the place of a row that is left out.
+        """
+        known = getattr(self.search_, "n_neighbors_known", self._n_samples - 1)
+        one_more = self.counts_rows and n_neighbors < min(known, self._n_samples - 1)
+        return Neighbors(*self._ask_search(None, n_neighbors + int(one_more)))
+
     # Answering: the engine runs the rule.
 
     def _find_neighbors(self, X: Matrix) -> Neighbors:
@@ -195,20 +196,35 @@ class LazyClassifier(WithProbabilities):
         return Neighbors(*self._ask_search(X, self.n_neighbors_), X if self.sees == "rows" else None)
 
     def _score(self, X: Matrix) -> FloatArray:
-        return self._score_neighbors(self._find_neighbors(X))
+        return np.asarray(self._answer(self._find_neighbors(X), Needs(labels=False)).scores)
 
     def _decide(self, X: Matrix) -> Matrix:
-        return self._decide_neighbors(self._find_neighbors(X))
+        return self._answer(self._find_neighbors(X), Needs(scores=False)).labels
 
-    def _score_neighbors(self, neighbors: Neighbors) -> FloatArray:
-        return _engine.all_scores(self, _engine.answers(self, neighbors), len(neighbors.indices))
-
-    def _decide_neighbors(self, neighbors: Neighbors) -> Matrix:
-        return _engine.all_label_sets(self, _engine.answers(self, neighbors))
+    def _answer(self, neighbors: Neighbors, needs: Needs) -> Answer:
+        """Return scores and label sets of queries whose neighbours are known."""
+        return _engine.answer(self, neighbors, needs)
 
     @property
     def _bytes_per_query(self) -> int:
         return 64 * max(self._n_labels, self.n_neighbors_)
+
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the score of every label, in [0, 1].
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
+            One array, never a list; column l is the score that label l applies. For a one-dimensional y, a column for
+            each class.
+        """
+        scores = self._score(self._queries(X))
+        return self._container.probabilities(scores)
 
     def predict_topk(self, X: MatrixLike, n_labels: int) -> tuple[FloatArray, IntArray]:
         """Return the labels of highest score of every query.
@@ -237,11 +253,11 @@ class LazyClassifier(WithProbabilities):
         ValueError
             If there are fewer labels, or less than one is asked for.
         """
-        check_is_fitted(self)
+        queries = self._queries(X)
         wanted = check_integer("n_labels", n_labels, low=1)
         if wanted > self._n_labels:
             raise ValueError(f"n_labels must be at most the {self._n_labels} labels of y, got {wanted}.")
-        parts = _engine.answers(self, self._find_neighbors(self._queries(X)), n_more=wanted)
+        parts = _engine.answers(self, self._find_neighbors(queries), n_more=wanted)
         best = [s.top(wanted) if isinstance(s, SparseScores) else top_of_dense(s, wanted) for _, _, s in parts]
         scores, labels = zip(*best, strict=True)
         return np.vstack(scores), np.vstack(labels)
@@ -297,8 +313,8 @@ class LazyClassifier(WithProbabilities):
             If `n_neighbors` asks for more neighbours than there are without the row and its group, or the search knows
             too few; or groups are not one for each row.
         """
-        answer = self._left_out(groups, Needs(labels=False))
-        return self._container.probabilities(answer.scores)
+        scores = self._answer_left_out(Needs(labels=False), groups).scores
+        return self._container.probabilities(scores)
 
     @available_if(_leaves_one_out)
     def loo_predict(self, groups: ArrayLike | None = None) -> LabelSets:
@@ -323,34 +339,38 @@ class LazyClassifier(WithProbabilities):
         ValueError
             As `loo_predict_proba`.
         """
-        answer = self._left_out(groups, Needs(scores=False))
-        return self._container.wrap(answer.labels)
+        labels = self._answer_left_out(Needs(scores=False), groups).labels
+        return self._container.wrap(labels)
 
     explain = explain
 
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
         return explain_votes(self, X, other)
 
-    def _left_out(self, groups: ArrayLike | None, needs: Needs) -> Answer:
+    def _answer_left_out(self, needs: Needs, names: ArrayLike | None) -> Answer:
         check_is_fitted(self)
         self._check_parameters()
         n_samples, k = self._n_samples, self.n_neighbors_
-        numbers = None if groups is None else check_groups(groups, n_samples)
-        largest = 1 if numbers is None else int(np.bincount(numbers).max())
-        what = "one" if largest == 1 else f"groups of up to {largest}"
-        most = n_samples - largest - self._asks_for_training_rows
+        groups = Groups.of(np.arange(n_samples) if names is None else check_groups(names, n_samples))
+        what = "one" if groups.largest == 1 else f"groups of up to {groups.largest}"
+        most = n_samples - groups.largest - self._asks_for_training_rows
         if k > most:
             raise ValueError(
                 f"n_neighbors must be at most {most} to leave out {what} of n_samples={n_samples} rows, got {k}."
             )
-        wanted = k + largest - (not self.counts_rows)
+        wanted = k + groups.largest - (not self.counts_rows)
         known = getattr(self.search_, "n_neighbors_known", n_samples - 1)
         if wanted > known >= k:
             raise ValueError(
                 f"search must know {wanted} neighbours of each training row to leave out {what}, got {known}."
                 f" Hint: precompute {wanted}."
             )
-        return _engine.answer_left_out(self, needs, numbers)
+        if not self.counts_rows:
+            training = Neighbors(*self._ask_search(None, wanted))
+            return _engine.answer(self, groups.others_of(training, k), needs, groups)
+        known_lists = self._training_indices.shape[1] >= wanted
+        lists = self._training_indices if known_lists else self._ask_search(None, wanted)[1]
+        return _engine.answer_from_counts(self, LeavingOut.of(self._units(), lists, k, groups), needs)
 
 
 def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:
@@ -381,8 +401,3 @@ def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLi
         If a parameter is of a wrong type.
     """
     return self._fit(X, y, sample_weight=sample_weight)
-
-
-def clone_search(search: Any) -> Any:
-    """Return an unfitted copy of the user's search, or the default one."""
-    return ExactNeighbors() if search is None else as_search(search)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -13,16 +12,16 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from nearlabel.labels import coupled_similarity
-from nearlabel.lazy._classifier import LazyClassifier
-from nearlabel.lazy._mlknn import BAYES, Bayes, bayes
+from nearlabel.lazy._counts import Units
+from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy._votes import Neighbors, Votes
-from nearlabel.lazy.explain import Account, Evidence, bayes_account
+from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.neighbors import label_votes
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
-from nearlabel.utils.validation import check_choice, check_integer, check_positive
+from nearlabel.utils.validation import check_choice, check_integer
 
 
-class CMLkNN(LazyClassifier):
+class CMLkNN(MLkNN):
     """ML-kNN in which a neighbour's label set also votes for the labels that are similar to its own.
 
     The coupled label similarity S tells how far one label supports another. A row with label set L has label j to the
@@ -121,10 +120,7 @@ class CMLkNN(LazyClassifier):
     (500, 10)
     """
 
-    counts_rows = True
-    prior_: FloatArray
-    likelihood_: FloatArray
-    posterior_: FloatArray
+    labels_are_independent = False  # a label set votes for all labels at once
     similarity_: FloatArray
 
     def __init__(
@@ -151,13 +147,13 @@ class CMLkNN(LazyClassifier):
         self.search = search
 
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
-        self._smoothing = float(self.smoothing)
+        super()._learn_rows(X, labels)
         self.similarity_ = self._find_similarity(X, labels)
+        of_labelset, most = MEMBERSHIPS[self.membership], 1
         if self.formulas == "printed":
             warnings.warn(_PRINTED, UserWarning, stacklevel=6)
-            self._memberships = Memberships.of_labels(labels, self.similarity_, support, most=labels.shape[1])
-        else:
-            self._memberships = Memberships.of_labels(labels, self.similarity_, MEMBERSHIPS[self.membership], most=1)
+            of_labelset, most = support, labels.shape[1]
+        self._memberships = Memberships(labels, self.similarity_, of_labelset, most)
 
     def _units(self) -> Memberships:
         return self._memberships
@@ -168,25 +164,15 @@ class CMLkNN(LazyClassifier):
         votes = self._memberships.votes(self._memberships.sums(neighbors.indices), k)
         return votes, np.full((len(votes), 1), k)
 
-    def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
-        priors, self.likelihood_, self.posterior_ = self._bayes(counts, totals)
-        self.prior_ = priors[1, :, 0]
-
-    def _score_votes(self, votes: Votes) -> Any:
-        return self.posterior_[votes.label, votes.count]
-
-    def _score_counts(self, counts: IntArray, totals: IntArray) -> FloatArray:
-        return self._bayes(counts, totals).posterior
-
-    def _decide_labels(self, scores: Any, votes: Votes) -> Any:
-        return scores > 0.5
-
     def _bayes(self, counts: IntArray, totals: IntArray) -> Bayes:
         """Return ML-kNN's probabilities from α and β, which are counted in units (equations 6 to 11)."""
         return bayes(counts, totals, self._memberships.n_counts(self.n_neighbors_) - 1, self._smoothing * ONE)
 
+    def _decide_labels(self, scores: Any, votes: Votes) -> Any:
+        return scores > 0.5
+
     def _check_parameters(self) -> None:
-        check_positive("smoothing", self.smoothing)
+        super()._check_parameters()
         check_choice("membership", self.membership, MEMBERSHIPS)
         check_choice("values", self.values, {"present", "all"})
         check_choice("feature_weights", self.feature_weights, {"mean", "sum"})
@@ -217,19 +203,15 @@ class CMLkNN(LazyClassifier):
 
     def _account(self, evidence: Evidence) -> Account:
         listed = evidence.votes.label
-        counts = self._counts[:, listed]
         sums = self._memberships.sums(evidence.neighbors.indices)[0, listed]
-        account = bayes_account(counts / ONE, self._bayes(counts, counts.sum(axis=2, keepdims=True)), evidence)
+        account = super()._account(evidence)
+        in_units = {name: account.columns[name] / ONE for name in ("without_at", "with_at")}
         return account._replace(
             rule="score > 0.5",
-            scores=f"votes = sum of memberships (support), rounded; {BAYES}",
-            columns={"support": sums / ONE, **account.columns},
+            scores=f"votes = sum of memberships (support), rounded; {account.scores}",
+            columns={"support": sums / ONE, **account.columns, **in_units},
             shown=("support", *account.shown),
-            settings={
-                "n_samples": self._n_samples,
-                "smoothing": self._smoothing,
-                "membership": self._memberships.of_labelset.__name__,
-            },
+            settings={**account.settings, "membership": self._memberships.of_labelset.__name__},
             terms=self._similar_labels(evidence),
         )
 
@@ -289,34 +271,24 @@ MEMBERSHIPS: Mapping[str, Callable[[CSR, IntArray], IntArray]] = MappingProxyTyp
 )
 
 
-@dataclass(frozen=True)
-class Memberships:
-    """How far each training row's label set supports each label, in units; see `nearlabel.lazy._counts.Units`.
+class Memberships(Units):
+    """How far each training row's label set supports each label, in units.
 
-    `labels` (n_samples, n_labels) is dense or CSR, `similarity` (n_labels, n_labels) in units, `of_labelset` one of the
-    functions above, `most` the largest membership it can give: 1, or the number of labels for the plain support.
+    Takes label sets and similarities (n_labels, n_labels), of which those above 1 count as 1; one of the functions
+    above; and the largest membership that it can give: 1, or the number of labels for the plain support. Refuses so
+    many rows that sums would overflow.
     """
 
-    labels: Matrix
-    similarity: IntArray
-    of_labelset: Callable[[CSR, IntArray], IntArray]
-    most: int
-
-    @classmethod
-    def of_labels(
-        cls, labels: Matrix, similarity: FloatArray, of_labelset: Callable[[CSR, IntArray], IntArray], most: int
-    ) -> Memberships:
-        """Put similarities, none above 1, in units; refuse so many rows that sums would overflow."""
+    def __init__(
+        self, labels: Matrix, similarity: FloatArray, of_labelset: Callable[[CSR, IntArray], IntArray], most: int
+    ) -> None:
         room = np.iinfo(np.int64).max // ONE // most
         if labels.shape[0] > room:
             raise ValueError(f"n_samples must be at most {room:,} here, got {labels.shape[0]:,}: sums would overflow.")
-        units = np.asarray(np.rint(np.minimum(similarity, 1.0) * ONE), dtype=np.int64)
-        return cls(labels, units, of_labelset, most)
-
-    @property
-    def whole(self) -> int:
-        """Return the units of the largest membership."""
-        return self.most * ONE
+        super().__init__(labels)
+        self.similarity = np.asarray(np.rint(np.minimum(similarity, 1.0) * ONE), dtype=np.int64)
+        self.of_labelset = of_labelset
+        self.whole = most * ONE
 
     def of_rows(self, rows: slice | IntArray) -> IntArray:
         """Return the memberships of some rows, dense (n_rows, n_labels)."""
@@ -337,7 +309,7 @@ class Memberships:
 
     def n_counts(self, n_neighbors: int) -> int:
         """Return how many numbers of votes are possible."""
-        return self.most * n_neighbors + 1
+        return self.whole // ONE * n_neighbors + 1
 
 
 _PRINTED = (

@@ -7,69 +7,49 @@ membership in CML-kNN. Units are added as whole numbers, so a row can be taken o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from nearlabel.lazy._votes import Neighbors
 from nearlabel.neighbors import label_votes
 from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks, uneven_blocks
+from nearlabel.utils.cells import cells_of, entries
 from nearlabel.utils.types import CSR, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
-class Units(Protocol):
-    """How far each training row carries each label, in whole numbers; `whole` is a label that is wholly carried."""
+class Units:
+    """How far each training row carries each label, in whole numbers: in ML-kNN 1 for a label that it carries, else 0.
 
-    @property
-    def whole(self) -> int:
-        """Return the units of a label that a row wholly carries."""
-        ...
+    A sum of the units of neighbours makes so many votes; here it is the votes.
+    """
+
+    whole = 1  # the units of a label that a row wholly carries
+
+    def __init__(self, labels: Matrix) -> None:
+        self.labels = labels
 
     def of_rows(self, rows: slice) -> Matrix:
         """Return the units of some rows (n_rows, n_labels), dense or CSR."""
-        ...
+        return self.labels[rows]
 
     def sums(self, indices: IntArray) -> Matrix:
         """Return the summed units of each query's neighbours (n_queries, n_labels), dense or CSR."""
-        ...
+        return label_votes(indices, self.labels)
 
     def votes(self, sums: Matrix, n_neighbors: int) -> Matrix:
         """Return sums as whole votes, stored alike."""
-        ...
-
-    def n_counts(self, n_neighbors: int) -> int:
-        """Return how many numbers of votes are possible."""
-        ...
-
-
-class CarriedLabels:
-    """The units of ML-kNN: 1 for a label that a row carries, 0 for any other; a sum of units is a number of votes."""
-
-    whole = 1
-
-    def __init__(self, labels: Matrix) -> None:
-        self._labels = labels  # in bytes
-
-    def of_rows(self, rows: slice) -> Matrix:
-        """Return the labels of some rows."""
-        return self._labels[rows]
-
-    def sums(self, indices: IntArray) -> Matrix:
-        """Return the votes of each query's neighbours."""
-        return label_votes(indices, self._labels)
-
-    def votes(self, sums: Matrix, n_neighbors: int) -> Matrix:
-        """Return the sums: they are the votes."""
         return sums
 
     def n_counts(self, n_neighbors: int) -> int:
-        """Return k + 1: from no vote to all."""
+        """Return how many numbers of votes are possible."""
         return n_neighbors + 1
 
     @classmethod
-    def of(cls, labels: Matrix, cells_for_one: int = 40) -> CarriedLabels:
-        """Store labels so that counting is least work: a one of CSR takes as long as so many dense cells.
+    def of(cls, labels: Matrix, cells_for_one: int = 40) -> Units:
+        """Store labels, in bytes, so that counting is least work: a one of CSR takes as long as so many dense cells.
 
         Sparse labels are not made dense where that would take more than the budget of a block.
         """
@@ -88,15 +68,15 @@ def count_rows(units: Units, indices: IntArray) -> IntArray:
     """
     n, k = indices.shape
     total = np.zeros((), dtype=np.int64)
-    for block in row_blocks(n, 64 * _cells_a_row(units, k)):
-        total = total + _count_block(units.votes(units.sums(indices[block]), k), units, block, units.n_counts(k))
+    for block in _blocks(units, n, k):
+        total = total + _count_block(units, units.of_rows(block), units.votes(units.sums(indices[block]), k), k)
     return total
 
 
-def _count_block(votes: Matrix, units: Units, block: slice, n_counts: int) -> IntArray:
-    """Count the rows of a block; of CSR votes those without a vote follow by subtraction."""
-    n_rows, n_labels = votes.shape
-    own, n_bins = units.of_rows(block), n_labels * n_counts
+def _count_block(units: Units, own: Matrix, votes: Matrix, n_neighbors: int) -> IntArray:
+    """Count rows with these units and votes; of CSR votes those without a vote follow by subtraction."""
+    (n_rows, n_labels), n_counts = votes.shape, units.n_counts(n_neighbors)
+    n_bins = n_labels * n_counts
     cells = entries(votes)[1:] if sparse.issparse(votes) else (np.tile(np.arange(n_labels), n_rows), votes.ravel())
     rows = np.bincount(cells[0] * n_counts + cells[1], minlength=n_bins).reshape(n_labels, n_counts)
     rows[:, 0] += n_rows - rows.sum(axis=1)
@@ -107,28 +87,27 @@ def _count_block(votes: Matrix, units: Units, block: slice, n_counts: int) -> In
     return np.stack([units.whole * rows - carried, carried])
 
 
-def _cells_a_row(units: Units, n_neighbors: int) -> int:
-    """Return about how many cells a row of votes takes; of CSR units, if each neighbour carries up to 64 labels."""
+def _blocks(units: Units, n_rows: int, n_neighbors: int, n_more: int = 0) -> Iterator[slice]:
+    """Yield blocks of rows whose votes, or `n_more` numbers a row, fit the memory budget.
+
+    CSR votes fit if each neighbour carries up to 64 labels.
+    """
     sample = units.of_rows(slice(0, 1))
     n_labels = sample.shape[1]
-    return int(max(min(n_labels, 64 * n_neighbors) if sparse.issparse(sample) else n_labels, n_neighbors))
-
-
-_NOWHERE = np.empty((2, 0), dtype=np.int64), np.empty((2, 0), dtype=np.int64)  # all cells are listed
+    n_cells = min(n_labels, 64 * n_neighbors) if sparse.issparse(sample) else n_labels
+    return row_blocks(n_rows, 64 * max(n_cells, n_neighbors, n_more))
 
 
 class CountsWithout(NamedTuple):
     """What a fit without a row, and without all others of its group, counts at this row's own votes; for some rows.
 
     Cells are all of these rows where units are dense, row by row, else the stored entries of `votes`, zeros among them:
-    those that have a vote, or other counts than all cells of their label `elsewhere`.
+    those that have a vote, or other counts than all other cells of their label (`LeavingOut.elsewhere`).
     """
 
-    rows: IntArray
     votes: Matrix  # (n_rows, n_labels), stored as the units are
     counts: IntArray  # (2, n_rows, n_labels) or (2, n_cells)
     totals: IntArray  # of the same shape
-    elsewhere: tuple[IntArray, IntArray]  # counts and totals of the cells that are not listed, each (2, n_labels)
 
 
 class LeavingOut(NamedTuple):
@@ -156,8 +135,8 @@ class LeavingOut(NamedTuple):
     k: int
 
     @classmethod
-    def of(cls, units: Units, neighbors: IntArray, k: int, counts: IntArray, groups: Groups) -> LeavingOut:
-        """Take neighbours (n_samples, at least k + the largest group) and the counts of all rows by their first k."""
+    def of(cls, units: Units, neighbors: IntArray, k: int, groups: Groups) -> LeavingOut:
+        """Take neighbours (n_samples, at least k + the largest group), and count all rows by their first k."""
         own = units.of_rows(slice(0, len(neighbors)))
         if sparse.issparse(own):
             own.sum_duplicates()
@@ -166,20 +145,30 @@ class LeavingOut(NamedTuple):
         if groups.largest > 1:
             others = np.take_along_axis(neighbors, groups.places_of_others(neighbors, k), axis=1)
             own_votes = units.votes(_sums_of(units, others), k)
+        counts = sum(_count_block(units, own[block], votes[block], k) for block in _blocks(units, len(neighbors), k))
         events = Events.of(neighbors, k, groups)
-        return cls(units, own, groups.add(own), sums, votes, own_votes, groups, events, counts, k)
+        return cls(units, own, groups.add(own), sums, votes, own_votes, groups, events, np.asarray(counts), k)
 
     def blocks(self) -> Iterator[IntArray]:
         """Yield rows, those of equally large groups together, whose counts fit the memory budget."""
         size_of = self.groups.sizes[self.groups.number]
         for size in np.unique(size_of):
             rows = np.flatnonzero(size_of == size)
-            for block in row_blocks(len(rows), 64 * max(_cells_a_row(self.units, self.k), size * (1 + self.k))):
+            for block in _blocks(self.units, len(rows), self.k, size * (1 + self.k)):
                 yield rows[block]
 
     def counts_of(self, rows: IntArray) -> CountsWithout:
         """Return the counts without the group of each of some rows; these groups are equally large."""
         return self._sparse_block(rows) if sparse.issparse(self.own) else self._dense_block(rows)
+
+    def elsewhere(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return counts and totals of the cells of these rows that no sparse block lists, each (2, n_labels)."""
+        gone = np.array([[self._n_left(rows) * self.units.whole], [0]])  # rows without the label
+        return np.maximum(self.counts[:, :, 0] - gone, 0), np.maximum(self.counts.sum(axis=2) - gone, 0)
+
+    def _n_left(self, rows: IntArray) -> int:
+        """Return how many rows the group of each of these rows has."""
+        return int(self.groups.sizes[self.groups.number[rows[0]]])
 
     def _dense_block(self, rows: IntArray) -> CountsWithout:
         """Visit every cell: row by row of all labels, which is as fast as memory."""
@@ -193,17 +182,17 @@ class LeavingOut(NamedTuple):
             first, last = pairs.place[0], pairs.place[-1] + 1
             ends = np.searchsorted(pairs.place, np.arange(first, last + 1))
             of_rows = sparse.csr_array((np.ones(len(weight), dtype=number), np.arange(len(weight)), ends))
-            left[1, first:last] += of_rows @ (weight * of_m)
-            left[0, first:last] += of_rows @ (weight * (whole - of_m))
+            carried = of_rows @ (weight * of_m)
+            left[1, first:last] += carried
+            left[0, first:last] += whole * (of_rows @ weight) - carried
         of_group = self.group_units[self.groups.number[rows]].astype(np.int64)
-        n_left = self.groups.sizes[self.groups.number[rows], np.newaxis]
-        totals = self.counts.sum(axis=2)[:, np.newaxis] - np.stack([n_left * whole - of_group, of_group])
-        return CountsWithout(rows, self.own_votes[rows], left, totals, _NOWHERE)
+        gone = np.stack([self._n_left(rows) * whole - of_group, of_group])
+        return CountsWithout(self.own_votes[rows], left, self.counts.sum(axis=2)[:, np.newaxis] - gone)
 
     def _sparse_block(self, rows: IntArray) -> CountsWithout:
         """Visit the cells that have a vote, or where leaving the group out changes more than the number of rows."""
         votes, whole = self.own_votes[rows], self.units.whole
-        n_left = int(self.groups.sizes[self.groups.number[rows[0]]])
+        n_left = self._n_left(rows)
         place, label, at = entries(votes)
         none = np.zeros(len(at), dtype=np.int64)
         parts: list[tuple[IntArray, ...]] = [(place, label, at.astype(np.int64), none, none)]
@@ -214,9 +203,7 @@ class LeavingOut(NamedTuple):
         left[0] -= n_left * whole * (at.data == 0)  # as if no row of the group had the label, or a vote for it
         of_group = cells_of(self.group_units, np.repeat(self.groups.number[rows], np.diff(at.indptr)), at.indices)
         totals = self.counts.sum(axis=2)[:, at.indices] - np.stack([n_left * whole - of_group, of_group])
-        gone = np.array([[n_left * whole], [0]])
-        elsewhere = self.counts[:, :, 0] - gone, self.counts.sum(axis=2) - gone
-        return CountsWithout(rows, at, left, totals, tuple(np.maximum(one, 0) for one in elsewhere))
+        return CountsWithout(at, left, totals)
 
     def _changed_cells(self, pairs: _Pairs) -> tuple[IntArray, ...]:
         """Return cells of a row i and a label, no votes, and how the counts of rows without and with the label change.
@@ -300,14 +287,11 @@ class Groups(NamedTuple):
         """Return the rows of the largest group."""
         return int(self.sizes.max())
 
-    def labelsets(self, rule: Any) -> CSR | None:
-        """Return how many rows of each row's group have each label set, for a rule that sees label sets."""
-        if rule.sees != "label sets":
-            return None
-        carried = sparse.csr_array(
-            (np.ones(len(self.number), dtype=np.int64), (np.arange(len(self.number)), rule._labelset_of))
-        )
-        return sparse.csr_array(self.add(carried))[self.number]
+    def count(self, kind: IntArray) -> CSR:
+        """Return how many rows of each row's group are of each kind (n_samples, n_kinds), given their kinds."""
+        n_rows = len(kind)
+        kinds = sparse.csr_array((np.ones(n_rows, dtype=np.int64), (np.arange(n_rows), kind)))
+        return sparse.csr_array(self.add(kinds))[self.number]
 
     def add(self, own: Matrix) -> Matrix:
         """Return the summed units of each group (n_groups, n_labels), stored as those of the rows."""
@@ -315,6 +299,10 @@ class Groups(NamedTuple):
             return own[self.members]
         ones = np.ones(len(self.members), dtype=np.int64)
         return sparse.csr_array((ones, self.members, self.ends), shape=(len(self.sizes), len(self.number))) @ own
+
+    def others_of(self, training: Neighbors, k: int) -> Neighbors:
+        """Return the k nearest neighbours of each training row that are not of its group."""
+        return training if self.largest == 1 else training.at(self.places_of_others(training.indices, k))
 
     def places_of_others(self, neighbors: IntArray, k: int) -> IntArray:
         """Return the columns (n_samples, k) of the nearest neighbours of each row that are not of its group."""
@@ -375,8 +363,7 @@ class _Pairs(NamedTuple):
 
 def _sums_of(units: Units, neighbors: IntArray) -> Matrix:
     """Return the summed units of all rows' neighbours, with sorted indices if they are sparse."""
-    n, k = neighbors.shape
-    sums = [units.sums(neighbors[block]) for block in row_blocks(n, 64 * _cells_a_row(units, k))]
+    sums = [units.sums(neighbors[block]) for block in _blocks(units, *neighbors.shape)]
     if not sparse.issparse(sums[0]):
         return np.vstack(sums)
     stacked = sparse.vstack(sums, format="csr")
@@ -388,17 +375,3 @@ def _ranges(starts: IntArray, stops: IntArray) -> IntArray:
     """Return the numbers from each start to its stop, joined."""
     sizes = stops - starts
     return np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-
-
-def entries(matrix: Matrix) -> tuple[IntArray, IntArray, IntArray]:
-    """Return rows, columns and values of the entries that are not 0, row by row."""
-    if sparse.issparse(matrix):
-        matrix = matrix.tocoo()
-        return matrix.row.astype(np.intp), matrix.col.astype(np.intp), matrix.data
-    row, column = np.nonzero(matrix)
-    return row, column, matrix[row, column]
-
-
-def cells_of(matrix: Matrix, rows: IntArray, columns: IntArray) -> IntArray:
-    """Return matrix[rows, columns] as a dense array, whichever container this scipy makes of it."""
-    return as_dense(matrix[rows, columns]).ravel()

@@ -13,18 +13,19 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel.lazy._counts import Groups, LeavingOut, cells_of
+from nearlabel.lazy._counts import Groups, LeavingOut
 from nearlabel.lazy._sparse_scores import SparseScores
 from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
 from nearlabel.out_of_sample import Answer as OutOfSample
 from nearlabel.out_of_sample import Needs
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.cells import cells_of
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 Scores: TypeAlias = FloatArray | SparseScores
 Answer: TypeAlias = tuple[slice, Votes, Scores]  # the rows of a block, their votes, their scores
-LeftOut: TypeAlias = tuple[slice | IntArray, Votes, Scores]
+AnswerOfRows: TypeAlias = Answer | tuple[IntArray, Votes, Scores]
 
 
 def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups | None = None) -> Iterator[Answer]:
@@ -33,53 +34,52 @@ def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups |
     With `left_out` the queries are the training rows, and no neighbour is of the row's own group.
     """
     random = check_random_state(getattr(rule, "random_state", None))
-    without = None if left_out is None else left_out.labelsets(rule)
+    without = None
+    if left_out is not None and rule.sees == "label sets":
+        without = left_out.count(rule._labelset_of)
     for block in blocks(rule, neighbors, n_more):
         votes = votes_of(rule, neighbors[block], random, None if without is None else without[block])
         yield block, votes, score(rule, votes)
 
 
-def answers_left_out(rule: Any, groups: Groups) -> Iterator[Answer] | Iterator[LeftOut]:
-    """Yield the votes and scores of training rows, each as a fit of all rows of other groups answers it."""
-    k = rule.n_neighbors_
-    if rule.counts_rows:
-        return _answers_from_counts(rule, groups)
-    distances, indices = rule._ask_search(None, k + groups.largest - 1)
-    if groups.largest > 1:
-        places = groups.places_of_others(indices, k)
-        distances, indices = (np.take_along_axis(each, places, axis=1) for each in (distances, indices))
-    return answers(rule, Neighbors(distances, indices), left_out=groups)
-
-
-def _answers_from_counts(rule: Any, groups: Groups) -> Iterator[LeftOut]:
+def _answers_from_counts(rule: Any, leaving_out: LeavingOut) -> Iterator[AnswerOfRows]:
     """Score each training row from the counts without its group: the rule's own formula, at the row's own votes."""
-    lists = rule._training_lists(rule.n_neighbors_ + groups.largest)
-    leaving_out = LeavingOut.of(rule._units(), lists, rule.n_neighbors_, rule._counts, groups)
     for rows in leaving_out.blocks():
         without = leaving_out.counts_of(rows)
         n_rows, n_labels = without.votes.shape
         votes = Votes(without.votes, np.full((n_rows, 1), rule.n_neighbors_), np.arange(n_labels))
         scores = rule._score_counts(without.counts, without.totals)
         if sparse.issparse(without.votes):
-            scores = SparseScores.like(without.votes, scores, rule._score_counts(*without.elsewhere))
+            scores = SparseScores.like(without.votes, scores, rule._score_counts(*leaving_out.elsewhere(rows)))
         yield rows, votes, scores
 
 
-def answer_left_out(rule: Any, needs: Needs, groups: IntArray | None = None) -> OutOfSample:
-    """Return the out-of-sample label sets and scores of all training rows, from one pass over their votes.
+def answer(rule: Any, neighbors: Neighbors, needs: Needs, left_out: Groups | None = None) -> OutOfSample:
+    """Return the label sets and scores of all queries; see `answers`."""
+    return _collected(rule, answers(rule, neighbors, left_out=left_out), len(neighbors.indices), needs)
 
-    Rows of one number in `groups` are left out together; without groups each row is left out by itself.
-    """
-    n_rows = rule._labels.shape[0]
+
+def answer_from_counts(rule: Any, leaving_out: LeavingOut, needs: Needs) -> OutOfSample:
+    """Return what a fit of all rows of other groups answers for each training row, for a rule that counts rows."""
+    return _collected(rule, _answers_from_counts(rule, leaving_out), rule._n_samples, needs)
+
+
+def _collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Needs) -> OutOfSample:
+    """Join what is needed of all blocks: label sets, stored as those of the training rows, and dense scores."""
     labels, order = [], []
-    everything = np.empty(rule._labels.shape) if needs.scores else None
-    for rows, votes, scores in answers_left_out(rule, Groups.of(np.arange(n_rows) if groups is None else groups)):
+    everything = np.empty((n_rows, rule._labels.shape[1])) if needs.scores else None
+    for rows, votes, scores in parts:
         order.append(np.arange(n_rows)[rows])
         if needs.labels:
             labels.append(decide(rule, scores, votes))
         if everything is not None:
-            everything[rows] = scores.toarray() if isinstance(scores, SparseScores) else scores
-    return OutOfSample(_stacked(labels)[np.argsort(np.concatenate(order))] if needs.labels else None, everything)
+            everything[rows] = dense_scores(scores)
+    return OutOfSample(_in_order(_stacked(labels), np.concatenate(order)) if needs.labels else None, everything)
+
+
+def dense_scores(scores: Scores) -> FloatArray:
+    """Return scores as an array."""
+    return scores.toarray() if isinstance(scores, SparseScores) else scores
 
 
 def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: CSR | None = None) -> Votes:
@@ -123,21 +123,13 @@ def decide(rule: Any, scores: Scores, votes: Votes) -> Matrix:
     return sparse.csr_array(labels) if sparse.issparse(rule._labels) else as_dense(labels)
 
 
-def all_scores(rule: Any, parts: Iterable[Answer], n_rows: int) -> FloatArray:
-    """Return the scores of all blocks as one array (n_rows, n_labels)."""
-    everything = np.empty((n_rows, rule._labels.shape[1]))
-    for block, _, scores in parts:
-        everything[block] = scores.toarray() if isinstance(scores, SparseScores) else scores
-    return everything
-
-
-def all_label_sets(rule: Any, parts: Iterable[Answer]) -> Matrix:
-    """Return the label sets of all blocks (n_rows, n_labels), stored as the training label sets are."""
-    return _stacked([decide(rule, scores, votes) for _, votes, scores in parts])
-
-
 def _stacked(labels: list[Matrix]) -> Matrix:
     return sparse.vstack(labels, format="csr") if sparse.issparse(labels[0]) else np.vstack(labels)
+
+
+def _in_order(labels: Matrix, rows: IntArray) -> Matrix:
+    """Return label sets of some rows in the order of the rows: groups of different size are left out one by one."""
+    return labels if (np.diff(rows) > 0).all() else labels[np.argsort(rows)]
 
 
 def blocks(rule: Any, neighbors: Neighbors, n_more: int = 0) -> Iterator[slice]:

@@ -12,9 +12,10 @@ from sklearn.utils import check_random_state
 
 from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._votes import Neighbors, Votes, count_votes
-from nearlabel.lazy.explain import Account, Evidence, column_of
+from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.statistics.label_probabilities import LabelProbabilities
 from nearlabel.statistics.newton_logistic import NewtonLogistic, coefficients_of
+from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import FloatArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import as_dense, check_flag, check_positive
 
@@ -131,18 +132,12 @@ class IBLR(LazyClassifier):
 
     def _learn_neighbors(self, neighbors: Neighbors) -> None:
         count, total = count_votes(neighbors, self._labels)
-        design, random = (
-            self._design(Votes(as_dense(count), total, None, neighbors.rows)),
-            check_random_state(self.random_state),
-        )
-        if self.estimator is None:
-            estimator: Any = NewtonLogistic(float(self.ridge))
-            design = as_dense(design)
-        else:
-            estimator = self.estimator
-        self._probabilities = LabelProbabilities.fit(
-            estimator, design, self._labels.astype(np.int64), random, self.n_jobs
-        )
+        design = self._design(Votes(as_dense(count), total, None, neighbors.rows))
+        estimator = self.estimator
+        if estimator is None:
+            estimator, design = NewtonLogistic(float(self.ridge)), as_dense(design)
+        random, labels = check_random_state(self.random_state), self._labels.astype(np.int64)
+        self._probabilities = LabelProbabilities.fit(estimator, design, labels, random, self.n_jobs)
         self.estimators_ = list(self._probabilities.classifiers)
         if self.estimator is None:
             self.intercept_, self.coef_ = coefficients_of(self.estimators_, design.shape[1])
@@ -152,11 +147,9 @@ class IBLR(LazyClassifier):
         shares = votes.share()
         if not self._plus:
             return shares
-        return (
-            sparse.hstack([shares, votes.rows], format="csr")
-            if sparse.issparse(votes.rows)
-            else np.hstack([shares, votes.rows])
-        )
+        if sparse.issparse(votes.rows):
+            return sparse.hstack([shares, votes.rows], format="csr")
+        return np.hstack([shares, votes.rows])
 
     def _score_votes(self, votes: Votes) -> FloatArray:
         design = self._design(votes)

@@ -10,7 +10,8 @@ from sklearn.utils import check_random_state
 
 from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._votes import NeighborLabelSets, Votes
-from nearlabel.lazy.explain import Account, Evidence, labelset_columns
+from nearlabel.lazy.explain import Account, Evidence
+from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice
 
@@ -121,12 +122,11 @@ class LPkNN(LazyClassifier):
         columns = labelset_columns(self.labelsets_[number], self.label_names_)
         chosen = tuple(evidence.votes.label[evidence.chosen].tolist())
         won = np.array([labels == chosen for labels in columns["labels"]])
-        frequency = seen.frequency[nearest]
+        frequency = seen.frequency[0, nearest]
         place = None  # of each candidate if all were tied; nobody knows before a draw
         if self.ties != "random":
-            place = np.argsort(
-                np.lexsort((nearest, self._tie_break(NeighborLabelSets(number, frequency, seen.random))))
-            )
+            tie_break = self._tie_break(NeighborLabelSets(number, frequency, seen.random))
+            place = np.argsort(np.lexsort((nearest, tie_break)))
         needed = _needed(votes, won, place)
         table = {"votes": votes, "nearest": nearest, "frequency": frequency, "needed": needed, "won": won, **columns}
         order = np.lexsort((nearest, -votes, ~won))

@@ -13,22 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from nearlabel.base import WithProbabilities
-from nearlabel.lazy._classifier import clone_search
-from nearlabel.lazy.explain import (
-    Account,
-    Explanation,
-    OtherRule,
-    column_of,
-    explain,
-    labelset_columns,
-    make_explanation,
-    share_nearer,
-)
+from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
+from nearlabel.neighbors.contract import clone_search
 from nearlabel.neighbors.double_distances import DoubleDistances, Pairs, double_distances
 from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.statistics.deviation_scaling import DeviationScaling
-from nearlabel.statistics.label_probabilities import LabelProbabilities, default_estimator
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
+from nearlabel.statistics.label_probabilities import LabelProbabilities
+from nearlabel.utils.tables import column_of, labelset_columns
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import as_dense, check_choice, check_flag
 
 _NEAREST_IN_FEATURES, _NEAREST_IN_LABELS = (1.0, 0.0), (0.0, 1.0)
@@ -204,28 +196,13 @@ class NLDD(WithProbabilities):
         rows, scores = self._scaling(queries), self._probabilities.predict(queries)
         novelty, reason = self._novelty(rows, scores)
         decided = None if other is None else as_dense(other(scores)) == 1
-        for query in range(len(scores)):
+        for query, of_labels in enumerate(scores):
             one = slice(query, query + 1)
             candidates = self._candidates.of_labelsets(rows[one], scores[one], self._weights)
-            account, flips, chosen = self._account(candidates, self._n_labels)
-            rule, change, shown = _RULE, _CHANGE, ("score", *flips)
+            account, chosen = self._account(candidates, of_labels)
             if other is not None and decided is not None:
-                flips, chosen, shown = {}, decided[query], ("score", "threshold")
-                rule, change = f"chosen: {other.words}", "no change of votes is known that would change a decision"
-            yield make_explanation(
-                self,
-                account,
-                np.arange(len(chosen)),
-                {"score": scores[query], **flips},
-                chosen,
-                {},
-                rule=rule,
-                change=change,
-                shown=shown,
-                settings=dict(account.settings),
-                other=other,
-                novelty=(novelty[query], reason),
-            )
+                account, chosen = _decided_by(other, account), decided[query]
+            yield make_explanation(self, account, np.arange(len(chosen)), chosen, (novelty[query], reason))
 
     def _novelty(self, rows: Matrix, scores: FloatArray) -> tuple[Sequence[float | None], str]:
         """Return the novelty of each query by Dx to the one nearest row; or why there is none."""
@@ -235,34 +212,44 @@ class NLDD(WithProbabilities):
         if usual is None:
             return [None] * len(scores), "the search knows the rows of one label set at a time."
         dx = self._candidates.nearest(rows, scores, _NEAREST_IN_FEATURES).dx
-        return share_nearer(dx, np.sort(usual)).tolist(), ""
+        return share_nearer(dx, usual).tolist(), ""
 
-    def _account(self, candidates: Pairs, n_labels: int) -> tuple[Account, Table, BoolArray]:
+    def _account(self, candidates: Pairs, scores: FloatArray) -> tuple[Account, BoolArray]:
         """Return how one query's label set comes about, from its best pair with every label set, and that set."""
         linear = self._linear(candidates)
-        shares, change = self._shares(linear), _change_of_dx(candidates, self._weights)
+        shares, change = self._shares(linear), candidates.change_of_dx_to_win(self._weights)
         has = as_dense(self.labelsets_[candidates.labelset]) == 1
         differs = has != has[0]
         rival, turns = differs.argmax(axis=0), differs.any(axis=0)
-        nan = np.full(n_labels, np.nan)
         flips = {
             "flip_row": column_of([int(r) if t else None for r, t in zip(candidates.row[rival], turns, strict=True)]),
-            "margin": np.where(turns, shares[rival] - shares[0], nan),
-            "margin_dx": np.where(turns, change[rival], nan),
+            "margin": np.where(turns, shares[rival] - shares[0], np.nan),
+            "margin_dx": np.where(turns, change[rival], np.nan),
         }
         kept = np.union1d(np.arange(min(_MOST_RIVALS, len(shares))), rival[turns])
         pairs = candidates.some(kept)
-        table = {"row": pairs.row, "distance": pairs.dx, "dy": pairs.dy, "logit": linear[kept], "share": shares[kept]}
-        table |= {"loss": n_labels * shares[kept], "margin_dx": change[kept]}
+        neighbors = {
+            "row": pairs.row,
+            "distance": pairs.dx,
+            "dy": pairs.dy,
+            "logit": linear[kept],
+            "share": shares[kept],
+            "loss": len(scores) * shares[kept],
+            "margin_dx": change[kept],
+            **labelset_columns(self.labelsets_[pairs.labelset], self.label_names_),
+        }
         account = Account(
-            neighbors={**table, **labelset_columns(self.labelsets_[pairs.labelset], self.label_names_)},
+            rule=_RULE,
+            change=_CHANGE,
+            columns={"score": scores, **flips},
+            shown=("score", *flips),
             settings={"coef": self.coef_.tolist(), "trials": self._trials},
+            neighbors=neighbors,
         )
-        return account, flips, has[0]
+        return account, has[0]
 
     def _fit_labels(self, X: Matrix, labels: Matrix, random: RandomState) -> LabelProbabilities:
-        estimator = default_estimator() if self.estimator is None else self.estimator
-        return LabelProbabilities.fit(estimator, X, labels, random, self.n_jobs)
+        return LabelProbabilities.fit(self.estimator, X, labels, random, self.n_jobs)
 
     def _prepare(self, X: Matrix, labels: Matrix) -> tuple[DeviationScaling, DoubleDistances]:
         scaling = DeviationScaling.of(X if self.scale == "standard" else None)
@@ -292,12 +279,15 @@ class NLDD(WithProbabilities):
         return _estimate(rows[:, :2], rows[:, 2], np.broadcast_to(trials, len(rows)))
 
 
-def _change_of_dx(candidates: Pairs, weights: tuple[float, float]) -> FloatArray:
-    """Return by how much Dx of each pair would have to change to win over the first; NaN if no distance does."""
-    sums = candidates.sum(weights)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        change = (sums[0] - sums) / weights[0]
-    return np.where(np.isfinite(change) & (candidates.dx + change >= 0), change, np.nan)
+def _decided_by(other: OtherRule, account: Account) -> Account:
+    """Return the account where another rule decides by the scores: no flips are known."""
+    return account._replace(
+        rule=f"chosen: {other.words}",
+        change="no change of votes is known that would change a decision",
+        columns={"score": account.columns["score"]},
+        shown=("score", "threshold"),
+        threshold=other.thresholds,
+    )
 
 
 def _hamming(labels: Matrix, others: Matrix) -> IntArray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from nearlabel.utils.cells import cells_of, entry_rows
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray
 
 
@@ -34,15 +35,16 @@ class SparseScores:
         Labels chosen even without a vote are common to most queries; only their columns are filled.
         """
         rows, labels, common = entry_rows(self.stored), self.stored.indices, np.flatnonzero(unvoted)
-        is_stored = self._replaced(np.ones(len(labels), dtype=np.int8))
-        empty_row, empty_column = np.nonzero(is_stored[:, common].toarray() == 0)
+        empty_row, empty_column = np.nonzero(self._is_stored()[:, common].toarray() == 0)
         entries = np.concatenate([rows[stored], empty_row]), np.concatenate([labels[stored], common[empty_column]])
         decided = sparse.csr_array((np.ones(len(entries[0]), dtype=np.int64), entries), shape=self.stored.shape)
         decided.sort_indices()
         return decided
 
-    def _replaced(self, values: IntArray) -> CSR:
-        return sparse.csr_array((values, self.stored.indices, self.stored.indptr), shape=self.stored.shape)
+    def _is_stored(self) -> CSR:
+        """Return 1 where a score is stored, be it 0."""
+        ones = np.ones(self.stored.nnz, dtype=np.int8)
+        return sparse.csr_array((ones, self.stored.indices, self.stored.indptr), shape=self.stored.shape)
 
     def top(self, n_labels: int) -> tuple[FloatArray, IntArray]:
         """Return the best labels of each query, as `top_of_dense` does, without a dense matrix.
@@ -50,9 +52,8 @@ class SparseScores:
         A query with v stored scores finds its best among those and the best ``n_labels + v`` labels without a vote, of
         which at most v are stored for this query.
         """
-        rows = entry_rows(self.stored)
-        other_rows, others = self._best_unvoted(rows, n_labels)
-        entries = np.concatenate([rows, other_rows]), np.concatenate([self.stored.indices, others])
+        other_rows, others = self._best_unvoted(n_labels)
+        entries = np.concatenate([entry_rows(self.stored), other_rows]), np.concatenate([self.stored.indices, others])
         values = np.concatenate([self.stored.data, self.unvoted[others]])
         scores = sparse.csr_array((values, entries), shape=self.stored.shape)
         scores.sort_indices()
@@ -60,20 +61,14 @@ class SparseScores:
         best = order[scores.indptr[:-1, np.newaxis] + np.arange(n_labels)]
         return scores.data[best], scores.indices[best].astype(np.intp)
 
-    def _best_unvoted(self, rows: IntArray, n_labels: int) -> tuple[IntArray, IntArray]:
+    def _best_unvoted(self, n_labels: int) -> tuple[IntArray, IntArray]:
         """Return rows and labels of the best `n_labels` labels that have no vote in a row, or of all of them."""
         by_score = np.argsort(-self.unvoted, kind="stable")
-        rank = np.empty_like(by_score)
-        rank[by_score] = np.arange(len(by_score))
         sizes = np.minimum(n_labels + np.diff(self.stored.indptr), self.stored.shape[1])
-        first = np.cumsum(sizes) - sizes
-        other_rows = np.repeat(np.arange(len(sizes)), sizes)
-        place = np.arange(len(other_rows)) - first[other_rows]
-        unvoted = np.ones(len(place), dtype=np.bool_)
-        own_rank = rank[self.stored.indices]
-        near = own_rank < sizes[rows]
-        unvoted[first[rows[near]] + own_rank[near]] = False
-        return other_rows[unvoted], by_score[place[unvoted]]
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        labels = by_score[np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)]
+        unvoted = cells_of(self._is_stored(), rows, labels) == 0
+        return rows[unvoted], labels[unvoted]
 
 
 def top_of_dense(scores: FloatArray, n_labels: int) -> tuple[FloatArray, IntArray]:
@@ -81,24 +76,11 @@ def top_of_dense(scores: FloatArray, n_labels: int) -> tuple[FloatArray, IntArra
 
     Highest score first, equal scores by label number.
     """
-    nth = np.partition(scores, -n_labels, axis=1)[:, [-n_labels]]
-    above, level = scores > nth, scores == nth
-    room = n_labels - above.sum(axis=1, keepdims=True)
-    chosen = above | (level & (level.cumsum(axis=1) <= room))
-    labels = np.nonzero(chosen)[1].reshape(-1, n_labels)
-    best = np.take_along_axis(scores, labels, axis=1)
-    order = np.argsort(-best, axis=1, kind="stable")
-    return np.take_along_axis(best, order, axis=1), np.take_along_axis(labels, order, axis=1)
-
-
-def entry_rows(stored: CSR) -> IntArray:
-    """Return the row of each stored entry."""
-    return np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
+    labels = np.argsort(-scores, axis=1, kind="stable")[:, :n_labels]
+    return np.take_along_axis(scores, labels, axis=1), labels
 
 
 def csr_where(votes: IntArray, scores: FloatArray) -> CSR:
     """Return dense scores as CSR, those of the cells that have a vote."""
     rows, labels = np.nonzero(votes)
-    return sparse.csr_array(
-        (scores[rows, labels], labels, np.searchsorted(rows, np.arange(len(votes) + 1))), shape=votes.shape
-    )
+    return sparse.csr_array((scores[rows, labels], (rows, labels)), shape=votes.shape)

@@ -11,16 +11,16 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from nearlabel.lazy import _engine
+from nearlabel.lazy._counts import Groups, LeavingOut
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
-from nearlabel.neighbors import ExactNeighbors, NeighborGraph
-from nearlabel.neighbors.contract import CachedNeighbors
+from nearlabel.neighbors.contract import clone_search
 from nearlabel.out_of_sample import Answer, Fold, Needs, join_answers
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_groups, check_integer
 
 AUTO = "auto"
-CANDIDATES = range(1, 31)  # numbers of neighbours that "auto" chooses from
+MOST = 30  # of the numbers of neighbours, from 1 up, that "auto" chooses from
 SCORING = "micro_f1"  # the metric that it chooses by
 N_FOLDS = 5  # where a method has no leave-one-out answers
 
@@ -75,7 +75,7 @@ class NeighborsSweep:
         classifier: Any,
         X: Any,
         y: Any,
-        candidates: int | Iterable[int] = CANDIDATES[-1],
+        candidates: int | Iterable[int] = MOST,
         *,
         groups: ArrayLike | None = None,
     ) -> NeighborsSweep:
@@ -106,10 +106,7 @@ class NeighborsSweep:
         sweeps: list[NeighborsSweep] = []
 
         def learn(X: Matrix, labels: Matrix) -> None:
-            classifier._prepare(X, labels)
-            numbers = None if groups is None else check_groups(groups, labels.shape[0])
-            sweeps.append(cls._of_prepared(classifier, X, labels, candidates, numbers))
-            classifier._use_neighbors(sweeps[0].candidates[-1], X)
+            sweeps.append(cls._of_prepared(classifier, X, labels, candidates, groups))
 
         classifier.set_params(n_neighbors=AUTO)._fit(X, y, sweep=learn)
         return sweeps[0]
@@ -134,17 +131,10 @@ class NeighborsSweep:
         ValueError
             If too few rows remain when some are held out.
         """
-        leaves_one_out, n_samples = hasattr(classifier, "loo_predict"), labels.shape[0]
-        n_held_out = 1 if leaves_one_out else -(-n_samples // N_FOLDS)
-        if n_samples - n_held_out - classifier._asks_for_training_rows < 1:
-            raise ValueError(
-                f"n_neighbors must be an integer to fit to n_samples={n_samples} rows, got {AUTO!r}."
-                " Too few remain when some are held out."
-            )
-        if leaves_one_out:
-            return cls._of_prepared(classifier, X, labels, CANDIDATES[-1])
-        splits = KFold(min(N_FOLDS, n_samples), shuffle=True, random_state=0).split(labels)
-        sweep = cls.on_folds(classifier, [Fold.of(X, labels, *split) for split in splits], CANDIDATES[-1])
+        if hasattr(classifier, "loo_predict"):
+            return cls._of_prepared(classifier, X, labels, MOST)
+        splits = KFold(min(N_FOLDS, max(labels.shape[0], 2)), shuffle=True, random_state=0).split(labels)
+        sweep = cls.on_folds(classifier, [Fold.of(X, labels, *split) for split in splits], MOST)
         sweep._use = lambda k: classifier._use_neighbors(k, X)
         return sweep
 
@@ -174,7 +164,7 @@ class NeighborsSweep:
         most = min(fold.y.shape[0] for fold in folds) - 1  # training rows are searched too
         numbers = candidates_of(candidates, most, sum(map(len, truths)))
         truth = np.vstack(truths)
-        search = ExactNeighbors() if classifier.search is None else classifier.search
+        search = clone_search(classifier.search)
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
             known = [fold.neighbors(search, numbers[-1]) for fold in folds]
@@ -190,32 +180,28 @@ class NeighborsSweep:
         X: Matrix,
         labels: Matrix,
         candidates: int | Iterable[int],
-        groups: IntArray | None = None,
+        names: ArrayLike | None = None,
     ) -> NeighborsSweep:
         """Search once for as many neighbours of the training rows as leaving a group out takes, and remember them."""
-        n_samples, more = labels.shape[0], int(classifier._asks_for_training_rows)
-        if groups is not None:
-            more += int(np.bincount(groups).max()) - 1
-        known = getattr(classifier.search_, "n_neighbors_known", n_samples - 1)
-        numbers = candidates_of(candidates, min(known, n_samples - 1) - more, n_samples)
-        fitted = classifier.search_
-        cached = CachedNeighbors(fitted, NeighborGraph(*classifier._ask_search(None, numbers[-1] + more)))
+        n_samples, one_more = labels.shape[0], int(classifier._asks_for_training_rows)
+        groups = Groups.of(np.arange(n_samples) if names is None else check_groups(names, n_samples))
+        known = min(getattr(classifier.search_, "n_neighbors_known", n_samples - 1), n_samples - 1)
+        numbers = candidates_of(candidates, known - one_more - groups.largest + 1, n_samples)
+        training = classifier._training_neighbors(numbers[-1] + groups.largest - 1)
+        units, others = classifier._units(), groups.others_of(training, numbers[-1])
 
-        def use(k: int) -> None:
-            classifier.search_ = cached
-            try:
-                classifier._use_neighbors(k, X)
-            finally:
-                classifier.search_ = fitted
+        def use(k: int, counts: IntArray | None = None) -> None:
+            classifier._use_neighbors(k, X, training.nearest(k + one_more), counts)
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
-            use(k)
-            classifier.search_ = cached
-            try:
-                return labels, _engine.answer_left_out(classifier, needs, groups)
-            finally:
-                classifier.search_ = fitted
+            if not classifier.counts_rows:
+                use(k)
+                return labels, _engine.answer(classifier, others.nearest(k), needs, groups)
+            leaving_out = LeavingOut.of(units, training.indices[:, : k + groups.largest], k, groups)
+            use(k, leaving_out.counts)
+            return labels, _engine.answer_from_counts(classifier, leaving_out, needs)
 
+        use(numbers[-1])  # so that it is fitted before the first question
         return cls(classifier, numbers, ask, use)
 
     def answers(self, *, labels: bool = True, scores: bool = True) -> Iterator[AnswerOfK]:
@@ -306,15 +292,13 @@ class NeighborsSweep:
 def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -> list[int]:
     """Return the numbers of neighbours to try, where fits without the rows held out can have `most`."""
     if most < 1:
-        raise ValueError(
-            f"X must have more rows to hold some out and find neighbours among the others, got n_samples={n_samples}."
-        )
+        raise ValueError(f"X must have more rows to hold some out and find neighbours, got n_samples={n_samples}.")
     if isinstance(n_neighbors, Iterable) and not isinstance(n_neighbors, str):
-        candidates = [check_integer("n_neighbors", k, low=1) for k in dict.fromkeys(n_neighbors)]
+        candidates = sorted({check_integer("n_neighbors", k, low=1) for k in n_neighbors})
     else:
         candidates = list(range(1, min(check_integer("n_neighbors", n_neighbors, low=1), most) + 1))
     if not candidates:
         raise ValueError("n_neighbors must name at least one number, got none.")
-    if max(candidates) > most:
-        raise ValueError(f"n_neighbors must be at most {most} where rows are held out, got {max(candidates)}.")
-    return sorted(candidates)
+    if candidates[-1] > most:
+        raise ValueError(f"n_neighbors must be at most {most} where rows are held out, got {candidates[-1]}.")
+    return candidates

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
 
 from nearlabel.neighbors import label_votes
+from nearlabel.neighbors.contract import Weights, vote_weights
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import check_choice
-
-Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,15 @@ class Neighbors:
 
     def __getitem__(self, block: slice) -> Neighbors:
         return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
+
+    def nearest(self, n_neighbors: int) -> Neighbors:
+        """Return the first of the neighbours of each query."""
+        return Neighbors(self.distances[:, :n_neighbors], self.indices[:, :n_neighbors], self.rows)
+
+    def at(self, places: IntArray) -> Neighbors:
+        """Return some neighbours of each query, by their places (n_queries, n_neighbors)."""
+        distances = np.take_along_axis(self.distances, places, axis=1)
+        return Neighbors(distances, np.take_along_axis(self.indices, places, axis=1), self.rows)
 
     def mean_distances(self) -> FloatArray:
         """Return the mean distance of each query to its neighbours, added nearest first.
@@ -101,23 +107,15 @@ class Votes:
         return np.asarray(self.count.sum(axis=1)).ravel() / np.ravel(self.total)
 
 
-def count_votes(
-    neighbors: Neighbors,
-    labels: Matrix,
-    weights: Weights = "uniform",
-    sample_weight: FloatArray | None = None,
-    most_added: int = 1,
-) -> tuple[Matrix, Any]:
-    """Return the votes (n_queries, n_labels), stored as the labels are, and their totals (n_queries, 1)."""
-    if is_uniform(weights, sample_weight):
-        return label_votes(neighbors.indices, labels), np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
-    weighed = exact_weights(neighbors, weights, sample_weight, most_added)
-    return label_votes(neighbors.indices, labels, weighed), np.maximum(weighed.sum(axis=1, keepdims=True), 1.0)
+def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None = None) -> tuple[Matrix, Any]:
+    """Return the votes (n_queries, n_labels), stored as the labels are, and their totals (n_queries, 1).
 
-
-def is_uniform(weights: Weights, sample_weight: FloatArray | None) -> bool:
-    """Return whether all neighbours have one vote each."""
-    return isinstance(weights, str) and weights == "uniform" and sample_weight is None
+    Takes the weight of each neighbour's vote (n_queries, n_neighbors); None: one vote each.
+    """
+    votes = label_votes(neighbors.indices, labels, weights)
+    if weights is None:
+        return votes, np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
+    return votes, np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
 
 
 def exact_weights(
@@ -134,32 +132,6 @@ def exact_weights(
     heaviest = weighed.max(axis=1, keepdims=True)
     grid = 2.0 ** np.floor(52 - np.log2(weighed.shape[1] * most_added))
     return np.asarray(np.rint(weighed / np.where(heaviest > 0, heaviest, 1.0) * grid) / grid)
-
-
-def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
-    """Return the weight of each neighbour's vote (n_queries, n_neighbors).
-
-    "distance" weighs by the inverse distance, as a share of the nearest one's, which cannot overflow.
-    """
-    if callable(weights):
-        weighed = np.asarray(weights(distances), dtype=np.float64)
-        if weighed.shape != distances.shape or not (weighed >= 0).all() or not np.isfinite(weighed).all():
-            raise ValueError(
-                f"weights must return finite numbers >= 0 of shape {distances.shape}, got shape {weighed.shape}."
-            )
-        return weighed
-    if weights == "uniform":
-        return np.ones(distances.shape)
-    at_zero = distances == 0
-    nearest = distances.min(axis=1, keepdims=True)
-    inverse: FloatArray = np.divide(nearest, distances, out=np.zeros_like(distances), where=~at_zero)
-    return np.where(at_zero.any(axis=1, keepdims=True), at_zero.astype(np.float64), inverse)
-
-
-def check_weights(weights: Weights) -> None:
-    """Raise ValueError unless weights are a function or a word that is known."""
-    if not callable(weights):
-        check_choice("weights", weights, {"uniform", "distance"})
 
 
 def has_majority(scores: Any, majority: str) -> Any:

@@ -13,8 +13,9 @@ from sklearn.base import clone
 
 from nearlabel.base import WithProbabilities
 from nearlabel.lazy import MLkNN, Neighbors, NeighborsSweep
-from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
-from nearlabel.neighbors.contract import as_search
+from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
+from nearlabel.neighbors.contract import clone_search
+from nearlabel.out_of_sample import Needs
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_groups, check_integer
 
@@ -132,7 +133,7 @@ class NeighborsPerLabel(WithProbabilities):
 
     def _learn(self, X: Matrix, labels: Matrix, groups: ArrayLike | None = None) -> None:
         whole = clone(MLkNN() if self.estimator is None else self.estimator)
-        self.search_ = as_search(ExactNeighbors() if whole.search is None else whole.search)
+        self.search_ = clone_search(whole.search)
         self.search_.fit(X)
         auto = isinstance(self.n_neighbors, str)
         numbers = None if groups is None else check_groups(groups, labels.shape[0])
@@ -180,10 +181,12 @@ class NeighborsPerLabel(WithProbabilities):
             yield part, Neighbors(distances[:, : part.n_neighbors_], indices[:, : part.n_neighbors_])
 
     def _score(self, X: Matrix) -> FloatArray:
-        return np.hstack([part._score_neighbors(some) for part, some in self._neighbors(X)])[:, self._places]
+        return np.hstack([part._answer(some, Needs(labels=False)).scores for part, some in self._neighbors(X)])[
+            :, self._places
+        ]
 
     def _decide(self, X: Matrix) -> Matrix:
-        parts = [part._decide_neighbors(some) for part, some in self._neighbors(X)]
+        parts = [part._answer(some, Needs(scores=False)).labels for part, some in self._neighbors(X)]
         stacked = sparse.hstack(parts, format="csr") if sparse.issparse(parts[0]) else np.hstack(parts)
         return stacked[:, self._places]
 

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.neighbors._exact import ExactNeighbors
 from nearlabel.neighbors._graph import read_graph
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_integer
@@ -170,6 +171,11 @@ def as_search(search: Any) -> Any:
         f"search must be an object with the methods fit and kneighbors, got {search!r}."
         " Hint: ExactNeighbors(metric=...), scikit-learn's NearestNeighbors() or KNeighborsTransformer()."
     )
+
+
+def clone_search(search: Any) -> Any:
+    """Return an unfitted copy of a user's search, or the default one for None."""
+    return ExactNeighbors() if search is None else as_search(search)
 
 
 def _gives_graphs(transformer: Any) -> bool:

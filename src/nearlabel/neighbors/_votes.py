@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 from scipy import sparse
 
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import check_choice
+
+Weights: TypeAlias = str | Callable[[FloatArray], FloatArray]  # of votes, by the distances of the neighbours
 
 
 def label_votes(indices: IntArray, y: Matrix, weights: FloatArray | None = None) -> Matrix:
@@ -57,3 +63,29 @@ def check_neighbor_indices(indices: IntArray, n_samples: int) -> None:
     if indices.size and (indices.min() < 0 or indices.max() >= n_samples):
         wrong = indices[(indices < 0) | (indices >= n_samples)]
         raise ValueError(f"indices must name training rows 0 to {n_samples - 1}, got {wrong[0]}.")
+
+
+def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
+    """Return the weight of each neighbour's vote (n_queries, n_neighbors).
+
+    "distance" weighs by the inverse distance, as a share of the nearest one's, which cannot overflow.
+    """
+    if callable(weights):
+        weighed = np.asarray(weights(distances), dtype=np.float64)
+        if weighed.shape != distances.shape or not (weighed >= 0).all() or not np.isfinite(weighed).all():
+            raise ValueError(
+                f"weights must return finite numbers >= 0 of shape {distances.shape}, got shape {weighed.shape}."
+            )
+        return weighed
+    if weights == "uniform":
+        return np.ones(distances.shape)
+    at_zero = distances == 0
+    nearest = distances.min(axis=1, keepdims=True)
+    inverse: FloatArray = np.divide(nearest, distances, out=np.zeros_like(distances), where=~at_zero)
+    return np.where(at_zero.any(axis=1, keepdims=True), at_zero.astype(np.float64), inverse)
+
+
+def check_weights(weights: Weights) -> None:
+    """Raise ValueError unless weights are a function or a word that is known."""
+    if not callable(weights):
+        check_choice("weights", weights, {"uniform", "distance"})

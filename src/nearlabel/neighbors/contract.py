@@ -1,8 +1,15 @@
-"""Functions of this package that other packages of nearlabel use: how a search is cached, wrapped and checked."""
+"""What other packages use of this one: how a search is copied, wrapped and checked, and how votes are weighed."""
 
-from nearlabel.neighbors._cached import CachedNeighbors
 from nearlabel.neighbors._exact import as_float_rows
-from nearlabel.neighbors._transformer import as_search
-from nearlabel.neighbors._votes import check_neighbor_indices
+from nearlabel.neighbors._transformer import as_search, clone_search
+from nearlabel.neighbors._votes import Weights, check_neighbor_indices, check_weights, vote_weights
 
-__all__ = ["CachedNeighbors", "as_float_rows", "as_search", "check_neighbor_indices"]
+__all__ = [
+    "Weights",
+    "as_float_rows",
+    "as_search",
+    "check_neighbor_indices",
+    "check_weights",
+    "clone_search",
+    "vote_weights",
+]

@@ -46,6 +46,13 @@ class Pairs(NamedTuple):
         """Return the weighted sums of the two distances."""
         return weighted_sum(weights, self.dx, self.dy)
 
+    def change_of_dx_to_win(self, weights: Weights) -> FloatArray:
+        """Return by how much dx of each pair would have to change to win over the first; NaN if no distance does."""
+        sums = self.sum(weights)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = (sums[0] - sums) / weights[0]
+        return np.where(np.isfinite(change) & (self.dx + change >= 0), change, np.nan)
+
     def first_of_each(self, query: IntArray, weights: Weights) -> Pairs:
         """Return, for each query in ascending order, its pair of least (weighted sum, dy, dx, row)."""
         order = np.lexsort((self.row, self.dx, self.dy, self.sum(weights), query))

@@ -11,16 +11,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nearlabel.utils.optional import import_optional
 from nearlabel.utils.truncate import shortened
-from nearlabel.utils.types import IntArray, Table
+from nearlabel.utils.types import IntArray, Matrix, Table
 
 OF_LABELSETS = ("labels", "names")  # columns whose cells are tuples: the numbers and the names of labels
 _MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
 _LONGEST_LINE = 112
 _HEADS = {"name": "label", "names": "labels", "likelihood_without": "likelihood, without"}
 _SIGNED = ("flip", "flip_by_votes")
+
+
+def column_of(values: list[Any]) -> NDArray[Any]:
+    """Return a column of any objects, such as tuples or missing numbers."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def labelset_columns(labelsets: Matrix, names: NDArray[Any]) -> Table:
+    """Return the columns `labels` and `names` of label sets (n_sets, n_labels): tuples of numbers, and of names."""
+    rows = sparse.csr_array(labelsets)
+    rows.sort_indices()
+    numbers = np.split(rows.indices, rows.indptr[1:-1])
+    columns = [tuple(some.tolist()) for some in numbers], [tuple(names[some].tolist()) for some in numbers]
+    return dict(zip(("labels", "names"), map(column_of, columns), strict=True))
 
 
 def plain_rows(table: Table) -> list[dict[str, Any]]:

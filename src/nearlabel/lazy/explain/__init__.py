@@ -1,13 +1,6 @@
 """Explanations of lazy classifiers: neighbours, votes, scores, and the smallest change that would flip a decision."""
 
-from nearlabel.lazy.explain._account import (
-    Account,
-    Evidence,
-    bayes_account,
-    column_of,
-    labelset_columns,
-    share_nearer,
-)
+from nearlabel.lazy.explain._account import Account, Evidence, bayes_account, share_nearer
 from nearlabel.lazy.explain._explain import OtherRule, explain, explain_samples, explain_votes, make_explanation
 from nearlabel.lazy.explain._explanation import Explanation
 
@@ -17,11 +10,9 @@ __all__ = [
     "Explanation",
     "OtherRule",
     "bayes_account",
-    "column_of",
     "explain",
     "explain_samples",
     "explain_votes",
-    "labelset_columns",
     "make_explanation",
     "share_nearer",
 ]

@@ -14,17 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.decision import cut
 from nearlabel.lazy import _engine
-from nearlabel.lazy._sparse_scores import SparseScores
-from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes, exact_weights, is_uniform
-from nearlabel.lazy.explain._account import (
-    Account,
-    Evidence,
-    labelset_columns,
-    share_nearer,
-)
+from nearlabel.lazy._votes import Neighbors, Votes
+from nearlabel.lazy.explain._account import Account, Evidence, share_nearer
 from nearlabel.lazy.explain._explanation import Explanation
 from nearlabel.lazy.explain._flips import FLIP, Trial, least_changes
 from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.tables import labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, Table
 from nearlabel.utils.validation import as_dense, as_label_matrix
 
@@ -138,14 +133,12 @@ def explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> It
     neighbors = classifier._find_neighbors(classifier._queries(X))
     novelty, reason = _novelty(classifier, neighbors)
     for block, votes, scores in _engine.answers(classifier, neighbors):
-        dense: Any = None
-        if other is not None:
-            dense = scores.toarray() if isinstance(scores, SparseScores) else scores
+        dense: Any = None if other is None else _engine.dense_scores(scores)
         labels = sparse.csr_array(_engine.decide(classifier, scores, votes) if other is None else other(dense))
         for row, query in enumerate(range(block.start, block.stop)):
             evidence = _evidence(classifier, neighbors[query : query + 1], labels[[row]].indices)
-            of_query = None if other is None else dense[row]
-            yield _explain_query(classifier, evidence, other, of_query, (novelty[query], reason))
+            account = _account(classifier, evidence, other, None if dense is None else dense[row])
+            yield make_explanation(classifier, account, evidence.votes.label, evidence.chosen, (novelty[query], reason))
 
 
 def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
@@ -155,64 +148,36 @@ def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
     listed = np.union1d(carried.indices, chosen) if sparse.issparse(whole.count) else np.arange(whole.count.shape[1])
     count = as_dense(whole.count[:, listed])[0]
     carriers = carried[:, listed].toarray().astype(np.intp)
-    n_votes = count.astype(np.intp) if _is_uniform(classifier) else carriers.sum(axis=0)
+    weights = classifier._vote_weights(query)
+    n_votes = count.astype(np.intp) if weights is None else carriers.sum(axis=0)
     total = np.ravel(whole.total)[0]
-    labelsets = whole.labelsets
-    if labelsets is not None:
-        labelsets = NeighborLabelSets(labelsets.number[0], labelsets.frequency[0], labelsets.random)
-    votes = Votes(count, total, listed, whole.rows, labelsets)
-    return Evidence(query, votes, carriers, n_votes, np.isin(listed, chosen))
+    votes = Votes(count, total, listed, whole.rows, whole.labelsets)
+    return Evidence(query, votes, None if weights is None else weights[0], carriers, n_votes, np.isin(listed, chosen))
 
 
-def _explain_query(
-    classifier: Any,
-    evidence: Evidence,
-    other: OtherRule | None,
-    scores_of_query: Any,
-    novelty: tuple[float | None, str],
-) -> Explanation:
-    """Explain one query; `other` decides by all its scores, if there is another rule."""
-    account, uniform, has_weights = (
-        classifier._account(evidence),
-        _is_uniform(classifier),
-        "weights" in vars(classifier),
-    )
-    (weights,) = exact_weights(
-        evidence.neighbors, classifier.weights, classifier._sample_weight, classifier._most_added
-    )
-    trial = Trial(classifier, evidence, _counts_at(classifier, evidence, weights))
+def _account(classifier: Any, evidence: Evidence, other: OtherRule | None, scores_of_query: Any) -> Account:
+    """Return the account of the rule with votes, scores and flips; `other` decides by all scores of the query."""
+    account: Account = classifier._account(evidence)
+    query, listed = evidence.neighbors, evidence.votes.label
+    trial = Trial(classifier, evidence, _counts_at(classifier, evidence))
     flips, change, rule = _decision(trial, account, other, scores_of_query)
-    now = np.arange(len(evidence.n_votes)), evidence.n_votes
-    columns: Table = {
-        "votes": evidence.n_votes,
-        **({"weight": trial.counts_at[now]} if has_weights else {}),
-        **account.columns,
-        "score": trial.scores_at[now],
-        "score_at": trial.scores_at,
-        **flips,
-    }
-    before, after = [] if uniform else ["weight"], ["threshold"] if other else []
-    indices = evidence.neighbors.indices[0]
-    neighbors = {
-        "row": indices,
-        "distance": evidence.neighbors.distances[0],
-        **labelset_columns(classifier._labels[indices], classifier.label_names_),
-        **({} if uniform else {"weight": weights}),
-    }
+    now = np.arange(len(listed)), evidence.n_votes
+    votes: dict[str, Any] = {"votes": evidence.n_votes}
     settings = {"n_neighbors": classifier.n_neighbors_}
-    return make_explanation(
-        classifier,
-        account,
-        evidence.votes.label,
-        columns,
-        evidence.chosen,
-        neighbors,
-        settings={**settings, **({"total_weight": evidence.votes.total} if has_weights else {}), **account.settings},
+    if "weights" in vars(classifier):  # as a parameter
+        votes["weight"], settings["total_weight"] = trial.counts_at[now], evidence.votes.total
+    sets = labelset_columns(classifier._labels[query.indices[0]], classifier.label_names_)
+    neighbors = {"row": query.indices[0], "distance": query.distances[0], **sets}
+    before = ["votes"] if evidence.weights is None else ["votes", "weight"]
+    after = ["score", "threshold"] if other else ["score"]
+    return account._replace(
         rule=rule,
         change=change,
-        shown=["votes", *before, *account.shown, "score", *after, *flips],
-        other=other,
-        novelty=novelty,
+        columns={**votes, **account.columns, "score": trial.scores_at[now], "score_at": trial.scores_at, **flips},
+        neighbors=neighbors if evidence.weights is None else {**neighbors, "weight": evidence.weights},
+        settings={**settings, **account.settings},
+        shown=[*before, *account.shown, *after, *flips],
+        threshold=other.thresholds[listed] if other else account.threshold,
     )
 
 
@@ -222,25 +187,22 @@ def _decision(trial: Trial, account: Account, other: OtherRule | None, scores_of
         decided = other.decided_at(trial.evidence.votes.label, scores_of_query, trial.scores_at)
         return {"flip": least_changes(decided, trial.evidence.n_votes)}, FLIP, f"chosen: {other.words}"
     flips, change = trial.flips(account)
-    sums = f"votes / {trial.evidence.votes.total:.6g}" if _is_uniform(trial.rule) else "summed weight / total_weight"
+    uniform = trial.evidence.weights is None
+    sums = f"votes / {trial.evidence.votes.total:.6g}" if uniform else "summed weight / total_weight"
     return flips, change, f"{account.scores or f'score = {sums}'}; chosen: {account.rule}"
 
 
-def _is_uniform(classifier: Any) -> bool:
-    return is_uniform(classifier.weights, classifier._sample_weight)
-
-
-def _counts_at(classifier: Any, evidence: Evidence, weights: FloatArray) -> FloatArray:
+def _counts_at(classifier: Any, evidence: Evidence) -> FloatArray:
     """Return the count of each listed label if it had 0, 1, ... votes, (n_listed, n_counts).
 
     Weighted votes are gained from the heaviest neighbours that do not carry the label, and lost from the heaviest that
     do: so the fewest votes move the most weight.
     """
-    carriers = evidence.carriers
-    if _is_uniform(classifier):
-        n_counts = classifier._units().n_counts(classifier.n_neighbors_) if classifier.counts_rows else len(weights) + 1
+    k, carriers = classifier.n_neighbors_, evidence.carriers
+    if evidence.weights is None:
+        n_counts = classifier._units().n_counts(k) if classifier.counts_rows else k + 1
         return np.tile(np.arange(n_counts), (carriers.shape[1], 1))
-    weighed = np.broadcast_to(weights[:, np.newaxis], carriers.shape)
+    weighed = np.broadcast_to(evidence.weights[:, np.newaxis], carriers.shape)
     order = np.lexsort((np.where(carriers, weighed, -weighed), 1 - carriers), axis=0)
     sums = np.cumsum(np.take_along_axis(weighed, order, axis=0), axis=0)
     return np.vstack([np.zeros((1, carriers.shape[1])), sums]).T
@@ -254,43 +216,30 @@ def _novelty(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | No
     usual = getattr(classifier, "_training_distances", None)
     if usual is None:
         try:
-            usual = np.sort(Neighbors(*classifier._ask_search(None, k)).mean_distances())
+            usual = Neighbors(*classifier._ask_search(None, k)).mean_distances()
         except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
             return [None] * len(neighbors.indices), f"the search does not tell the training rows' neighbours: {error}"
-    nearest = Neighbors(neighbors.distances[:, :k], neighbors.indices[:, :k])
-    return share_nearer(nearest.mean_distances(), usual).tolist(), ""
+    return share_nearer(neighbors.nearest(k).mean_distances(), usual).tolist(), ""
 
 
 def make_explanation(
-    classifier: Any,
-    account: Account,
-    listed: IntArray,
-    columns: Table,
-    chosen: BoolArray,
-    neighbors: Table,
-    *,
-    rule: str,
-    change: str,
-    shown: Sequence[str],
-    settings: dict[str, Any],
-    other: OtherRule | None,
-    novelty: tuple[float | None, str],
+    classifier: Any, account: Account, listed: IntArray, chosen: BoolArray, novelty: tuple[float | None, str]
 ) -> Explanation:
-    """Put the columns that all explanations have beside those of the method."""
-    thresholds = np.full(len(listed), account.threshold) if other is None else other.thresholds[listed]
+    """Put what all explanations have beside the account of the method; listed are the labels by column number."""
     head = {"label": listed, "name": classifier.label_names_[listed]}
+    tail = {"threshold": np.full(len(listed), account.threshold), "chosen": chosen}
     return Explanation(
         method=type(classifier).__name__,
-        rule=rule,
-        change=change,
-        labels={**head, **columns, "threshold": thresholds, "chosen": chosen},
-        neighbors={**neighbors, **account.neighbors},
-        settings={"n_labels": len(classifier.label_names_), **settings},
+        rule=account.rule,
+        change=account.change,
+        labels={**head, **account.columns, **tail},
+        neighbors=account.neighbors,
+        settings={"n_labels": len(classifier.label_names_), **account.settings},
         novelty=novelty[0],
         novelty_reason=novelty[1],
         labelsets=dict(account.labelsets),
         terms=dict(account.terms),
-        shown=shown,
+        shown=account.shown,
     )
 
 

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.lazy import _engine
-from nearlabel.lazy._counts import cells_of
 from nearlabel.lazy._sparse_scores import SparseScores
 from nearlabel.lazy._votes import NeighborLabelSets, Votes
-from nearlabel.lazy.explain._account import Account, Evidence, column_of
+from nearlabel.lazy.explain._account import Account, Evidence
 from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.cells import cells_of
+from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Table
 from nearlabel.utils.validation import as_dense
 
@@ -98,25 +99,25 @@ class FlipsByAny:
     def __init__(self, chosen: BoolArray, votes: IntArray, n_counts: int) -> None:
         self.chosen = chosen
         self.changes = np.arange(n_counts) - votes[:, np.newaxis]
-        self.best = np.full(len(votes), np.iinfo(np.intp).max)
-        self.by, self.by_change = np.zeros((2, len(votes)), dtype=np.intp)
+        self.least = np.full(len(votes), np.iinfo(np.intp).max)
+        self.place = np.zeros(len(votes), dtype=np.intp)  # of the change among all changes
 
     def look_at(self, block: slice, decided: BoolArray) -> None:
         """Take the decisions (n_block, n_counts, n_labels) at every number of votes of a block of labels."""
-        for label, of_all in zip(range(block.start, block.stop), decided, strict=True):
-            cost = np.repeat(2 * np.abs(self.changes[label])[:, np.newaxis] + 1, len(self.chosen), axis=1)
-            cost[:, label] -= 1
-            cost[of_all == self.chosen] = np.iinfo(np.intp).max
-            count, least = cost.argmin(axis=0), cost.min(axis=0)
-            better = least < self.best
-            self.best[better], self.by[better] = least[better], label
-            self.by_change[better] = self.changes[label, count[better]]
+        labels = np.arange(len(self.chosen))
+        is_other = labels[block, np.newaxis, np.newaxis] != labels
+        cost = 2 * np.abs(self.changes[block])[:, :, np.newaxis] + is_other
+        cost[decided == self.chosen] = np.iinfo(np.intp).max
+        cost = cost.reshape(-1, len(labels))
+        better = cost.min(axis=0) < self.least
+        self.least[better] = cost.min(axis=0)[better]
+        self.place[better] = block.start * self.changes.shape[1] + cost.argmin(axis=0)[better]
 
     def columns(self, names: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return the name of the label whose votes need the smallest change, and that change."""
-        flips = self.best < np.iinfo(np.intp).max
-        columns = {"flip_by": names[self.by].tolist(), "flip_by_votes": self.by_change.tolist()}
-        return {name: _where(flips, values) for name, values in columns.items()}
+        by, change = names[self.place // self.changes.shape[1]], self.changes.ravel()[self.place]
+        flips = self.least < np.iinfo(np.intp).max
+        return {"flip_by": _where(flips, by.tolist()), "flip_by_votes": _where(flips, change.tolist())}
 
 
 def least_changes(decided: BoolArray, votes: IntArray) -> NDArray[Any]:
