@@ -146,10 +146,10 @@ class TransformerNeighbors(BaseEstimator):
         return f"the graph of {type(self.transformer).__name__}"
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that sparse input is welcome where the transformer takes it."""
+        """Tell scikit-learn that sparse input and NaN are welcome where the transformer takes them."""
         tags = super().__sklearn_tags__()
         if isinstance(self.transformer, BaseEstimator):
-            tags.input_tags.sparse = get_tags(self.transformer).input_tags.sparse
+            tags.input_tags = get_tags(self.transformer).input_tags
         return tags
 
 
@@ -170,6 +170,11 @@ def as_search(search: Any) -> Any:
         f"search must be an object with the methods fit and kneighbors, got {search!r}."
         " Hint: ExactNeighbors(metric=...), scikit-learn's NearestNeighbors() or KNeighborsTransformer()."
     )
+
+
+def takes_missing_values(part: Any) -> bool:
+    """Return whether a search, a transformer or a classifier declares to scikit-learn that X may hold NaN."""
+    return hasattr(part, "__sklearn_tags__") and bool(get_tags(part).input_tags.allow_nan)
 
 
 def _gives_graphs(transformer: Any) -> bool:
