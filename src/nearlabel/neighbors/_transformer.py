@@ -174,7 +174,8 @@ def as_search(search: Any) -> Any:
 
 def takes_missing_values(part: Any) -> bool:
     """Return whether a search, a transformer or a classifier declares to scikit-learn that X may hold NaN."""
-    return hasattr(part, "__sklearn_tags__") and bool(get_tags(part).input_tags.allow_nan)
+    has_tags = not isinstance(part, type) and hasattr(part, "__sklearn_tags__")
+    return has_tags and bool(get_tags(part).input_tags.allow_nan)
 
 
 def _gives_graphs(transformer: Any) -> bool:
