@@ -6,7 +6,7 @@ None of these libraries is imported: a container is known by its methods.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 from typing import Any, Self
 
@@ -63,7 +63,7 @@ def missing(values: NDArray[Any]) -> BoolArray:
         return np.zeros(values.shape, dtype=bool)
     try:
         return np.asarray(np.equal(values, _NONE) | np.not_equal(values, values))
-    except TypeError:  # pandas' NA is neither equal nor unequal
+    except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal, an array is both
         return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
 
 
@@ -75,13 +75,16 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     kind : {"number", "date", "category", "text"}
         "number" and "date" give float64 with NaN where a value is missing, dates as days since 1970; "category" gives
         objects with None where one is missing; "text", of one column, a list of strings, empty where one is missing.
+    names : sequence of str
+        What messages call the columns.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, names: Sequence[str]) -> None:
         self.kind = kind
+        self.names = names
 
     def fit(self, X: MatrixLike, y: object = None) -> Self:
-        """Remember the names; refuse columns without any value."""
+        """Refuse columns without any value."""
         self.fit_transform(X)
         return self
 
@@ -89,10 +92,10 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Read training rows."""
         validate_data(self, X, skip_check_array=True)
         read = self.transform(X)
-        for place, column in enumerate(() if self.kind == "text" else read.T):
+        for name, column in zip(self.names, () if self.kind == "text" else read.T, strict=False):
             if (np.equal(column, _NONE) if self.kind == "category" else np.isnan(column)).all():
                 raise ValueError(
-                    f"X must have a value in each column, got column {self._name(place)} of {len(column)} missing ones."
+                    f"X must have a value in each column, got column {name} of {len(column)} missing ones."
                     " Hint: leave it out."
                 )
         return read
@@ -100,18 +103,13 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: MatrixLike) -> Any:
         """Read rows."""
         read = _READERS[self.kind]
-        columns = [self._read(read, place, column) for place, column in enumerate(columns_of(X))]
+        columns = []
+        for name, column in zip(self.names, columns_of(X), strict=True):
+            try:
+                columns.append(read(as_array(column)))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"X must hold {_EXPECTED[self.kind]} in column {name}: {error}") from error
         return columns[0].tolist() if self.kind == "text" else np.column_stack(columns)
-
-    def _read(self, read: Callable[[NDArray[Any]], NDArray[Any]], place: int, column: Any) -> NDArray[Any]:
-        try:
-            return read(as_array(column))
-        except (TypeError, ValueError) as error:
-            name = self._name(place)
-            raise ValueError(f"X must hold {_EXPECTED[self.kind]} in column {name}: {error}") from error
-
-    def _name(self, place: int) -> str:
-        return repr(self.feature_names_in_[place]) if hasattr(self, "feature_names_in_") else str(place)
 
 
 def _of_pandas(column: Any) -> NDArray[Any]:

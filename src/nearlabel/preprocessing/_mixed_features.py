@@ -326,27 +326,34 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         parts: list[tuple[str, Pipeline, list[int]]] = []
         for group, places in self.groups_.items():
             if group == "text":
-                parts += [(self._text_name(place), self._text_part(), [place]) for place in places]
+                parts += [(self._text_name(place), self._text_part(place), [place]) for place in places]
             elif group == "categories":
-                overlap = OverlapEncoder(self.missing_categories)
-                parts.append((group, Pipeline([("read", ColumnReader("category")), ("overlap", overlap)]), places))
+                parts.append((group, self._category_part(places), places))
             else:
-                parts.append((group, self._number_part(group), places))
+                parts.append((group, self._number_part(group, places), places))
         weights = {} if self.weights is None else self.weights
         factors = {name: float(np.sqrt(weights.get(name if name in _GROUPS else "text", 1))) for name, _, _ in parts}
         factors = {name: factor for name, factor in factors.items() if factor != 1}
         below = _SPARSE_BELOW[self.sparse_output]
         return ColumnTransformer(parts, sparse_threshold=below, transformer_weights=factors or None)
 
-    def _number_part(self, group: str) -> Pipeline:
+    def _category_part(self, places: list[int]) -> Pipeline:
+        return Pipeline(
+            [("read", self._reader("category", places)), ("overlap", OverlapEncoder(self.missing_categories))]
+        )
+
+    def _number_part(self, group: str, places: list[int]) -> Pipeline:
         impute = "passthrough" if self.missing_numbers == "distance" else SimpleImputer(strategy=self.missing_numbers)
         scalers = {"minmax": RangeScaler(clip=self.clip), "standard": StandardScaler(), "robust": RobustScaler()}
-        read = ColumnReader("number" if group == "numbers" else "date")
+        read = self._reader("number" if group == "numbers" else "date", places)
         return Pipeline([("read", read), ("impute", impute), ("scale", scalers.get(self.scale, "passthrough"))])
 
-    def _text_part(self) -> Pipeline:
+    def _text_part(self, place: int) -> Pipeline:
         encoder = TfidfVectorizer() if self.text_encoder is None else self.text_encoder
-        return Pipeline([("read", ColumnReader("text")), ("encode", TextEncoder(encoder))])
+        return Pipeline([("read", self._reader("text", [place])), ("encode", TextEncoder(encoder))])
+
+    def _reader(self, kind: str, places: list[int]) -> ColumnReader:
+        return ColumnReader(kind, [self._name(place) for place in places])
 
     def _text_name(self, place: int) -> str:
         name = str(self.feature_names_in_[place]) if hasattr(self, "feature_names_in_") else f"x{place}"
