@@ -189,6 +189,10 @@ def test_dates_are_days():
     differences = np.diff(encoder.transform(frame), axis=0)
     np.testing.assert_allclose(differences, [[4, 0.5, 1.25], [-2, -0.25, -0.625]])
     assert encoder.groups_ == {"dates": [0, 1, 2]}
+    in_utc = [dt.datetime(2026, 1, 1, 11), dt.datetime(2026, 1, 1, 23), None]
+    polars = pl.DataFrame({"day": days, "time": in_utc})
+    again = MixedFeaturesEncoder(dates=["day", "time"], scale="none").fit_transform(polars)
+    np.testing.assert_array_equal(again, encoder.transform(frame)[:, :2])
 
 
 def frames():

@@ -52,7 +52,7 @@ def as_array(column: Any) -> NDArray[Any]:
         return _of_pandas(column)
     if _is_categorical(column):  # of Arrow, whose own conversion to an array forgets what is missing
         return _objects(column.to_pylist())
-    return np.asarray(column)
+    return _of_polars(column) if hasattr(column, "to_list") else np.asarray(column)
 
 
 def missing(values: NDArray[Any]) -> BoolArray:
@@ -119,6 +119,12 @@ def _of_pandas(column: Any) -> NDArray[Any]:
     if kind == "M":
         return np.asarray(column.to_numpy(dtype="datetime64[us]"))
     return np.where(column.isna(), _NONE, column.to_numpy(dtype=object))
+
+
+def _of_polars(column: Any) -> NDArray[Any]:
+    if column.dtype.is_temporal():  # by way of numbers: polars 1.0 crashes on its way to an array of dates
+        return np.asarray(column.dt.timestamp("us").to_numpy().astype("datetime64[us]"))
+    return np.asarray(column) if column.dtype.is_numeric() else _objects(column.to_list())
 
 
 def _is_categorical(column: Any) -> bool:
