@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.preprocessing._apart import OverlapEncoder, TextEncoder
 from nearlabel.preprocessing._columns import ColumnReader, columns_of, is_frame, kind_of
 from nearlabel.preprocessing._range_scaler import RangeScaler
+from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
 
@@ -30,6 +31,7 @@ _SCALES = {"minmax", "standard", "robust", "none"}
 _MISSING_NUMBERS = {"median", "mean", "most_frequent", "distance"}
 _MISSING_CATEGORIES = {"different", "category"}
 _GROUPS = {"numbers", "dates", "categories", "text"}
+_LONGEST_HINT = 200
 _FEW_ROWS = 20  # so few rows may well differ in each category
 _SPARSE_BELOW = {True: 1.0, False: 0.0, "auto": 0.3}  # share of non-zeros; as scikit-learn's ColumnTransformer
 
@@ -315,7 +317,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
             elif isinstance(column, int | np.integer) and 0 <= column < self.n_features_in_:
                 yield int(column)
             else:
-                known = ", ".join(names) or f"0 to {self.n_features_in_ - 1}"
+                known = shortened(", ".join(names), _LONGEST_HINT) or f"0 to {self.n_features_in_ - 1}"
                 raise ValueError(f"{parameter} must name columns of X, got {column!r}. Hint: they are {known}.")
 
     def _name(self, place: int) -> str:
