@@ -27,6 +27,7 @@ NAMES = (
     "thresholds",
     "sweep",
     "reading",
+    "encoder",
 )
 INTRODUCTION = """# Benchmarks
 

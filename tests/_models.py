@@ -37,6 +37,7 @@ from nearlabel.neighbors import (
     TransformerNeighbors,
     UsearchNeighbors,
 )
+from nearlabel.preprocessing import MixedFeaturesEncoder
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -91,6 +92,13 @@ def _frame(estimator: Any) -> Callable[[], Fitted]:
     return lambda: Fitted(estimator.fit(X, Y), X[:20])
 
 
+def _mixed(estimator: Any) -> Callable[[], Fitted]:
+    X = pd.DataFrame(_X, columns=_NAMES)
+    X["colour"], X["title"] = np.where(_X[:, 0] > 0, "red", None), np.where(_X[:, 1] > 0, "much wheat", "corn")
+    X.iloc[5, 1] = np.nan
+    return lambda: Fitted(estimator.fit(X, _Y), X[:20])
+
+
 def _many_rows(estimator: Any) -> Callable[[], Fitted]:
     """So many that a tree is built, and many of them equal."""
     X, Y = np.tile(np.round(_X, 1), (30, 1)), np.tile(_Y, (30, 1))
@@ -127,6 +135,7 @@ SEARCHES = {
     "exact": ExactNeighbors(),
     "exact, kd_tree": ExactNeighbors(algorithm="kd_tree"),
     "exact, cosine": ExactNeighbors("cosine"),
+    "exact, heom": ExactNeighbors("heom"),
     "exact, seuclidean": ExactNeighbors("seuclidean"),
     "exact, minkowski": ExactNeighbors("minkowski", metric_params={"p": 3, "w": np.arange(1.0, 5.0)}),
     "sklearn, kd_tree": NearestNeighbors(algorithm="kd_tree"),
@@ -201,6 +210,13 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "ADTBoost.MH": _dense(ADTBoostMH(5)),
         "BP-MLL": _dense(BPMLL(4, n_epochs=3, random_state=0)),
         "selector": _dense(InformationGainSelector()),
+        "encoder": _mixed(MixedFeaturesEncoder(text=["title"])),
+        "encoded, with gaps": _mixed(
+            make_pipeline(
+                MixedFeaturesEncoder(text=["title"], missing_numbers="distance"),
+                MLkNN(3, search=ExactNeighbors("heom")),
+            )
+        ),
         "scaler": _dense(FeatureScaler("standard")),
         "scaled, sparse": _sparse(make_pipeline(FeatureScaler("tfidf"), MLkNN(3))),
         "pipeline, frame": _frame(make_pipeline(StandardScaler(), InformationGainSelector(), BRkNN(3))),

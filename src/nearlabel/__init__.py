@@ -10,7 +10,8 @@ sub-package:
 - `nearlabel.transformation`, `nearlabel.ensemble` and `nearlabel.adaptation` (other multi-label classifiers);
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
-- `nearlabel.datasets`, `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
+- `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`;
+- `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
 - `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
 - `nearlabel.testing` (checks for your own estimators).
 
@@ -47,6 +48,7 @@ _CLASSES = {
     "papers": "",
     "persistence": "",
     "plots": "",
+    "preprocessing": "MixedFeaturesEncoder",
     "report": "",
     "testing": "",
     "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",

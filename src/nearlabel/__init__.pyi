@@ -13,6 +13,7 @@ from nearlabel import neighbors as neighbors
 from nearlabel import papers as papers
 from nearlabel import persistence as persistence
 from nearlabel import plots as plots
+from nearlabel import preprocessing as preprocessing
 from nearlabel import report as report
 from nearlabel import testing as testing
 from nearlabel import thresholds as thresholds
@@ -46,6 +47,7 @@ from nearlabel.neighbors import FaissIVFNeighbors as FaissIVFNeighbors
 from nearlabel.neighbors import PrecomputedNeighbors as PrecomputedNeighbors
 from nearlabel.neighbors import TransformerNeighbors as TransformerNeighbors
 from nearlabel.neighbors import UsearchNeighbors as UsearchNeighbors
+from nearlabel.preprocessing import MixedFeaturesEncoder as MixedFeaturesEncoder
 from nearlabel.thresholds import FixedThresholdsClassifier as FixedThresholdsClassifier
 from nearlabel.thresholds import TunedThresholdsClassifierCV as TunedThresholdsClassifierCV
 from nearlabel.transformation import SMBR as SMBR

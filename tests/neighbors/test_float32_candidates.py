@@ -9,10 +9,10 @@ from scipy import sparse
 
 from nearlabel.neighbors import ExactNeighbors, _float32_candidates, _gemm_search
 from nearlabel.neighbors._candidates import CandidateLists
-from nearlabel.neighbors._distances import distance_named
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._exact import as_rows
 from nearlabel.neighbors._float32_candidates import DensePanels, SparsePanels
+from nearlabel.neighbors._named_distances import distance_named
 
 N = 12_000  # three panels
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.base import MultilabelClassifier
@@ -20,7 +21,7 @@ from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._votes import Neighbors, Votes, count_votes, exact_weights
 from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
-from nearlabel.neighbors.contract import Weights, check_neighbor_indices, clone_search
+from nearlabel.neighbors.contract import Weights, check_neighbor_indices, clone_search, takes_missing_values
 from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
@@ -167,6 +168,12 @@ class LazyClassifier(MultilabelClassifier):
     @property
     def _takes_dask(self) -> bool:
         return not self._learns_from_rows and getattr(self.search, "takes_dask_arrays", False)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare that X may hold NaN where nothing but the search looks at it, and the search allows it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = not self._learns_from_rows and takes_missing_values(self.search)
+        return tags
 
     def _ask_search(self, X: Matrix | None, n_neighbors: int) -> tuple[FloatArray, IntArray]:
         """Ask the search for the neighbours of X, or of the training rows, and check its answer."""

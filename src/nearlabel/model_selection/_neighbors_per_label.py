@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import Tags
 
 from nearlabel.base import WithProbabilities
 from nearlabel.lazy import MLkNN, Neighbors, NeighborsSweep
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
-from nearlabel.neighbors.contract import clone_search
+from nearlabel.neighbors.contract import clone_search, takes_missing_values
 from nearlabel.out_of_sample import Needs
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_groups, check_integer
@@ -189,6 +190,12 @@ class NeighborsPerLabel(WithProbabilities):
         parts = [part._answer(some, Needs(scores=False)).labels for part, some in self._neighbors(X)]
         stacked = sparse.hstack(parts, format="csr") if sparse.issparse(parts[0]) else np.hstack(parts)
         return stacked[:, self._places]
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare that X may hold NaN where the classifier's search allows it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_missing_values(self.estimator)
+        return tags
 
     @property
     def _places(self) -> IntArray:

@@ -29,8 +29,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.files.row_files import RowFiles
 from nearlabel.files.store import open_store, write_store
-from nearlabel.neighbors._distances import distance_named
 from nearlabel.neighbors._exact import ExactNeighbors
+from nearlabel.neighbors._named_distances import distance_named
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.optional import import_optional
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike

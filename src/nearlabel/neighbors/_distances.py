@@ -35,7 +35,6 @@ from nearlabel.utils.validation import as_dense
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
 _PAIRS_AT_A_TIME = 8192
-_ALIASES = {"l2": "euclidean", "l1": "cityblock", "manhattan": "cityblock"}
 
 
 @dataclass(frozen=True)
@@ -78,31 +77,17 @@ class Distance(Protocol):
         """Learn a centre or variances from the training rows."""
         ...
 
-    def prepare(self, X: Matrix) -> Rows:
-        """Return rows, queries or training rows, with what their bounds need."""
+    def prepare(self, X: Matrix) -> Any:
+        """Return `Rows`, or what else `tile` takes: queries or training rows, with what their bounds need."""
         ...
 
-    def tile(self, queries: Rows, rows: Rows) -> Tile:
-        """Bound the rank of all pairs."""
+    def tile(self, queries: Any, rows: Any) -> Tile:
+        """Bound the rank of all pairs of what `prepare` returned."""
         ...
 
     def to_distance(self, rank: FloatArray) -> FloatArray:
         """Return the distance of a rank."""
         ...
-
-
-def distance_named(metric: str | Callable[..., float], params: dict[str, Any] | None) -> Distance:
-    """Return the distance of a metric, given by name or as a function of two rows."""
-    if not isinstance(metric, str) and not callable(metric):
-        raise TypeError(f"metric must be a name or a function of two rows, got {metric!r}.")
-    name = _ALIASES.get(metric, metric) if isinstance(metric, str) else metric
-    known: dict[Any, Callable[[], Distance]] = {
-        "euclidean": Euclidean,
-        "sqeuclidean": SquaredEuclidean,
-        "cityblock": Manhattan,
-        "cosine": Cosine,
-    }
-    return AnyMetric(name, params or {}) if params or name not in known else known[name]()
 
 
 def inner_products(left: Matrix, right: Matrix) -> FloatArray:
@@ -144,7 +129,7 @@ class SquaredEuclidean:
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             centred = as_float64(X) if sparse.issparse(X) else as_float64(X) - self._centre
             norms = _squared_norms(centred)
-        _check_norms(norms, "squared norm")
+        check_norms(norms, "squared norm")
         return Rows(X, _with_column(centred, norms * (1 - rounding64(X.shape[1]))), norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
@@ -216,7 +201,7 @@ class Manhattan:
         X = _with_narrow_indices(as_float64(X))
         with np.errstate(over="ignore"):  # refused below
             norms = np.asarray(abs(X).sum(axis=1)).ravel()
-        _check_norms(norms, "sum of absolute values")
+        check_norms(norms, "sum of absolute values")
         return Rows(X, X, norms)
 
     def tile(self, queries: Rows, rows: Rows) -> Tile:
@@ -393,7 +378,8 @@ def _check_all(X: Matrix, distance: Distance) -> None:
         distance.prepare(X[block])
 
 
-def _check_norms(norms: FloatArray, what: str) -> None:
+def check_norms(norms: FloatArray, what: str) -> None:
+    """Raise ValueError if a norm is so large that sums of some norms might overflow."""
     if not (norms < _LARGEST_NORM).all():
         raise ValueError(
             f"X must have rows whose {what} fits float64, got {norms.max():.3g}. Hint: scale the features."

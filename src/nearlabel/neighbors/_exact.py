@@ -12,11 +12,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.neighbors._bounds_search import BoundsSearch
-from nearlabel.neighbors._distances import AnyMetric, PointDistance, TreeDistance, distance_named
+from nearlabel.neighbors._distances import PointDistance, TreeDistance
 from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
 from nearlabel.neighbors._gemm_search import GemmSearch
+from nearlabel.neighbors._named_distances import distance_named, takes_missing_values
 from nearlabel.neighbors._tree_search import TreeSearch
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors
@@ -44,7 +45,10 @@ class ExactNeighbors(BaseEstimator):
     ----------
     metric : str or callable, default="euclidean"
         "euclidean", "sqeuclidean", "manhattan" or "cosine" (an empty row is at distance 1 from all); or, slower, any
-        name known to `scipy.spatial.distance.cdist` or a function of two dense rows.
+        name known to `scipy.spatial.distance.cdist` or a function of two dense rows. With missing values, which are NaN
+        (in sparse rows stored ones): "heom" is Euclidean, and a feature that one or both of two rows lack counts as a
+        difference of 1; "nan_euclidean", as in scikit-learn, is Euclidean over the n features that both rows have,
+        squares multiplied by n_features / n, and infinite if n is 0.
     n_neighbors : int, default=5
         Number of neighbours if `kneighbors` gets none.
     algorithm : str, default="auto"
@@ -105,7 +109,7 @@ class ExactNeighbors(BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Finite numbers.
+            Finite numbers, and NaN if the metric takes missing values.
         y : None
             Ignored.
 
@@ -117,18 +121,26 @@ class ExactNeighbors(BaseEstimator):
         Raises
         ------
         ValueError
-            If X is not two-dimensional, has NaN or infinite values or rows whose squared norm overflows, or if the
-            metric or the algorithm is unknown or they do not go together.
+            If X is not two-dimensional, has infinite values, NaN without a metric for it, or rows whose squared norm
+            overflows, or if the metric or the algorithm is unknown or they do not go together.
         """
-        rows = as_rows(validate_data(self, X, accept_sparse="csr"))
+        rows = as_rows(self._checked(X))
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(rows)
         self._distance, self._as_sparse = distance, sparse.issparse(rows)
         self.n_samples_fit_ = rows.shape[0]
-        self._duplicates = None if is_mapped(rows) or isinstance(distance, AnyMetric) else find_duplicates(rows)
+        self._duplicates = find_duplicates(rows) if self._searches_duplicates_once(rows) else None
         self._rows = rows if self._duplicates is None else rows[self._duplicates.first]
         self._engine = self._engine_of(self._rows)
         return self
+
+    def _checked(self, X: MatrixLike, *, reset: bool = True) -> Matrix:
+        finite = "allow-nan" if takes_missing_values(self.metric) else True
+        return validate_data(self, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
+
+    def _searches_duplicates_once(self, rows: Matrix) -> bool:
+        """Return whether equal rows are worth finding: not if each row may be read from a disk, or by a slow metric."""
+        return isinstance(self._distance, PointDistance | TreeDistance) and not is_mapped(rows)
 
     def _engine_of(self, rows: Matrix) -> TreeSearch | GemmSearch | BoundsSearch:
         distance = self._distance
@@ -190,7 +202,7 @@ class ExactNeighbors(BaseEstimator):
         check_is_fitted(self)
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
-        queries = None if X is None else validate_data(self, X, accept_sparse="csr", reset=False)
+        queries = None if X is None else self._checked(X, reset=False)
         ranks, indices = self._search(queries, k)
         return (self._distance.to_distance(ranks), indices) if return_distance else indices
 
@@ -211,9 +223,10 @@ class ExactNeighbors(BaseEstimator):
         return drop_self(ranks[groups], indices[groups], np.arange(len(groups)))
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare to scikit-learn that X may be sparse."""
+        """Declare to scikit-learn that X may be sparse, and whether it may hold NaN."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_missing_values(self.metric)
         return tags
 
 

@@ -5,6 +5,7 @@ Elementwise operations and additions one after the other give the same bits on e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -17,10 +18,11 @@ _FEATURES_AT_A_TIME = 128
 _NUMBERS_AT_A_TIME = 2**15  # as float64 they fit into the cache
 _CACHE_LINE = 8  # float64 numbers
 
+Term: TypeAlias = Callable[..., FloatArray]  # of the combined features; takes `out` as a ufunc does
 Pairs: TypeAlias = tuple[IntArray, IntArray]  # indices of queries and of rows, one of each for a pair
 
 
-def sum_over_features(left: Matrix, right: Matrix, pairs: Pairs, combine: np.ufunc, term: np.ufunc) -> FloatArray:
+def sum_over_features(left: Matrix, right: Matrix, pairs: Pairs, combine: np.ufunc, term: Term) -> FloatArray:
     """Return, for each pair (row of left, row of right), the sum over the features in their order, in float64.
 
     The terms are ``term(combine(a, b))``; `combine` is `numpy.subtract` or `numpy.multiply`, and `term` of 0 is 0. Both
@@ -36,7 +38,7 @@ def sum_over_features(left: Matrix, right: Matrix, pairs: Pairs, combine: np.ufu
     return sums
 
 
-def _added(total: FloatArray, left: FloatArray, right: FloatArray, combine: np.ufunc, term: np.ufunc) -> FloatArray:
+def _added(total: FloatArray, left: FloatArray, right: FloatArray, combine: np.ufunc, term: Term) -> FloatArray:
     """Return a total (n_pairs,) to which the terms of features (n_pairs, n_features) are added one after the other.
 
     `numpy.sum` adds pairwise along the contiguous axis, but one number after the other along another axis. So the
@@ -53,7 +55,7 @@ def _added(total: FloatArray, left: FloatArray, right: FloatArray, combine: np.u
     return sums
 
 
-def _sum_over_stored_features(left: CSR, right: CSR, pairs: Pairs, combine: np.ufunc, term: np.ufunc) -> FloatArray:
+def _sum_over_stored_features(left: CSR, right: CSR, pairs: Pairs, combine: np.ufunc, term: Term) -> FloatArray:
     sums: FloatArray = np.empty(len(pairs[0]))
     stored = np.diff(left.indptr)[pairs[0]] + np.diff(right.indptr)[pairs[1]]
     for block in uneven_blocks(64 * stored.astype(np.int64)):

@@ -9,7 +9,7 @@ from typing import Any, Self
 import joblib
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.utils import InputTags, Tags, TargetTags, check_array
 
 from nearlabel.neighbors._graph import read_graph
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike, NeighborSearch
@@ -239,6 +239,11 @@ class PrecomputedNeighbors:
             " got other rows."
         )
 
+    def __sklearn_tags__(self) -> Tags:
+        """Declare that X may be sparse and hold NaN: its rows are recognised, nothing is computed from them."""
+        input_tags = InputTags(sparse=True, allow_nan=True)
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False), input_tags=input_tags)
+
     def __sklearn_clone__(self) -> Self:
         """Return the same object: there is nothing to unlearn."""
         return self
@@ -261,9 +266,10 @@ def _digests(rows: Sequence[MatrixLike] | None, n_rows: list[int]) -> list[str] 
 
 def digest_of(X: MatrixLike) -> str:
     """Return a hash of the rows of X, the same for every numeric type and memory layout."""
-    rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C")
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite="allow-nan")
     if not sparse.issparse(rows):
-        return str(joblib.hash(np.ascontiguousarray(rows + 0.0)))  # -0.0 is 0.0
+        rows = np.where(np.isnan(rows), np.nan, rows + 0.0)  # -0.0 is 0.0, and NaN has one pattern of bits
+        return str(joblib.hash(np.ascontiguousarray(rows)))
     rows = sparse.csr_array(rows, copy=True)
     rows.sum_duplicates()
     rows.eliminate_zeros()

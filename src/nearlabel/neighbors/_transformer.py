@@ -147,10 +147,10 @@ class TransformerNeighbors(BaseEstimator):
         return f"the graph of {type(self.transformer).__name__}"
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that sparse input is welcome where the transformer takes it."""
+        """Tell scikit-learn that sparse input and NaN are welcome where the transformer takes them."""
         tags = super().__sklearn_tags__()
         if isinstance(self.transformer, BaseEstimator):
-            tags.input_tags.sparse = get_tags(self.transformer).input_tags.sparse
+            tags.input_tags = get_tags(self.transformer).input_tags
         return tags
 
 
@@ -176,6 +176,12 @@ def as_search(search: Any) -> Any:
 def clone_search(search: Any) -> Any:
     """Return an unfitted copy of a user's search, or the default one for None."""
     return ExactNeighbors() if search is None else as_search(search)
+
+
+def takes_missing_values(part: Any) -> bool:
+    """Return whether a search, a transformer or a classifier declares to scikit-learn that X may hold NaN."""
+    has_tags = not isinstance(part, type) and hasattr(part, "__sklearn_tags__")
+    return has_tags and bool(get_tags(part).input_tags.allow_nan)
 
 
 def _gives_graphs(transformer: Any) -> bool:

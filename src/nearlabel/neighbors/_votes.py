@@ -81,7 +81,8 @@ def vote_weights(distances: FloatArray, weights: Weights) -> FloatArray:
         return np.ones(distances.shape)
     at_zero = distances == 0
     nearest = distances.min(axis=1, keepdims=True)
-    inverse: FloatArray = np.divide(nearest, distances, out=np.zeros_like(distances), where=~at_zero)
+    inverse: FloatArray = np.isinf(nearest) * np.ones_like(distances)  # all equally far: rows that lack all features
+    np.divide(nearest, distances, out=inverse, where=~at_zero & np.isfinite(nearest))
     return np.where(at_zero.any(axis=1, keepdims=True), at_zero.astype(np.float64), inverse)
 
 

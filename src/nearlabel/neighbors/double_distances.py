@@ -12,8 +12,9 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.neighbors._distances import Distance, Euclidean, Rows, Tile, distance_named
+from nearlabel.neighbors._distances import Distance, Euclidean, Rows, Tile
 from nearlabel.neighbors._exact import ExactNeighbors, as_float_rows, stored_alike
+from nearlabel.neighbors._named_distances import distance_named
 from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense

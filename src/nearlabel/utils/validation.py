@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -419,10 +419,12 @@ def is_dask_array(X: object) -> bool:
 def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask: bool = False) -> Matrix:
     """Return rows as a dense array or CSR, each in a form that every method takes.
 
-    A dask array stays one if `takes_dask`; else it is refused, not gathered.
+    A dask array stays one if `takes_dask`; else it is refused, not gathered. NaN is refused unless the estimator's tags
+    allow it.
     """
     if not is_dask_array(X):
-        return _as_plain_rows(validate_data(estimator, X, accept_sparse="csr", reset=reset))
+        finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
+        return _as_plain_rows(validate_data(estimator, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset))
     if not takes_dask:
         raise TypeError(
             f"X must be an array for this {type(estimator).__name__}, got a dask array. Hint: search=DaskNeighbors()"

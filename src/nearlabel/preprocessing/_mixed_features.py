@@ -1,0 +1,386 @@
+"""Rows of mixed columns as rows whose Euclidean distance is the one that is meant."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import RobustScaler, StandardScaler
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nearlabel.preprocessing._apart import OverlapEncoder, TextEncoder
+from nearlabel.preprocessing._columns import ColumnReader, columns_of, is_frame, kind_of
+from nearlabel.preprocessing._range_scaler import RangeScaler
+from nearlabel.utils.truncate import shortened
+from nearlabel.utils.types import Matrix, MatrixLike
+from nearlabel.utils.validation import check_choice, check_flag
+
+_SCALES = {"minmax", "standard", "robust", "none"}
+_MISSING_NUMBERS = {"median", "mean", "most_frequent", "distance"}
+_MISSING_CATEGORIES = {"different", "category"}
+_GROUPS = {"numbers", "dates", "categories", "text"}
+_LONGEST_HINT = 200
+_FEW_ROWS = 20  # so few rows may well differ in each category
+_SPARSE_BELOW = {True: 1.0, False: 0.0, "auto": 0.3}  # share of non-zeros; as scikit-learn's ColumnTransformer
+
+
+class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
+    """Encode numbers, categories, dates and texts so that plain Euclidean distance compares them as it should.
+
+    The squared distance of two rows is a sum over the columns. By default it is that of HEOM, the heterogeneous
+    Euclidean-overlap metric [1]_: numbers differ by ``|u - v| / range``, where the range is that of the training rows
+    (0 if a column is constant), categories by 0 if they are equal and 1 if not. So every exact search, and every
+    estimator that rests on Euclidean distance, compares mixed columns.
+
+    What is missing is at distance 1 from all values and from all else that is missing: so HEOM has it. Categories and
+    texts do that here. For numbers no coordinates can: they are imputed, or stay missing for a search that knows
+    (``missing_numbers="distance"``).
+
+    Parameters
+    ----------
+    categorical : "auto" or sequence of str or int, default="auto"
+        Names or positions of columns of categories. "auto": columns of texts, booleans and of categorical type; in
+        arrays of objects, columns with any value that is no number. Given ones come in addition: integers count as
+        numbers unless they are named here.
+    text : sequence of str or int, default=()
+        Columns of texts to be compared by their words. The squared distance of two texts is 1 - cosine of their
+        tf-idf. A text that is missing, or has no word that occurs in training, is at distance 1 from all others.
+    dates : sequence of str or int, default=()
+        Columns of dates or times, or of texts such as 2026-01-31, to be compared as numbers: days. Other columns of
+        dates are refused.
+    scale : {"minmax", "standard", "robust", "none"}, default="minmax"
+        What numbers and dates are divided by: their range, standard deviation, interquartile range, or nothing.
+    clip : bool, default=False
+        Whether numbers beyond the training range are moved to its end, so that none differs by more than 1; only with
+        ``scale="minmax"``.
+    missing_numbers : {"median", "mean", "most_frequent", "distance"}, default="median"
+        What a missing number or date is replaced by, or "distance": it stays NaN for a search that takes it, such as
+        ``ExactNeighbors("heom")``, by which it is at distance 1 from all.
+    missing_categories : {"different", "category"}, default="different"
+        Whether a missing category differs from all others, or all missing ones are a category like others.
+    text_encoder : object with `fit` and `transform`, or callable, default=None
+        Turns a list of texts into rows, sparse or dense, which are scaled to equal length; a function, such as the
+        `encode` of a language model, needs no fit. None: scikit-learn's ``TfidfVectorizer()``.
+    weights : mapping of str to float, default=None
+        By what the squared distances of "numbers", "dates", "categories" and "text" are multiplied, where not by 1.
+    sparse_output : bool or "auto", default="auto"
+        Whether `transform` gives a CSR array. "auto": if less than 30 % of the training rows' values are not zero.
+
+    Attributes
+    ----------
+    groups_ : dict of str to list of int
+        Positions of the columns that are "numbers", "dates", "categories" and "text".
+    transformer_ : ColumnTransformer
+        The fitted parts, a pipeline for each group and each text.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where all are texts.
+
+    See Also
+    --------
+    nearlabel.neighbors.ExactNeighbors : The search; its metric "heom" takes missing numbers.
+
+    Notes
+    -----
+    ``fit_transform(X)`` is not ``fit(X).transform(X)`` where categories or texts are missing: each missing cell of the
+    training rows is at distance 1 from each other, which takes a column a cell; queries share one such column, since
+    queries are not compared with each other. Pipelines do the right thing. (scikit-learn's `TargetEncoder` has two
+    encodings for a like reason.)
+
+    A category stands in two columns with 1/2 each, not in one with 1/√2: so sums of squares have no rounding, and what
+    is equally far is so to the last bit. A category that training rows lack is at distance 1 from all of theirs.
+
+    References
+    ----------
+    .. [1] D. R. Wilson, T. R. Martinez: Improved Heterogeneous Distance Functions. Journal of Artificial Intelligence
+       Research 6, 1997.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from nearlabel.lazy import BRkNN
+    >>> from nearlabel.preprocessing import MixedFeaturesEncoder
+    >>> X = np.array([[20, "red"], [30, "red"], [25, None], [60, "blue"]], dtype=object)
+    >>> encoder = MixedFeaturesEncoder()
+    >>> encoded = encoder.fit_transform(X)
+    >>> np.sum((encoded - encoded[0]) ** 2, axis=1).tolist()  # 10/40 squared; 5/40 squared and 1; 1 and 1
+    [0.0, 0.0625, 1.015625, 2.0]
+    >>> encoder.groups_
+    {'numbers': [0], 'categories': [1]}
+    >>> model = make_pipeline(MixedFeaturesEncoder(), BRkNN(1)).fit(X, [[1, 0], [0, 1], [1, 0], [0, 1]])
+    >>> model.predict(np.array([[21, "green"]], dtype=object))
+    array([[1, 0]])
+    """
+
+    def __init__(
+        self,
+        *,
+        categorical: Any = "auto",
+        text: Any = (),
+        dates: Any = (),
+        scale: str = "minmax",
+        clip: bool = False,
+        missing_numbers: str = "median",
+        missing_categories: str = "different",
+        text_encoder: Any = None,
+        weights: Mapping[str, float] | None = None,
+        sparse_output: bool | Literal["auto"] = "auto",
+    ) -> None:
+        self.categorical = categorical
+        self.text = text
+        self.dates = dates
+        self.scale = scale
+        self.clip = clip
+        self.missing_numbers = missing_numbers
+        self.missing_categories = missing_categories
+        self.text_encoder = text_encoder
+        self.weights = weights
+        self.sparse_output = sparse_output
+
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
+        """Learn ranges, categories and words.
+
+        Parameters
+        ----------
+        X : array-like, data frame or Arrow table of shape (n_samples, n_columns)
+            Training rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self
+            The fitted encoder.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, named twice, without any value or not of its kind, or a parameter is out of range.
+        TypeError
+            If a parameter is of a wrong type, or X is sparse.
+        """
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: MatrixLike, y: object = None) -> Matrix:
+        """Learn from training rows and encode them.
+
+        Parameters
+        ----------
+        X : array-like, data frame or Arrow table of shape (n_samples, n_columns)
+            Training rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        ndarray or CSR array of shape (n_samples, n_features_out)
+            The rows. `transform` encodes their missing categories and texts in another way, for queries.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown, named twice, without any value or not of its kind, or a parameter is out of range.
+        TypeError
+            If a parameter is of a wrong type, or X is sparse.
+        """
+        self._check_parameters()
+        X = self._table(X, reset=True)
+        self.groups_ = self._grouped(X)
+        with config_context(transform_output="default"):
+            self.transformer_ = self._parts()
+            encoded = self.transformer_.fit_transform(X)
+        self._warn_of_identifiers(len(columns_of(X)[0]))
+        return self._as_wanted(encoded)
+
+    def transform(self, X: MatrixLike) -> Matrix:
+        """Encode queries.
+
+        Parameters
+        ----------
+        X : array-like, data frame or Arrow table of shape (n_queries, n_columns)
+            Rows with the columns of the training rows.
+
+        Returns
+        -------
+        ndarray or CSR array of shape (n_queries, n_features_out)
+            The rows.
+
+        Raises
+        ------
+        ValueError
+            If the columns are others, or hold values of another kind.
+        """
+        check_is_fitted(self)
+        with config_context(transform_output="default"):
+            return self._as_wanted(self.transformer_.transform(self._table(X, reset=False)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the encoded columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns; None: those of the training rows, or x0, x1, ...
+
+        Returns
+        -------
+        ndarray of str
+            The group and the name of the column, ``numbers__age``; of categories also the value,
+            ``categories__colour_red`` and ``categories__colour_red (again)``; of texts the word, ``text_title__wheat``.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.transformer_.get_feature_names_out(input_features))
+
+    def _check_parameters(self) -> None:
+        check_choice("scale", self.scale, _SCALES)
+        check_choice("missing_numbers", self.missing_numbers, _MISSING_NUMBERS)
+        check_choice("missing_categories", self.missing_categories, _MISSING_CATEGORIES)
+        check_flag("clip", self.clip)
+        if self.sparse_output != "auto":
+            check_flag("sparse_output", self.sparse_output)
+        if self.clip and self.scale != "minmax":
+            raise ValueError(f"clip must be False unless scale='minmax', got scale={self.scale!r}.")
+        encoder = self.text_encoder
+        if encoder is not None and not callable(encoder) and not hasattr(encoder, "transform"):
+            raise TypeError(f"text_encoder must be a transformer of texts or a function, got {encoder!r}.")
+        self._check_weights()
+
+    def _check_weights(self) -> None:
+        weights = {} if self.weights is None else self.weights
+        if not isinstance(weights, Mapping) or not set(weights) <= _GROUPS:
+            raise ValueError(f"weights must be a mapping of some of {sorted(_GROUPS)}, got {weights!r}.")
+        for group, weight in weights.items():
+            if not isinstance(weight, numbers.Real) or not 0 <= weight < np.inf:
+                raise ValueError(f"weights must be finite numbers of at least 0, got {weight!r} for {group!r}.")
+        if self.missing_numbers == "distance" and any(weights.get(group, 1) != 1 for group in ("numbers", "dates")):
+            raise ValueError(
+                "weights of numbers and dates must be 1 with missing_numbers='distance', where a missing one counts 1,"
+                f" got {dict(weights)}. Hint: weights of the other groups have the same effect."
+            )
+
+    def _table(self, X: MatrixLike, *, reset: bool) -> Any:
+        """Return a frame or table as it is, all else as a two-dimensional array; check the columns."""
+        if is_frame(X):
+            return validate_data(self, X, skip_check_array=True, reset=reset)
+        X = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
+        return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+
+    def _grouped(self, X: Any) -> dict[str, list[int]]:
+        """Return the positions of the columns of each group that has any."""
+        declared = {"categories": ("categorical", self.categorical), "text": ("text", self.text)}
+        declared["dates"] = ("dates", self.dates)
+        group_of: dict[int, str] = {}
+        for group, (parameter, which) in declared.items():
+            for place in self._positions(parameter, which):
+                if place in group_of:
+                    raise ValueError(f"{parameter} must name each column once, got {self._name(place)} again.")
+                group_of[place] = group
+        for place, column in enumerate(columns_of(X)):
+            if place not in group_of:
+                group_of[place] = self._group_by_type(place, column)
+        groups = {group: sorted(p for p, of in group_of.items() if of == group) for group in ("numbers", *declared)}
+        return {group: places for group, places in groups.items() if places}
+
+    def _group_by_type(self, place: int, column: Any) -> str:
+        kind = kind_of(column)
+        if kind == "date":
+            raise ValueError(
+                f"X must hold numbers, categories or texts, got dates in column {self._name(place)}."
+                f" Hint: dates=[{self._name(place)}] compares them as days."
+            )
+        return {"number": "numbers", "category": "categories"}[kind]
+
+    def _positions(self, parameter: str, which: Any) -> Iterator[int]:
+        if parameter == "categorical" and isinstance(which, str) and which == "auto":
+            return
+        if isinstance(which, str) or not isinstance(which, Iterable):
+            raise TypeError(f"{parameter} must be a sequence of names or positions, got {which!r}. Hint: [{which!r}].")
+        names = list(getattr(self, "feature_names_in_", ()))
+        for column in which:
+            if isinstance(column, str) and column in names:
+                yield names.index(column)
+            elif isinstance(column, int | np.integer) and 0 <= column < self.n_features_in_:
+                yield int(column)
+            else:
+                known = shortened(", ".join(names), _LONGEST_HINT) or f"0 to {self.n_features_in_ - 1}"
+                raise ValueError(f"{parameter} must name columns of X, got {column!r}. Hint: they are {known}.")
+
+    def _name(self, place: int) -> str:
+        return repr(self.feature_names_in_[place]) if hasattr(self, "feature_names_in_") else str(place)
+
+    def _parts(self) -> ColumnTransformer:
+        """Return a pipeline for each group; of text, for each column."""
+        parts: list[tuple[str, Pipeline, list[int]]] = []
+        for group, places in self.groups_.items():
+            if group == "text":
+                parts += [(self._text_name(place), self._text_part(place), [place]) for place in places]
+            elif group == "categories":
+                parts.append((group, self._category_part(places), places))
+            else:
+                parts.append((group, self._number_part(group, places), places))
+        weights = {} if self.weights is None else self.weights
+        factors = {name: float(np.sqrt(weights.get(name if name in _GROUPS else "text", 1))) for name, _, _ in parts}
+        factors = {name: factor for name, factor in factors.items() if factor != 1}
+        below = _SPARSE_BELOW[self.sparse_output]
+        return ColumnTransformer(parts, sparse_threshold=below, transformer_weights=factors or None)
+
+    def _category_part(self, places: list[int]) -> Pipeline:
+        return Pipeline(
+            [("read", self._reader("category", places)), ("overlap", OverlapEncoder(self.missing_categories))]
+        )
+
+    def _number_part(self, group: str, places: list[int]) -> Pipeline:
+        impute = "passthrough" if self.missing_numbers == "distance" else SimpleImputer(strategy=self.missing_numbers)
+        scalers = {"minmax": RangeScaler(clip=self.clip), "standard": StandardScaler(), "robust": RobustScaler()}
+        read = self._reader("number" if group == "numbers" else "date", places)
+        return Pipeline([("read", read), ("impute", impute), ("scale", scalers.get(self.scale, "passthrough"))])
+
+    def _text_part(self, place: int) -> Pipeline:
+        encoder = TfidfVectorizer() if self.text_encoder is None else self.text_encoder
+        return Pipeline([("read", self._reader("text", [place])), ("encode", TextEncoder(encoder))])
+
+    def _reader(self, kind: str, places: list[int]) -> ColumnReader:
+        return ColumnReader(kind, [self._name(place) for place in places])
+
+    def _text_name(self, place: int) -> str:
+        name = str(self.feature_names_in_[place]) if hasattr(self, "feature_names_in_") else f"x{place}"
+        return f"text_{place}" if "__" in name else f"text_{name}"  # which separates names in scikit-learn
+
+    def _as_wanted(self, encoded: Matrix) -> Matrix:
+        return sparse.csr_array(encoded) if sparse.issparse(encoded) or self.sparse_output is True else encoded
+
+    def _warn_of_identifiers(self, n_rows: int) -> None:
+        if "categories" not in self.groups_ or n_rows < _FEW_ROWS:
+            return
+        overlap = self.transformer_.named_transformers_["categories"]["overlap"]
+        for place, known in zip(self.groups_["categories"], overlap.encoder_.categories_, strict=True):
+            if len(known) > n_rows / 2:
+                warnings.warn(
+                    f"Column {self._name(place)} has {len(known)} categories in {n_rows} rows, as an identifier has."
+                    " Hint: leave it out, or text= compares its words.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare what X may hold."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
