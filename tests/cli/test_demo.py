@@ -27,7 +27,10 @@ def test_table_and_figure(nearlabel, tmp_path):
     answer = nearlabel("demo", "--out", tmp_path / "new" / "folder")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("multidigits: k = 1..30")
-    assert answer.out.splitlines()[2].split() == ["metric", *METHODS]
+    first, second = answer.out.split("multidigits: each method's best k on these test folds")
+    assert [line.split()[0] for line in first.splitlines()[5:9]] == list(METHODS)
+    assert [line.split()[0] for line in second.splitlines()[5:8]] == list(METHODS[:3])
+    assert max(map(len, (first + second).splitlines()[:-1])) <= 80
     figure = tmp_path / "new" / "folder" / "multidigits.png"
     assert answer.out.endswith(f"Figure: {figure}\n")
     assert figure.read_bytes().startswith(b"\x89PNG")
