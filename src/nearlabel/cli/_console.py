@@ -158,7 +158,10 @@ def warnings_in_one_line() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
-    """Show progress and the time left on standard error, if it is a terminal and not `quietly`."""
+    """Show progress and the time left on standard error, if it is a terminal and not `quietly`.
+
+    Within another bar it is not shown: there is one bar at a time.
+    """
     if _QUIET.get() or not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -167,7 +170,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
     console_module = import_optional("rich.console", extra="cli", purpose="The command line")
     with progress_module.Progress(console=console_module.Console(stderr=True), transient=True) as bars:
         bar = _Bar(partial(bars.update, bars.add_task(escape(escape_line(what)), total=None)))
-        with listening(bar.hear):
+        with listening(bar.hear), quietly(True):
             yield bar.tell
 
 
