@@ -236,8 +236,8 @@ def _warn_of_foreign_types(path: Path, types: Sequence[str]) -> None:
     """Tell who saves a model what whoever loads it will have to know."""
     if types:
         warnings.warn(
-            f"{path} contains types that load_model refuses unless they are trusted: {', '.join(types)}. Hint:"
-            f" load_model(..., trusted={list(types)!r}), on the command line --trusted {','.join(types)}.",
+            f"{path} contains types that load_model builds only if they are trusted. Hint: load_model(...,"
+            f" trusted={list(types)!r}), on the command line --trusted {','.join(types)}.",
             UserWarning,
             stacklevel=3,
         )
