@@ -154,18 +154,22 @@ def _heading(metric: str, greater_is_better: bool | None) -> str:
 
 
 def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
-    """Print a line for each method, search and metric, the mean over the numbers of neighbours."""
+    """Print a table for each metric with a line for each method and search, the mean over the numbers of neighbours."""
     numbers = sorted({cost.n_neighbors for cost in costs if isinstance(cost.n_neighbors, int)})
-    rows = [
-        (cost.method, cost.search, title_of(cost.metric), f"{cost.exact:.4f}", f"{cost.value:.4f}",
-         f"{cost.difference + 0.0:+.4f}", f"{cost.recall:.4f}", f"{cost.exact_seconds:.3f}", f"{cost.seconds:.3f}")
-        for cost in costs
-        if not isinstance(cost.n_neighbors, int)
-    ]  # fmt: skip
     at = f"@{numbers[0]}" if len(numbers) == 1 else ""
-    columns = ("method", "search", "metric", "exact", "searched", "difference", f"recall{at}")
-    title = f"{dataset}: k = {_shown(numbers)}, mean over folds{'' if at else ' and k'}; seconds of search a fold"
-    _console.print_table(title, (*columns, "s, exact", "s, searched"), rows, left=3)
+    headers = ("exact", "searched", "difference", f"recall{at}", "s, exact", "s, searched")
+    over = f"k = {_shown(numbers)}, mean over folds{'' if at else ' and k'}; seconds of search a fold"
+    for metric in dict.fromkeys(cost.metric for cost in costs):
+        cells = {
+            f"{cost.method}, {cost.search}": (
+                f"{cost.exact:.4f}", f"{cost.value:.4f}", f"{cost.difference + 0.0:+.4f}", f"{cost.recall:.4f}",
+                f"{cost.exact_seconds:.3f}", f"{cost.seconds:.3f}",
+            )
+            for cost in costs
+            if cost.metric == metric and not isinstance(cost.n_neighbors, int)
+        }  # fmt: skip
+        table = MethodTable(f"{dataset}, {title_of(metric)}: {over}", cells, of="method, search")
+        print_method_tables([table], headers, every=True)
 
 
 def _shown(numbers: Sequence[int]) -> str:

@@ -9,15 +9,16 @@ from nearlabel.cli import _console
 
 
 class MethodTable(NamedTuple):
-    """A title, and the cells of each method, one for each metric."""
+    """A title, the cells of each method, one for each metric, and the header of the methods."""
 
     title: str
     cells: Mapping[str, Sequence[str]]
+    of: str = "method"
 
     def columns(self, headers: Sequence[str], numbers: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the column of the methods and those of some metrics, each with its header first."""
         of_metrics = [(headers[n], *(cells[n] for cells in self.cells.values())) for n in numbers]
-        return [("method", *self.cells), *of_metrics]
+        return [(self.of, *self.cells), *of_metrics]
 
 
 def print_method_tables(tables: Sequence[MethodTable], headers: Sequence[str], *, every: bool) -> int:
