@@ -3,6 +3,7 @@
 import re
 import sys
 
+import numpy as np
 import pytest
 
 from nearlabel.cli import _console
@@ -75,11 +76,14 @@ def test_a_search_moves_the_bar_of_fit(nearlabel, monkeypatch, tmp_path):
     """Also where nothing is evaluated, which leaves one search of all rows."""
     shares = []
     monkeypatch.setattr(_console._Bar, "hear", lambda self, share: shares.append(share))
-    path = write_npz(tmp_path / "digits.npz", load_multidigits())
+    X = np.random.default_rng(0).normal(size=(9000, 12))
+    names = [f"x{column}" for column in range(12)]
+    path = write_npz(tmp_path / "many.npz", Dataset(X, (X[:, :2] > 0).astype(int), tuple(names), ("a", "b"), "many"))
     monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
     answer = nearlabel("fit", path, "--k", 3, "--validate", "none", "--out", tmp_path / "m.skops")
     assert answer.code == 0
     assert len(shares) > 1
+    assert shares[0] < 0.9
     assert max(shares) == pytest.approx(1)
 
 
