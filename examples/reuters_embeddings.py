@@ -178,3 +178,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+# sphinx_gallery_thumbnail_path = "_static/topics_of_news.svg"  # noqa: ERA001

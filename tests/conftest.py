@@ -57,6 +57,14 @@ def problem(request):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _usual_width():
+    """Let tables be as wide as in a file or pipe, whatever the terminal of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _patient_workers():
     """Keep idle worker processes. joblib's leave after five minutes, and work that comes just then waits forever."""
     configure = LokyBackend.configure

@@ -28,6 +28,13 @@ def programs(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
 
 
+@pytest.mark.parametrize("page", [DOCS.parent / "README.md", *DOCS.glob("*.md"), *DOCS.glob("howto/*.md")], ids=str)
+def test_programs_fit_the_page(page):
+    """No line runs off the right edge."""
+    lines = [line for program in programs(page) for line in program.splitlines()]
+    assert [line for line in lines if len(line) > 88] == []
+
+
 def is_runnable(program):
     """Tell whether all that a block imports is installed: an encoder of texts is not."""
     names = re.findall(r"^(?:from|import) (\w+)", program, re.M)

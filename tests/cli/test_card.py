@@ -56,6 +56,7 @@ def test_markdown(nearlabel, saved):
     assert "| micro_f1 | 0.7500 |\n" in out
 
 
+@pytest.mark.filterwarnings("ignore:.* contains types that load_model")
 def test_a_bare_card(nearlabel, tmp_path, rows):
     """Of a model that was saved without a word: only what it knows; and what must be trusted."""
     model = BinaryRelevance(DecisionTreeClassifier(max_depth=1)).fit(*rows)

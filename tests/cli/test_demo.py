@@ -2,6 +2,7 @@ import json
 import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,10 @@ METHODS = ("brknn", "lpknn", "mlknn", "nldd:estimator=logistic")
 
 
 @pytest.fixture(autouse=True)
-def few_rows(monkeypatch):
-    """The demo of fewer rows, folds and methods."""
+def few_rows(monkeypatch, request):
+    """The demo of fewer rows, folds and methods, unless it is the whole one that is looked at."""
+    if request.node.get_closest_marker("long"):
+        return
     digits = load_multidigits()
     assert set(METHODS) <= set(_demo._METHODS)
     monkeypatch.setattr(_demo, "_METHODS", METHODS)
@@ -27,7 +30,10 @@ def test_table_and_figure(nearlabel, tmp_path):
     answer = nearlabel("demo", "--out", tmp_path / "new" / "folder")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("multidigits: k = 1..30")
-    assert answer.out.splitlines()[2].split() == ["metric", *METHODS]
+    first, second = answer.out.split("multidigits: each method's best k on these test folds")
+    assert [line.split()[0] for line in first.splitlines()[5:9]] == list(METHODS)
+    assert [line.split()[0] for line in second.splitlines()[5:8]] == list(METHODS[:3])
+    assert max(map(len, (first + second).splitlines()[:-1])) <= 80
     figure = tmp_path / "new" / "folder" / "multidigits.png"
     assert answer.out.endswith(f"Figure: {figure}\n")
     assert figure.read_bytes().startswith(b"\x89PNG")
@@ -46,3 +52,12 @@ def test_without_matplotlib(nearlabel, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
     answer = nearlabel("demo", "--out", tmp_path)
     assert answer == (2, "", "nearlabel: Drawing needs matplotlib: pip install 'nearlabel[plot]'.\n")
+
+
+@pytest.mark.long
+def test_the_first_page_shows_what_is_printed(nearlabel, tmp_path, monkeypatch):
+    """Line for line, but for blanks at their ends."""
+    monkeypatch.chdir(tmp_path)
+    printed = [line.rstrip() for line in nearlabel("demo", "--out", "demo-output").out.splitlines()]
+    page = (Path(__file__).parents[2] / "README.md").read_text()
+    assert "```text\n" + "\n".join(printed) + "\n```\n" in page

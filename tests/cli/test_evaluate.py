@@ -47,35 +47,82 @@ def test_csv_agrees_with_json(nearlabel, meka):
     assert math.isnan(float(table[0]["spread"]))
 
 
+def table_cells(out):
+    """The lines of each table of an answer, split where two blanks or more divide the cells."""
+    lines = [re.split(r" {2,}", line.strip()) for line in out.splitlines()]
+    return [line for line in lines if line != [""] and not line[0].startswith("─")]
+
+
 def test_table(nearlabel, meka):
-    """A row a measure with its direction, a column a method, mean and deviation, a star at the best."""
+    """A row a method, a column a metric with its direction, mean and deviation, a star at the best."""
     answer = nearlabel("evaluate", meka, *QUICK)
     cells = {
         (c["method"], c["metric"]): c for c in json.loads(nearlabel("evaluate", meka, *QUICK, "--format", "json").out)
     }
-    title, *lines = [line.lstrip() for line in answer.out.splitlines() if line.strip()]
-    assert title == "fruit: k = 3, mean ± deviation over folds"
-    assert lines[0].split() == ["metric", "brknn", "mlknn"]
-    assert lines[2].startswith("Hamming loss ↓")
-    assert lines[3].startswith("one-error ↓")
-    for line, metric in ((lines[2], "hamming_loss"), (lines[3], "one_error")):
+    (title,), headers, *lines = table_cells(answer.out)[:4]
+    assert title == "fruit: k = 3, mean ± deviation over folds; * is best"
+    assert headers == ["method", "Hamming loss ↓", "one-error ↓"]
+    assert [line[0] for line in lines] == ["brknn", "mlknn"]
+    for column, metric in enumerate(("hamming_loss", "one_error"), start=1):
         best = min(cells[method, metric]["mean"] for method in ("brknn", "mlknn"))
-        for method in ("brknn", "mlknn"):
-            cell = cells[method, metric]
-            star = "*" if cell["mean"] == best else " "
-            assert f"{cell['mean']:.4f} ± {cell['std']:.4f}{star}" in line
+        for line in lines:
+            cell = cells[line[0], metric]
+            star = "*" if cell["mean"] == best else ""
+            assert line[column] == f"{cell['mean']:.4f}±{cell['std']:.4f}{star}"
 
 
 def test_table_over_k(nearlabel, meka):
-    """Over several k: the mean over them, and each method's best with its k."""
-    out = nearlabel("evaluate", meka, *QUICK, "--k", "1-4").out
-    cells = json.loads(nearlabel("evaluate", meka, *QUICK, "--k", "1-4", "--format", "json").out)
+    """Over several k: the mean over them, and in a second table each method's best with its k, where it has any k."""
+    command = ("evaluate", meka, *QUICK, "--k", "1-4", "--methods", "mlknn,br")
+    cells = json.loads(nearlabel(*command, "--format", "json").out)
     of_mlknn = [c for c in cells if (c["method"], c["metric"]) == ("mlknn", "hamming_loss")]
     best = min((c for c in of_mlknn if c["n_neighbors"] != "mean"), key=lambda c: c["mean"])
-    mean = next(c for c in of_mlknn if c["n_neighbors"] == "mean")
-    assert out.startswith("fruit: k = 1..4: mean over k, and each method's best k on these test folds\n")
-    assert f"{mean['mean']:.4f}" in out
-    assert f"{best['mean']:.4f} (k={best['n_neighbors']})" in out
+    means = {
+        c["method"]: c["mean"] for c in cells if c["metric"] == "hamming_loss" and c["n_neighbors"] in (None, "mean")
+    }
+    lines = table_cells(nearlabel(*command, "--test", "none").out)
+    assert lines[0] == ["fruit: k = 1..4, mean over k; * is best"]
+    assert [[line[0], float(line[1].rstrip("*"))] for line in lines[2:4]] == [
+        [method, round(means[method], 4)] for method in ("mlknn", "br")
+    ]
+    assert lines[4] == ["fruit: each method's best k on these test folds"]
+    assert lines[6][:2] == ["mlknn", f"{best['mean']:.4f} (k={best['n_neighbors']})"]
+    assert len(lines) == 7
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+@pytest.mark.parametrize("k", ["3", "1-4"])
+def test_a_table_is_as_wide_as_there_is_room(nearlabel, meka, monkeypatch, width, k):
+    """No line is longer; the usual metrics come first, others as there is room; how many are left out is said."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    answer = nearlabel("evaluate", meka, "--k", k, "--cv", "2", "--methods", "brknn,mlknn", "--test", "none")
+    *lines, last = answer.out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert width - max(map(len, lines)) < 20
+    stated = re.fullmatch(r"(\d+) more metrics: in a wider terminal, or by --format csv\.", last)
+    shown = next(line for line in table_cells(answer.out) if line[0] == "brknn")[1:]
+    assert len(shown) + int(stated[1]) == len(CATALOGUE) + 1  # and the share of empty predictions
+    cells = json.loads(nearlabel("evaluate", meka, "--k", k, "--cv", "2", "--methods", "brknn", "--format", "json").out)
+    means = {c["metric"]: f"{c['mean']:.4f}" for c in cells if c["n_neighbors"] == ("mean" if k == "1-4" else 3)}
+    usual = ("hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1")
+    assert [cell[:6] for cell in shown[:6]] == [means[metric] for metric in usual[: len(shown)]]
+
+
+def test_metrics_asked_for_are_all_printed(nearlabel, meka, monkeypatch):
+    """In further tables below, in the order asked for, with the same numbers as beside one another."""
+    monkeypatch.setenv("COLUMNS", "60")
+    command = ("evaluate", meka, *QUICK[:-1], "recall_examples,coverage,one_error,micro_f1,macro_f1", "--test", "none")
+    narrow = nearlabel(*command).out
+    monkeypatch.setenv("COLUMNS", "200")
+    wide = nearlabel(*command).out
+    assert max(map(len, narrow.splitlines())) <= 60
+    parts = [line for line in table_cells(narrow) if line[0] in ("brknn", "mlknn")]
+    whole = [line for line in table_cells(wide) if line[0] in ("brknn", "mlknn")]
+    assert len(parts) > len(whole) == 2
+    for method, *cells in whole:
+        assert [cell for line in parts if line[0] == method for cell in line[1:]] == cells
+    headers = [line for line in table_cells(wide) if line[0] == "method"]
+    assert headers == [["method", "recall ↑", "coverage ↓", "one-error ↓", "micro F1 ↑", "macro F1 ↑"]]
 
 
 TUNED = ("--thresholds", "micro-f:beta=2, 0.3", "--metrics", "micro_f1,one_error")
@@ -87,7 +134,7 @@ def test_thresholds_add_rows(nearlabel, meka):
     table, json_, csv_ = (nearlabel("evaluate", meka, *QUICK, *TUNED, "--format", f) for f in ("table", "json", "csv"))
     cells = [cell for cell in values(json_) if cell["n_neighbors"] == 3]
     assert list(dict.fromkeys(cell["method"] for cell in cells)) == TUNED_METHODS
-    assert table.out.splitlines()[2].split() == ["metric", *TUNED_METHODS]
+    assert [line.split()[0] for line in table.out.splitlines()[4:10]] == TUNED_METHODS
     rows = [row for row in csv.DictReader(io.StringIO(csv_.out)) if row["n_neighbors"] == "3"]
     assert [(row["method"], float(row["mean"])) for row in rows] == [(cell["method"], cell["mean"]) for cell in cells]
 
@@ -210,7 +257,7 @@ def test_given_split(nearlabel, data_folder):
     """A data set of the catalogue is run on its own parts: one fold, no deviation."""
     answer = nearlabel("evaluate", "emotions", *QUICK, "--cv", "given")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith("emotions: k = 3\n")
+    assert answer.out.startswith("emotions: k = 3; * is best\n")
     assert "±" not in answer.out
     assert "nan" not in answer.out
 
@@ -353,22 +400,20 @@ def test_an_undefined_measure_is_left_out(nearlabel, tmp_path):
 SEARCHED = ("--search", "exact:metric=cosine, exact", "--methods", "brknn,mlknn@micro-f", "--k", "3", "--cv", "3")
 
 
-def test_searches(nearlabel, meka):
+def test_searches(nearlabel, meka, monkeypatch):
     """A line for each method and search: the measure by both, the difference and the recall; micro-F unless told."""
+    monkeypatch.setenv("COLUMNS", "120")
     table, json_, csv_ = (nearlabel("evaluate", meka, *SEARCHED, "--format", f) for f in ("table", "json", "csv"))
     assert (table.code, table.err) == (0, "")
-    title, *lines = [line.strip() for line in table.out.splitlines() if line.strip()]
-    assert title == "fruit: k = 3, mean over folds; seconds of search a fold"
-    assert lines[0].split() == [
-        "method", "search", "metric", "exact", "searched", "difference", "recall@3", "s,", "exact", "s,", "searched",
-    ]  # fmt: skip
+    (title,), headers, *lines = table_cells(table.out)
+    assert title == "fruit, micro F1: k = 3, mean over folds; seconds of search a fold"
+    assert headers == ["method, search", "exact", "searched", "difference", "recall@3", "s, exact", "s, searched"]
     cells = {c["method"]: c for c in json.loads(json_.out) if c["n_neighbors"] == 3 and c["search"] == "exact"}
     named = [(m, s) for m in ("brknn", "mlknn@micro-f") for s in ("exact:metric=cosine", "exact")]
-    for line, (method, search) in zip(lines[2:], named, strict=True):
-        cell = line.split()
-        assert (*cell[:2], *cell[2:4], *cell[6:8]) == (method, search, "micro", "F1", "+0.0000", "1.0000")
+    for line, (method, search) in zip(lines, named, strict=True):
+        assert (line[0], *line[3:5]) == (f"{method}, {search}", "+0.0000", "1.0000")
         if search == "exact":
-            assert cell[4:6] == [f"{cells[method]['value']:.4f}"] * 2
+            assert line[1:3] == [f"{cells[method]['value']:.4f}"] * 2
     rows = [row for row in csv.DictReader(io.StringIO(csv_.out)) if row["n_neighbors"] == "3"]
     assert [(row["method"], row["search"], row["recall"]) for row in rows] == [(m, s, "1.0") for m, s in named]
 
@@ -382,8 +427,10 @@ def test_searches_are_the_comparison_otherwise(nearlabel, meka):
     found = [c for c in costs if c["search"] == "exact"]
     assert {(c["method"], c["n_neighbors"], c["metric"]): c["exact"] for c in found} == plain
     out = nearlabel("evaluate", meka, *options[:-2], "--jobs", "2").out
-    assert out.startswith("fruit: k = 2..3, mean over folds and k; seconds of search a fold\n")
-    assert out.count("Hamming loss") == out.count("micro F1") == 4
+    for metric in ("Hamming loss", "micro F1"):
+        assert f"fruit, {metric}: k = 2..3, mean over folds and k; seconds of search a fold\n" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count("brknn, exact:metric=cosine") == 4  # for each metric the values, and below them the seconds
 
 
 def test_searches_resume(nearlabel, meka, tmp_path):

@@ -1,12 +1,9 @@
 import json
-import sys
 
 import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from nearlabel.cli import _console
-from nearlabel.datasets import load_multidigits, write_npz
 from nearlabel.experiments import make_method
 from nearlabel.metrics import score_all
 from nearlabel.persistence import load_model, read_card
@@ -187,42 +184,3 @@ def test_a_mistake_of_ours_is_told_in_a_line(nearlabel, table, monkeypatch, tmp_
     monkeypatch.setattr("nearlabel.cli._training.save_model", fail)
     answer = nearlabel("fit", table[1], *CSV, "--k", 3, "--out", tmp_path / "m.skops")
     assert (answer.code, answer.err) == (2, "nearlabel: KeyError: 'lost'. Hint: --debug shows the traceback.\n")
-
-
-class _Terminal:
-    """Standard error that says that it is a terminal."""
-
-    def __init__(self, stream):
-        self._stream = stream
-
-    def __getattr__(self, name):
-        return getattr(self._stream, name)
-
-    def isatty(self):
-        return True
-
-
-@pytest.mark.parametrize(("quiet", "shown"), [((), True), (("--quiet",), False)])
-def test_progress(nearlabel, monkeypatch, tmp_path, capsys, quiet, shown):
-    """On a terminal a bar with the time left, unless asked for quiet; elsewhere none."""
-    path = write_npz(tmp_path / "digits.npz", load_multidigits())
-    monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
-    monkeypatch.setenv("TERM", "xterm")
-    answer = nearlabel(*quiet, "fit", path, "--k", 3, "--out", tmp_path / "m.skops")
-    assert answer.code == 0
-    assert ("models of digits" in answer.err) == shown
-    assert ("0:00:00" in answer.err) == shown
-    assert not _console._QUIET.get()
-
-
-def test_progress_of_searches(monkeypatch):
-    """A search moves the bar within its part, never back, and never to the part's end."""
-    shown = []
-    bar = _console._Bar(lambda completed, total: shown.append((completed, total)))
-    for share in (0.5, 1.0, 0.2):  # another search of the same part
-        bar.hear(share)
-    bar.tell(1, 2)
-    bar.hear(0.5)
-    bar.tell(2, 2)
-    bar.hear(0.5)
-    assert shown == [(0.495, 1), (0.99, 1), (0.99, 1), (1, 2), (1.495, 2), (2, 2), (2, 2)]

@@ -85,16 +85,23 @@ def test_a_search(nearlabel, here):
     assert [(cost["search"], cost["recall"]) for cost in found] == [("users_code:Listed", 1)]
 
 
+@pytest.mark.filterwarnings("default:.* contains types that load_model")
 def test_tune_and_fit(nearlabel, here):
     """The best model among a user's, by his metric, is kept and predicts; whoever loads it trusts his class."""
     searches, metric = ("--search", "users_code:Listed,exact"), ("--metric", "users_code:agreement")
     models = ("--methods", "users_code:Shares", "--k", "2,4", "--scales", "none", *searches)
     tuned = nearlabel("tune", "multidigits", *models, *metric, "--out", "best.skops")
-    assert (tuned.code, tuned.err) == (0, "")
+    assert tuned.code == 0
+    assert tuned.err.startswith("nearlabel: best.skops contains types that load_model builds only if they are trusted.")
+    assert tuned.err.endswith(" on the command line --trusted users_code.Listed,users_code.Shares.\n")
+    assert tuned.err.count("\n") == 1
     assert "users_code:Shares" in tuned.out
     fit = "fit", "multidigits", "--method", "users_code:Shares", "--k", 4, "--validate", 5
     fitted = nearlabel(*fit, *metric, "--out", "model.skops")
-    assert (fitted.code, fitted.err) == (0, "")
+    assert (fitted.code, fitted.err.count("\n")) == (0, 1)
+    assert fitted.err.endswith(
+        "(..., trusted=['users_code.Shares']), on the command line --trusted users_code.Shares.\n"
+    )
     refused = nearlabel("predict", "model.skops", "multidigits", "--out", "p.csv")
     assert "--trusted users_code.Shares" in refused.err
     del sys.modules["users_code"]

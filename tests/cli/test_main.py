@@ -91,6 +91,14 @@ def test_every_option_is_explained():
             "unrecognized arguments: --label-column=tags (did you mean --labels-column?). Hint: nearlabel describe -",
         ),
         (["predict", "m", "x.csv", "--score", "--jobs", "2", "y"], "unrecognized arguments: --jobs 2 y. Hint: near"),
+        (
+            ["fit", "x.csv", "--label-column", "tags"],  # what is missing, too, is told when this is mended
+            "unrecognized arguments: --label-column (did you mean --labels-column?). Hint: nearlabel fit --help.",
+        ),
+        (["fit", "x.csv", "--labels-col", "tags"], "the following arguments are required: --out. Hint: nearlabel fit"),
+        (["fit", "--", "--label-column"], "the following arguments are required: --out. Hint: nearlabel fit --help."),
+        (["predict", "m", "x.csv", "--score", "--format", "json"], "arguments: --format json. Hint: nearlabel predict"),
+        (["explain", "m", "x.csv", "--rows=3"], "arguments: --rows=3 (did you mean --row?). Hint: nearlabel explain -"),
         (["--quite"], "unrecognized arguments: --quite (did you mean --quiet?). Hint: nearlabel --help."),
         (["evaluate", "yeast", "--jobs", "two"], "argument --jobs: invalid int value: 'two'"),
         (["describe", "yeast", "--format", "xml"], "invalid choice: 'xml'"),
@@ -103,6 +111,18 @@ def test_bad_arguments(nearlabel, arguments, message):
     assert answer.err.startswith("nearlabel: ")
     assert message in answer.err
     assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_mistyped_options_of_every_command(nearlabel, command):
+    """An option that lacks a letter is suggested, with the help of the command, whatever else is missing."""
+    subparsers = next(a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    options = [word for word in subparsers.choices[command]._option_string_actions if len(word) > len("--k")]
+    for option in options:
+        mistyped = option[:-2] + option[-1]
+        if not any(other.startswith(mistyped) for other in options):
+            answer = nearlabel(command, mistyped)
+            assert f": {mistyped} (did you mean {option}?). Hint: nearlabel {command} --help.\n" in answer.err
 
 
 def test_an_error_of_several_lines_is_one_line(nearlabel):

@@ -1,11 +1,15 @@
 """Data in the order of a model."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
 from nearlabel.cli._matched_data import match_to
 from nearlabel.datasets import Dataset
+from nearlabel.datasets.tables import columns_of_model
 from nearlabel.persistence import DataSummary
 
 NAMED = DataSummary(features=2, feature_names=("z", "x"), labels=3, label_names=("b", "new", "a"))
@@ -85,3 +89,77 @@ def test_tags_that_are_numbers():
     summary = DataSummary(features=3, labels=2, label_names=("0", "1"))
     data, notes = match_to(summary, data_of([[1, 2, 3]], [[1, 1]], labels="12"), tags=True)
     assert (data.Y.tolist(), len(notes)) == ([[0, 1]], 2)
+
+
+TAGS = ["a;b", "", "b", "a", "b;new", "a;b"]
+FRAME = pd.DataFrame({
+    "key": [f"k{row}" for row in range(6)],
+    "x": range(6),
+    "title": ["one", "two", "a", "b", "three", "four"],
+    "z": [0.5] * 6,
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("kind", ["tags", "columns"])
+def test_the_columns_of_a_model(tmp_path, suffix, kind):
+    """Its features and labels are found by name, as columns or as tags; the other columns are ignored."""
+    frame = FRAME.assign(moods=TAGS) if kind == "tags" else FRAME.assign(a=[0, 1] * 3, b=[1, 0] * 3)
+    file = tmp_path / f"new{suffix}"
+    if suffix == ".parquet":
+        frame.to_parquet(file)
+    else:
+        frame.to_csv(file, index=False, sep="\t" if suffix == ".tsv" else ",")
+    found = columns_of_model(file, ("z", "x"), ("a", "b"), separator=None, ignore=("key",))
+    if kind == "tags":
+        assert found == {"labels_column": "moods", "ignore": ("key", "title")}
+    else:
+        assert found == {"labels": ("a", "b"), "ignore": ("key", "title")}
+
+
+@pytest.mark.parametrize("others", [{}, {"one": TAGS, "two": TAGS}, {"a": [0, 1] * 3}, {"tags": ["a|b"] * 6}])
+def test_labels_that_are_not_found(tmp_path, others):
+    """Nothing is guessed where no column, or more than one, may hold them, or where a label lacks its column."""
+    FRAME.assign(**others).to_csv(tmp_path / "new.csv", index=False)
+    assert columns_of_model(tmp_path / "new.csv", ("x", "z"), ("a", "b"), separator=None, ignore=()) == {}
+
+
+def test_embeddings_of_a_model(tmp_path):
+    """A column of lists holds features by their places."""
+    frame = FRAME.assign(moods=TAGS, e=[[row, 1.0] for row in range(6)])
+    frame.to_parquet(tmp_path / "new.parquet")
+    found = columns_of_model(tmp_path / "new.parquet", ("e[0]", "e[1]"), ("a", "b"), separator=";", ignore=())
+    assert found == {"labels_column": "moods", "ignore": ("key", "x", "title", "z")}
+
+
+def test_a_model_knows_the_columns_of_its_data(nearlabel, table, tmp_path, monkeypatch):
+    """`report`, `predict --score` and `explain` need no option that fit was given, with the same answers."""
+    monkeypatch.chdir(tmp_path)
+    file = table[1]
+    options = ("--labels-column", "tags", "--ignore", "id")
+    assert nearlabel("fit", file, *options, "--k", 3, "--out", "m.skops").code == 0
+    for command in (("predict", "m.skops", file, "--score"), ("explain", "m.skops", file, "--row", "0")):
+        assert nearlabel(*command) == nearlabel(*command, *options)
+        assert nearlabel(*command).code == 0
+    pages = []
+    files = ("m.skops", file, "--training", file, "--out", "r.html")
+    for given in (options, ()):
+        assert nearlabel("report", *files, *given) == (0, "Report: r.html\n", "")
+        pages.append(Path("r.html").read_text())
+    assert pages[0] == pages[1]
+    assert "The model was fitted to these samples" in pages[0]
+
+
+def test_a_file_that_lacks_a_feature(nearlabel, table, tmp_path):
+    """It is named, whether or not the labels are."""
+    assert (
+        nearlabel(
+            "fit", table[1], "--labels-column", "tags", "--ignore", "id", "--k", 3, "--out", tmp_path / "m.skops"
+        ).code
+        == 0
+    )
+    (tmp_path / "new.csv").write_text("x0,x2,tags\n1,2,apple\n")
+    answer = nearlabel("report", tmp_path / "m.skops", tmp_path / "new.csv", "--out", tmp_path / "r.html")
+    assert (answer.code, answer.out) == (2, "")
+    assert "'x1'" in answer.err
+    assert answer.err.count("\n") == 1

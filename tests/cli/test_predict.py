@@ -182,6 +182,7 @@ def test_decision_values(nearlabel, table, tmp_path):
     assert [float(row["score_apple"]) for row in found] == expected[:, 0].tolist()
 
 
+@pytest.mark.filterwarnings("ignore:.* contains types that load_model")
 def test_trees_must_be_trusted(nearlabel, table, tmp_path):
     """The message says which option takes what."""
     _, path = table

@@ -132,6 +132,7 @@ def test_given_split_of_the_catalogue(nearlabel, data_folder, tmp_path):
     assert "<dt>Samples</dt><dd>593</dd>" in (tmp_path / "a.html").read_text()
 
 
+@pytest.mark.filterwarnings("ignore:.* contains types that load_model")
 def test_a_model_that_needs_trust(nearlabel, fruit, tmp_path):
     """Types are refused by name, and taken when they are named."""
     training = fruit["training"]

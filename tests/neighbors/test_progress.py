@@ -40,6 +40,18 @@ def test_a_search_tells_how_far_it_is(name, n_jobs):
     assert not told
 
 
+@pytest.mark.parametrize("name", SEARCHES)
+def test_fitting_tells_nothing(name):
+    """What prepares the rows is quick: if it were told, a bar over fit and search would begin at its end."""
+    told = []
+    with listening(told.append):
+        search = ExactNeighbors(n_jobs=1).fit(SEARCHES[name][0])
+        assert not told
+        search.kneighbors(SEARCHES[name][1], 5)
+    assert told == sorted(told)
+    assert told[0] < 1
+
+
 def test_parts_of_a_whole():
     """What is told within a part is that part of the whole, also within another; None hears nothing."""
     X, queries = SEARCHES["queries"]

@@ -1,14 +1,20 @@
+import ast
 import os
 import pkgutil
 import pwd
+import re
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from _models import MODELS, TREE
 from nearlabel.lazy import BRkNN, MLkNN
@@ -60,11 +66,16 @@ def test_what_is_trusted_is_a_class_or_arithmetic(name):
     ],
 )
 def test_foreign_parts_are_named(tmp_path, attribute, name):
-    """Functions, bound methods, types: all but what is trusted is refused with its name and the way out."""
-    file = save_model(fitted(part_=attribute), tmp_path / "m.skops")
+    """Functions, bound methods, types: all but what is trusted is refused with its name and the way out.
+
+    Who saves the model is warned; of what is trusted nobody is.
+    """
     if name is None:
+        file = save_model(fitted(part_=attribute), tmp_path / "m.skops")
         assert isinstance(load_model(file).part_, ExactNeighbors)
         return
+    with pytest.warns(UserWarning, match=rf"contains types that .* trusted=\[.*'{re.escape(name)}'.*\]\), on the"):
+        file = save_model(fitted(part_=attribute), tmp_path / "m.skops")
     with pytest.raises(ValueError, match=r"must contain trusted types only, got .*Hint: trusted=\[") as refused:
         load_model(file)
     assert name in str(refused.value)
@@ -72,6 +83,7 @@ def test_foreign_parts_are_named(tmp_path, attribute, name):
     assert name in read_card(file).foreign_types
 
 
+@pytest.mark.filterwarnings("ignore:.* contains types that load_model")
 def test_a_metric_of_ones_own(tmp_path):
     """A function must be named, by name or as it is a type; then all is as before."""
     X = np.random.default_rng(0).normal(size=(30, 3))
@@ -83,6 +95,19 @@ def test_a_metric_of_ones_own(tmp_path):
     assert np.array_equal(load_model(file, trusted=[name]).predict_proba(X), model.predict_proba(X))
 
 
+def test_the_warning_names_what_to_trust(tmp_path):
+    """What `load_model` then takes, as it stands there; the warning points to the line that saves."""
+    frame = pd.DataFrame(np.eye(6), columns=list("abcdef"))
+    columns = make_column_transformer((StandardScaler(), make_column_selector(dtype_include=float)))
+    model = make_pipeline(columns, MLkNN(1)).fit(frame, np.eye(6, dtype=int))
+    with pytest.warns(UserWarning, match="builds only if they are trusted") as caught:
+        file = save_model(model, tmp_path / "m.skops")
+    assert caught[0].filename == __file__
+    named = ast.literal_eval(re.search(r"trusted=(\[.*\])", str(caught[0].message))[1])
+    assert named == ["sklearn.compose._column_transformer.make_column_selector"]
+    assert np.array_equal(load_model(file, trusted=named).predict(frame), model.predict(frame))
+
+
 def test_trees_of_scikit_learn_must_be_trusted(kept):
     """Indices in a tree are followed without a look, so skops does not trust them by default; nor do we."""
     file = kept[1] / f"{list(MODELS).index('RF-PCT')}.skops"
@@ -91,6 +116,7 @@ def test_trees_of_scikit_learn_must_be_trusted(kept):
         load_model(file)
 
 
+@pytest.mark.filterwarnings("ignore:.* contains types that load_model")
 def test_a_search_over_parameters(tmp_path):
     """A grid search holds scorers and splitters that must be trusted; its best estimator does not."""
     X = np.random.default_rng(0).normal(size=(40, 3))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import io
+import itertools
 import logging
 import os
 import sys
@@ -16,7 +17,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from nearlabel import __version__
 from nearlabel.cli import (
@@ -99,16 +100,39 @@ _COMMANDS = {
 class _Parser(argparse.ArgumentParser):
     """Reports invalid arguments in one line, as every other error."""
 
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Remember the arguments, which `error` looks at."""
+        self._words = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"nearlabel: {message}. Hint: {self.prog} --help.\n")
+        """Report an error, or rather an option of no command: for one that is mistyped another seems to be missing."""
+        options = [word for word in itertools.takewhile(lambda word: word != "--", self._words) if word[:2] == "--"]
+        unknown = [] if self._subparsers else [word for word in options if not self._known(word)]
+        self._stop(_unrecognized(unknown) + self._meant(unknown[0]) if unknown else message)
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Report unknown arguments, with the option whose name is nearest to the first."""
-        option = unknown[0].partition("=")[0]
-        known = [word.strip("[]()|") for word in self.format_usage().split() if "--" in word]
-        near = difflib.get_close_matches(option, known, n=1, cutoff=0.75)
-        hint = f" (did you mean {near[0]}?)" if near and option.startswith("-") else ""
-        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        """Report unknown arguments, with the option that the first may have been meant to be."""
+        self._stop(_unrecognized(unknown) + self._meant(unknown[0]))
+
+    def _stop(self, message: str) -> NoReturn:
+        self.exit(2, f"nearlabel: {message}. Hint: {self.prog} --help.\n")
+
+    def _known(self, word: str) -> bool:
+        """Return whether an argument is an option or the beginning of one."""
+        name = word.partition("=")[0]
+        return any(option.startswith(name) for option in self._option_string_actions)
+
+    def _meant(self, word: str) -> str:
+        known = [option for option in self._option_string_actions if option[:2] == "--"]
+        near = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=0.75)
+        return f" (did you mean {near[0]}?)" if near and word.startswith("-") else ""
+
+
+def _unrecognized(words: Sequence[str]) -> str:
+    return f"unrecognized arguments: {' '.join(words)}"
 
 
 def build_parser() -> argparse.ArgumentParser:

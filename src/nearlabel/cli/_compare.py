@@ -104,7 +104,7 @@ def _print(comparison: Comparison) -> None:
     test = f"{comparison.test} over {_OVER[comparison.over]}, level {comparison.alpha:g}"
     if comparison.order.relations:
         _print_relations(comparison, f"Significant differences: {test}")
-        print_order(comparison.order, "Total order: wins less losses")
+        print_order(comparison.order, "Total order: wins less losses", every=True)
     else:
         _console.print_text(f"No significant difference: {test}.")
     for note in comparison.notes:

@@ -1,4 +1,4 @@
-"""Show a comparison of methods: a table by metric and method, and panels over k."""
+"""Show a comparison of methods: tables by method and metric, and panels over k."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from functools import partial
 from typing import Any
 
 from nearlabel.cli import _console
+from nearlabel.cli._method_table import MethodTable, print_method_tables
 from nearlabel.comparison import Order
 from nearlabel.experiments import Cell, Record, SearchCost
 from nearlabel.metrics import CATALOGUE
 from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
 
 _DIRECTIONS = {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
+_USUAL = (  # the columns of a table, as far as there is room
+    "hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1", "one_error",
+    "ranking_loss",
+)  # fmt: skip
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -35,9 +40,14 @@ def directions_of(records: Iterable[Record]) -> dict[str, bool]:
     return _DIRECTIONS | {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
 
 
-def show(cells: Sequence[Cell], format_: str, directions: Mapping[str, bool] = _DIRECTIONS) -> None:
-    """Print the cells as a table, JSON or CSV; `directions` tell by metric whether greater is better."""
-    _show(cells, format_, partial(_print_dataset, directions=directions))
+def show(
+    cells: Sequence[Cell], format_: str, directions: Mapping[str, bool] = _DIRECTIONS, *, every: bool = False
+) -> None:
+    """Print the cells as a table, JSON or CSV; `directions` tell by metric whether greater is better.
+
+    A table has the usual metrics first, and those for which there is no room only if `every` metric is wanted.
+    """
+    _show(cells, format_, partial(_print_dataset, directions=directions, every=every))
 
 
 def show_costs(costs: Sequence[SearchCost], format_: str) -> None:
@@ -72,62 +82,94 @@ def curves(series: Mapping[str, Mapping[int, float]]) -> list[NeighborsCurveDisp
     return [NeighborsCurveDisplay(list(of), list(of.values()), name=name) for name, of in series.items()]
 
 
-def print_order(order: Order, heading: str) -> None:
+def print_order(order: Order, heading: str, *, every: bool = False) -> None:
     """Print how many methods each is significantly better than, less how many are better than it, best first."""
     by_metric = order.by_metric()
-    rows = [
-        (method, *(f"{by_metric[m][method]:+d}" for m in by_metric), f"{n:+d}") for method, n in order.scores.items()
-    ]
-    _console.print_table(heading, ("method", *map(title_of, by_metric), "total"), rows)
+    metrics = _ordered(by_metric, every=every)
+    cells = {
+        method: (f"{n:+d}", *(f"{by_metric[m][method]:+d}" for m in metrics)) for method, n in order.scores.items()
+    }
+    print_method_tables([MethodTable(heading, cells)], ("total", *map(title_of, metrics)), every=every)
 
 
-def _print_dataset(dataset: str, cells: Sequence[Cell], directions: Mapping[str, bool]) -> None:
-    methods = list(dict.fromkeys(cell.method for cell in cells))
+def _ordered(metrics: Iterable[str], *, every: bool) -> list[str]:
+    """Return metrics in the order of their columns: as given, or, where not all may have room, the usual ones first."""
+    metrics = list(dict.fromkeys(metrics))
+    return metrics if every else sorted(metrics, key=lambda name: _USUAL.index(name) if name in _USUAL else len(_USUAL))
+
+
+def _print_dataset(dataset: str, cells: Sequence[Cell], directions: Mapping[str, bool], *, every: bool) -> None:
+    """Print the means of each method and, over several k, its best ones."""
+    metrics = _ordered((cell.metric for cell in cells), every=every)
     numbers = sorted({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)})
-    rows = []
-    for metric in dict.fromkeys(cell.metric for cell in cells):
-        of_metric = [cell for cell in cells if cell.metric == metric]
-        rows += _rows(metric, directions.get(metric), methods, of_metric, single=len(numbers) <= 1)
-    if not numbers:
-        over = "mean ± deviation over folds" if _deviation(cells[0]) else "one fold"
-    elif len(numbers) > 1:
-        over = f"k = {_shown(numbers)}: mean over k, and each method's best k on these test folds"
-    else:
-        over = f"k = {numbers[0]}" + (", mean ± deviation over folds" if _deviation(cells[0]) else "")
-    _console.print_table(f"{dataset}: {over}", ("metric", "", *methods), rows, left=2)
+    means = [_means([cell for cell in cells if cell.metric == metric], directions.get(metric)) for metric in metrics]
+    at = f"k = {_shown(numbers)}" if numbers else ""
+    over = "mean over k" if len(numbers) > 1 else "mean ± deviation over folds" if _deviation(cells[0]) else ""
+    title = f"{dataset}: {', '.join(filter(None, (at, over))) or 'one fold'}; * is best"
+    tables = [_method_table(title, cells, means)]
+    if len(numbers) > 1:
+        best = [_best([cell for cell in cells if cell.metric == metric], directions.get(metric)) for metric in metrics]
+        tables.append(_method_table(f"{dataset}: each method's best k on these test folds", cells, best))
+    n_left_out = print_method_tables(tables, [_heading(m, directions.get(m)) for m in metrics], every=every)
+    if n_left_out:
+        s = "" if n_left_out == 1 else "s"
+        _console.print_text(f"{n_left_out} more metric{s}: in a wider terminal, or by --format csv.")
+
+
+def _method_table(title: str, cells: Sequence[Cell], columns: Sequence[Mapping[str, str]]) -> MethodTable:
+    """Return the table of columns that give a text by method; methods of which none has any are left out."""
+    methods = dict.fromkeys(cell.method for cell in cells)
+    rows = {method: [column.get(method, "") for column in columns] for method in methods}
+    return MethodTable(title, {method: row for method, row in rows.items() if any(row)})
+
+
+def _means(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, str]:
+    """Return by method the mean over folds, and k where there are several, of one metric, with a star at the best."""
+    means = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
+    several = len({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)}) > 1
+    best = None  # of a count of the predictions, neither good nor bad
+    if greater_is_better is not None:
+        best = (max if greater_is_better else min)(cell.mean for cell in means.values())
+    return {
+        method: f"{cell.mean:.4f}{'' if several else _deviation(cell)}{'*' if cell.mean == best else ' '}"
+        for method, cell in means.items()
+    }
+
+
+def _best(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, str]:
+    """Return by method the best value of one metric over the numbers of neighbours, and where."""
+    if greater_is_better is None:
+        return {}
+    best: dict[str, Cell] = {}
+    for cell in cells:
+        if isinstance(cell.n_neighbors, int):
+            better = max if greater_is_better else min
+            best[cell.method] = better(best.get(cell.method, cell), cell, key=_mean)
+    return {method: f"{cell.mean:.4f} (k={cell.n_neighbors})" for method, cell in best.items()}
+
+
+def _heading(metric: str, greater_is_better: bool | None) -> str:
+    arrow = "" if greater_is_better is None else " ↑" if greater_is_better else " ↓"
+    return title_of(metric) + arrow
 
 
 def _print_costs(dataset: str, costs: Sequence[SearchCost]) -> None:
-    """Print a line for each method, search and metric, the mean over the numbers of neighbours."""
+    """Print a table for each metric with a line for each method and search, the mean over the numbers of neighbours."""
     numbers = sorted({cost.n_neighbors for cost in costs if isinstance(cost.n_neighbors, int)})
-    rows = [
-        (cost.method, cost.search, title_of(cost.metric), f"{cost.exact:.4f}", f"{cost.value:.4f}",
-         f"{cost.difference + 0.0:+.4f}", f"{cost.recall:.4f}", f"{cost.exact_seconds:.3f}", f"{cost.seconds:.3f}")
-        for cost in costs
-        if not isinstance(cost.n_neighbors, int)
-    ]  # fmt: skip
     at = f"@{numbers[0]}" if len(numbers) == 1 else ""
-    columns = ("method", "search", "metric", "exact", "searched", "difference", f"recall{at}")
-    title = f"{dataset}: k = {_shown(numbers)}, mean over folds{'' if at else ' and k'}; seconds of search a fold"
-    _console.print_table(title, (*columns, "s, exact", "s, searched"), rows, left=3)
-
-
-def _rows(
-    metric: str, greater_is_better: bool | None, methods: Sequence[str], cells: Sequence[Cell], *, single: bool
-) -> list[tuple[str, ...]]:
-    mean = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
-    if greater_is_better is None:  # a count of the predictions, neither good nor bad
-        return [(title_of(metric), "" if single else "mean", *(f"{mean[m].mean:.4f} " for m in methods))]
-    better = max if greater_is_better else min
-    best_method = better(mean.values(), key=_mean)
-    marked = {method: "*" if mean[method].mean == best_method.mean else " " for method in mean}
-    name = f"{title_of(metric)} {'↑' if greater_is_better else '↓'}"
-    if single:
-        return [(name, "", *(f"{mean[m].mean:.4f}{_deviation(mean[m])}{marked[m]}" for m in methods))]
-    best = [
-        _best_number([c for c in cells if c.method == m and isinstance(c.n_neighbors, int)], better) for m in methods
-    ]
-    return [(name, "mean", *(f"{mean[m].mean:.4f}{marked[m]}" for m in methods)), ("", "best", *best)]
+    headers = ("exact", "searched", "difference", f"recall{at}", "s, exact", "s, searched")
+    over = f"k = {_shown(numbers)}, mean over folds{'' if at else ' and k'}; seconds of search a fold"
+    for metric in dict.fromkeys(cost.metric for cost in costs):
+        cells = {
+            f"{cost.method}, {cost.search}": (
+                f"{cost.exact:.4f}", f"{cost.value:.4f}", f"{cost.difference + 0.0:+.4f}", f"{cost.recall:.4f}",
+                f"{cost.exact_seconds:.3f}", f"{cost.seconds:.3f}",
+            )
+            for cost in costs
+            if cost.metric == metric and not isinstance(cost.n_neighbors, int)
+        }  # fmt: skip
+        table = MethodTable(f"{dataset}, {title_of(metric)}: {over}", cells, of="method, search")
+        print_method_tables([table], headers, every=True)
 
 
 def _shown(numbers: Sequence[int]) -> str:
@@ -136,16 +178,8 @@ def _shown(numbers: Sequence[int]) -> str:
     return f"{numbers[0]}..{numbers[-1]}" if whole_range else ", ".join(map(str, numbers))
 
 
-def _best_number(cells: list[Cell], better: Callable[..., Cell]) -> str:
-    """Return the best value over the numbers of neighbours, and where; nothing for a method without."""
-    if not cells:
-        return ""
-    best = better(cells, key=_mean)
-    return f"{best.mean:.4f} (k={best.n_neighbors}) "
-
-
 def _deviation(cell: Cell) -> str:
-    return "" if math.isnan(cell.std) else f" ± {cell.std:.4f}"
+    return "" if math.isnan(cell.std) else f"±{cell.std:.4f}"
 
 
 def _mean(cell: Cell) -> float:

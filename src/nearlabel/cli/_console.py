@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 
 from nearlabel.cli._escape import escape_controls, escape_line
@@ -45,16 +48,53 @@ def print_paragraph(text: str) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
-    """Print a title and a table; the first `left` columns are left-aligned, the others right-aligned."""
+    """Print a title, unless it is empty, and a table.
+
+    The first `left` columns are left-aligned, the others right-aligned. In a terminal that is too narrow the cells of
+    the former are folded, those of the latter are not: a number in pieces is none.
+    """
     table_module = import_optional("rich.table", extra="cli", purpose="The command line")
     table = table_module.Table(box=import_optional("rich.box", extra="cli", purpose="The command line").SIMPLE_HEAD)
-    for number, column in enumerate(columns):
-        table.add_column(escape_line(column), justify="left" if number < left else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*map(escape_line, row))
+    lines = [tuple(map(escape_line, line)) for line in (columns, *rows)]
+    of_columns = list(zip(*lines, strict=True))
+    headers = [column[0] for column in of_columns]
+    if _table_width(of_columns) > width():
+        headers[left:] = [_compact(column) for column in of_columns[left:]]
+    for number, header in enumerate(headers):
+        is_left = number < left
+        table.add_column(header, justify="left" if is_left else "right", overflow="fold", no_wrap=not is_left)
+    for line in lines[1:]:
+        table.add_row(*line)
     console = _console()
-    console.print(escape_line(title), style="bold", highlight=False)
+    if title:
+        console.print(escape_line(title), style="bold", highlight=False)
     console.print(table)
+
+
+def width() -> int:
+    """Return the number of characters in a line of the terminal; of a file or pipe COLUMNS says it, else it is 80."""
+    return shutil.get_terminal_size().columns
+
+
+def least_width(columns: Iterable[Sequence[str]], *, left: int = 1) -> int:
+    """Return the least width of a table, without folding, from its columns with their headers first."""
+    columns = [tuple(map(escape_line, column)) for column in columns]
+    compact = [(_compact(column), *column[1:]) for column in columns[left:]]
+    return _table_width([*columns[:left], *compact])
+
+
+def _table_width(columns: Iterable[Sequence[str]]) -> int:
+    """Return the width of a table with the frame and the gaps that rich draws."""
+    return 1 + sum(3 + max(len(line) for cell in column for line in cell.split("\n")) for column in columns)
+
+
+def _compact(column: Sequence[str]) -> str:
+    """Return the header of a column in two lines at most, hardly wider than the cells; an arrow stays with its word."""
+    header, *cells = column
+    least = max(map(len, ["-", *cells]))
+    whole = header.replace(" ↑", "\xa0↑").replace(" ↓", "\xa0↓")
+    wrapped = (textwrap.wrap(whole, n, break_long_words=False, break_on_hyphens=False) for n in count(least))
+    return "\n".join(next(lines for lines in wrapped if len(lines) <= 2)).replace("\xa0", " ")
 
 
 def print_text(text: str) -> None:
@@ -118,7 +158,10 @@ def warnings_in_one_line() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress]:
-    """Show progress and the time left on standard error, if it is a terminal and not `quietly`."""
+    """Show progress and the time left on standard error, if it is a terminal and not `quietly`.
+
+    Within another bar it is not shown: there is one bar at a time.
+    """
     if _QUIET.get() or not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -127,7 +170,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
     console_module = import_optional("rich.console", extra="cli", purpose="The command line")
     with progress_module.Progress(console=console_module.Console(stderr=True), transient=True) as bars:
         bar = _Bar(partial(bars.update, bars.add_task(escape(escape_line(what)), total=None)))
-        with listening(bar.hear):
+        with listening(bar.hear), quietly(True):
             yield bar.tell
 
 
@@ -151,8 +194,8 @@ class _Bar:
 
 def _console() -> Any:
     console = import_optional("rich.console", extra="cli", purpose="The command line").Console
-    # A file or pipe has no width, so its lines are not wrapped. Names may look like markup ("[b]"), which stays off.
-    return console(width=None if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
+    # In a file or pipe nothing is folded: it is searched by line. Names may look like markup ("[b]"), which stays off.
+    return console(width=width() if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
 
 
 def _finite(value: Any) -> Any:

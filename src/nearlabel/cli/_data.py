@@ -6,6 +6,7 @@ import argparse
 import csv
 from pathlib import Path
 
+from nearlabel.cli import _console
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_dataset, load_multidigits
 from nearlabel.datasets.tables import feature_names_of
 
@@ -39,6 +40,11 @@ def columns(text: str) -> tuple[str, ...]:
 
 def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
     """Return the data set of the arguments; a file has no subset but "all"."""
+    with _console.progress_bar(f"reading {arguments.data}"):
+        return _read(arguments, subset)
+
+
+def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
     data: str = arguments.data
     options = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
     check_file(data)

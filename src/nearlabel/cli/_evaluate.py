@@ -128,9 +128,10 @@ def main(arguments: argparse.Namespace) -> None:
         _comparison.show_costs(search_costs(comparison, records), arguments.format)
         return
     directions = _comparison.directions_of(records)
-    _comparison.show(cells, arguments.format, directions)
+    every = arguments.metrics is not None
+    _comparison.show(cells, arguments.format, directions, every=every)
     if arguments.format == "table":
-        _show_order([record for record in records if record["metric"] in directions], arguments.test)
+        _show_order([record for record in records if record["metric"] in directions], arguments.test, every=every)
 
 
 def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
@@ -145,7 +146,7 @@ def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
         )
 
 
-def _show_order(records: Sequence[Record], test: str | None) -> None:
+def _show_order(records: Sequence[Record], test: str | None, *, every: bool) -> None:
     """Print which methods are significantly better than others, if there are several, on several folds."""
     n_folds = len({(record["seed"], record["fold"]) for record in records})
     n_methods = len({record["method"] for record in records})
@@ -154,7 +155,7 @@ def _show_order(records: Sequence[Record], test: str | None) -> None:
     comparison = compare(records, test=test)
     heading = f"{comparison.test} over the {n_folds} folds, 5 % level"
     if comparison.order.relations:
-        _comparison.print_order(comparison.order, f"Total order, wins less losses: {heading}")
+        _comparison.print_order(comparison.order, f"Total order, wins less losses: {heading}", every=every)
     else:
         _console.print_text(f"No method is significantly better than another: {heading}.")
     for note in comparison.notes:

@@ -38,10 +38,11 @@ def main(arguments: argparse.Namespace) -> None:
     """Find the row, explain it, draw, print."""
     if arguments.figure is not None:
         check_figure_file(arguments.figure, name="--figure")
-    model = _model.open_model(arguments)
-    found = _find(arguments, model)
-    with _model.asking(model, arguments.data, found.X, first=found.row):
-        explanation = _explained(model, found.X)
+    with _console.progress_bar("explanation"):
+        model = _model.open_model(arguments)
+        found = _find(arguments, model)
+        with _model.asking(model, arguments.data, found.X, first=found.row):
+            explanation = _explained(model, found.X)
     if arguments.figure is not None:
         ExplanationDisplay(explanation).write(arguments.figure)
     if arguments.format == "json":

@@ -1,18 +1,41 @@
-"""Reorder the features and labels of data to match a model, by name."""
+"""Open data with the features and labels of a model, found by name, in its order."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
+from nearlabel.cli import _data
 from nearlabel.datasets import Dataset
+from nearlabel.datasets.tables import columns_of_model
 from nearlabel.persistence import DataSummary
 from nearlabel.utils.types import IntArray, Matrix
 
 _MOST_NAMED = 5
+
+
+def open_matched(arguments: argparse.Namespace, model: DataSummary) -> tuple[Dataset, list[str]]:
+    """Return DATA with the features and labels of a model, and notes for the user."""
+    arguments = with_columns_of(model, arguments)
+    return match_to(model, _data.open_data(arguments), tags=_data.has_tags(arguments))
+
+
+def with_columns_of(model: DataSummary, arguments: argparse.Namespace) -> argparse.Namespace:
+    """Return arguments that say which columns of a table are labels: if they did not, those that the model names."""
+    _data.check_file(arguments.data)
+    says_labels = any(getattr(arguments, option) is not None for option in ("labels", "labels_prefix", "labels_column"))
+    features, labels = model.feature_names, model.label_names
+    if says_labels or not features or not labels or are_numbers(features) or not _data.is_file(arguments.data):
+        return arguments
+    found = columns_of_model(
+        Path(arguments.data), features, labels, separator=arguments.labels_separator, ignore=arguments.ignore or ()
+    )
+    return argparse.Namespace(**vars(arguments) | found)
 
 
 def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[Dataset, list[str]]:

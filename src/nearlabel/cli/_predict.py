@@ -13,7 +13,7 @@ import numpy as np
 
 from nearlabel.cli import _console, _data, _model
 from nearlabel.cli._comparison import title_of
-from nearlabel.cli._matched_data import match_to
+from nearlabel.cli._matched_data import open_matched
 from nearlabel.cli._predictions import SUFFIXES, Layout, Scores, Write, csv_writer, open_predictions
 from nearlabel.datasets import RowBlock
 from nearlabel.experiments.one_search import searching_once
@@ -129,7 +129,7 @@ def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
     """Return the label sets of DATA, in the model's order of labels."""
     if arguments.id is not None:
         arguments.ignore = (*(arguments.ignore or ()), arguments.id)
-    data, notes = match_to(model.card.data, _data.open_data(arguments), tags=_data.has_tags(arguments))
+    data, notes = open_matched(arguments, model.card.data)
     _console.print_notes(notes)
     return as_label_matrix(data.Y)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nearlabel.cli import _console, _data, _model
-from nearlabel.cli._matched_data import match_to
+from nearlabel.cli._matched_data import match_to, open_matched, with_columns_of
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, is_on_disk, load_multidigits
 from nearlabel.experiments import Problem
 from nearlabel.files.atomic_file import check_can_be_written
@@ -109,8 +109,7 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.data is None:
         raise ValueError("DATA must be given with a model, got none. Hint: nearlabel report MODEL DATA --out FILE.")
     opened = _model.open_model(argparse.Namespace(model=arguments.source, trusted=arguments.trusted))
-    found = _data.open_data(arguments)
-    data, notes = match_to(opened.card.data, found, tags=_data.has_tags(arguments))
+    data, notes = open_matched(arguments, opened.card.data)
     seen = _is_training(opened.card, data)
     _console.print_notes(notes)
     training = data if seen else _training(arguments, opened.card)
@@ -124,10 +123,10 @@ def _training(arguments: argparse.Namespace, card: ModelCard) -> Dataset | None:
     """Return what the model was fitted to, if it is given."""
     if arguments.training is None:
         return None
-    named = argparse.Namespace(**vars(arguments) | {"data": arguments.training})
+    named = with_columns_of(card.data, argparse.Namespace(**vars(arguments) | {"data": arguments.training}))
     found = _data.open_data(named)
     try:
-        data, _ = match_to(card.data, found, tags=_data.has_tags(arguments))
+        data, _ = match_to(card.data, found, tags=_data.has_tags(named))
     except ValueError as error:
         raise ValueError(f"{_OTHER_TRAINING} features or labels, {named.data}.") from error
     if card.data.digest_X is not None and not _is_training(card, data):

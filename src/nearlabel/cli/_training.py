@@ -68,8 +68,9 @@ class KeptModel(NamedTuple):
         cls, candidate: Candidate, data: Dataset, file: Path, *, scores: Mapping[str, float], measured: str = ""
     ) -> Self:
         """Fit a model to all rows, and write it with its card."""
-        model = candidate.fit(data)
-        save_model(model, file, data=data, scores=scores, measured=measured)
+        with _console.progress_bar(f"model of {data.name}"):
+            model = candidate.fit(data)
+            save_model(model, file, data=data, scores=scores, measured=measured)
         return cls(candidate, model, data, file, scores, measured)
 
     def print(self, *, chosen_of: str = "") -> None:

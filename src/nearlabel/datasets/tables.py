@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from nearlabel.datasets._arff_header import Header, read_header
 from nearlabel.datasets._arrow import ParquetWriter
 from nearlabel.datasets._formats import Format, format_of
+from nearlabel.datasets._label_columns import TagColumn
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, labels_of_option
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
 from nearlabel.datasets._npz import matrix_of, names_of, open_npz
-from nearlabel.datasets._table import features_beside, open_table
-from nearlabel.datasets._table_file import Kind
+from nearlabel.datasets._numeric_columns import FeatureColumns
+from nearlabel.datasets._table import SEPARATOR, features_beside, open_table
+from nearlabel.datasets._table_file import Kind, TableFile
 
-__all__ = ["Kind", "ParquetWriter", "feature_names_of", "locate_row"]
+__all__ = ["Kind", "ParquetWriter", "columns_of_model", "feature_names_of", "locate_row"]
 
 
 def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[str]) -> tuple[str, ...] | None:
@@ -30,6 +34,40 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
         prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
         return features_beside(table, {*others, *prefixed}).names
     return _NAMES[format_](path)
+
+
+def columns_of_model(
+    path: Path, features: tuple[str, ...], labels: tuple[str, ...], *, separator: str | None, ignore: Sequence[str]
+) -> dict[str, Any]:
+    """Return the options by which `load_dataset` finds the features and labels of a model in a table, by their names.
+
+    Labels are columns, or the tags in the one column, beside the features, most of whose tags are labels of the model.
+    Nothing is returned if there is no such column, or if the file is no table.
+    """
+    if format_of(path) not in ("csv", "parquet"):
+        return {}
+    table = open_table(path)
+    taken = {*FeatureColumns.named(table, features).columns, *ignore}
+    others = [name for name in table.columns if name not in taken]
+    if set(labels) <= set(others):
+        return {"labels": labels, "ignore": (*ignore, *(name for name in others if name not in set(labels)))}
+    tags = [name for name in others if _contains_tags(table, name, set(labels), separator or SEPARATOR)]
+    if len(tags) != 1:
+        return {}
+    return {"labels_column": tags[0], "ignore": (*ignore, *(name for name in others if name != tags[0]))}
+
+
+def _contains_tags(table: TableFile, column: str, known: set[str], separator: str) -> bool:
+    """Return whether most of the tags in the first rows of a column are known."""
+    try:
+        tags = TagColumn(table, column, separator)
+        for batch in islice(table.batches([column]), 1):
+            tags.append(batch)
+        Y, names = tags.labels()
+    except ValueError:  # numbers, dates, or nothing
+        return False
+    is_known = [name in known for name in names]
+    return bool(2 * Y[:, is_known].sum() > Y.sum())
 
 
 def locate_row(path: Path, row: int) -> str:

@@ -99,7 +99,8 @@ class GemmSearch:
         self._bounds_search = BoundsSearch(X, distance)
         kind: Any = SparsePanels if sparse.issparse(X) else DensePanels
         if len(self._pointed) > 1:
-            self._panels: Panels = kind(X, distance, self._pointed, resident=resident, n_jobs=n_jobs)
+            with listening(None):  # quick beside a search, whose progress would begin at the end
+                self._panels: Panels = kind(X, distance, self._pointed, resident=resident, n_jobs=n_jobs)
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
         """Return ranks and indices (n_queries, k) of the nearest rows; without queries, of each row without itself."""

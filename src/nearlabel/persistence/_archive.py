@@ -28,16 +28,22 @@ _CARD = "nearlabel.json"
 _SCHEMA = "schema.json"
 
 
-def write_archive(path: Path, model: Any, card_of: Callable[[tuple[str, ...]], str], *, compress: bool) -> None:
-    """Write a model and its card atomically; `card_of` makes the card, given the types that must be trusted."""
+def write_archive(
+    path: Path, model: Any, card_of: Callable[[tuple[str, ...]], str], *, compress: bool
+) -> tuple[str, ...]:
+    """Write a model and its card atomically, and return the types that must be trusted.
+
+    `card_of` makes the card, given these types.
+    """
     io = skops_io()
     with whole_file(path) as partial:
         with partial.open("wb") as file:
             _dump(io, with_saved_searches(model), file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
-        card = card_of(_foreign_types(io, partial))
+        foreign = _foreign_types(io, partial)
         with zipfile.ZipFile(partial, "a", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_CARD, card)
+            archive.writestr(_CARD, card_of(foreign))
         _check_will_be_read(partial, model)
+    return foreign
 
 
 def read_archived_card(path: Path) -> bytes:

@@ -99,6 +99,11 @@ def save_model(
         is not reproducible, a lambda); if it was not fitted to `data`; or if `load_model` would refuse the file. Then
         nothing is written.
 
+    Warns
+    -----
+    UserWarning
+        If the model has types that `load_model` does not trust by itself, such as classes of your own: it names them.
+
     See Also
     --------
     load_model : Read the file.
@@ -127,7 +132,8 @@ def save_model(
     check_flag("compress", compress)
     card = ModelCard.of(model, data=data, scores=scores, measured=measured, notes=notes, date=date)
     path = Path(path)
-    write_archive(path, model, lambda types: replace(card, foreign_types=types).to_json(), compress=compress)
+    types = write_archive(path, model, lambda types: replace(card, foreign_types=types).to_json(), compress=compress)
+    _warn_of_foreign_types(path, types)
     return path
 
 
@@ -224,6 +230,17 @@ def _check_trusted(trusted: object) -> None:
     names = trusted if isinstance(trusted, list | tuple | set | frozenset) else [None]
     if not all(isinstance(name, str | type) for name in names):
         raise TypeError(f"trusted must be a list of names or types, got {trusted!r}.")
+
+
+def _warn_of_foreign_types(path: Path, types: Sequence[str]) -> None:
+    """Tell who saves a model what whoever loads it will have to know."""
+    if types:
+        warnings.warn(
+            f"{path} contains types that load_model builds only if they are trusted. Hint: load_model(...,"
+            f" trusted={list(types)!r}), on the command line --trusted {','.join(types)}.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _warn_of_versions(path: Path, card: ModelCard) -> None:

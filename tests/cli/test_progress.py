@@ -1,0 +1,100 @@
+"""The bars on a terminal that show how far long work has come."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from nearlabel.cli import _console
+from nearlabel.datasets import Dataset, load_multidigits, write_npz
+from nearlabel.lazy import MLkNN
+from nearlabel.persistence import save_model
+
+
+class _Terminal:
+    """Standard error that says that it is a terminal."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("quiet", "shown"), [((), True), (("--quiet",), False)])
+def test_progress(nearlabel, monkeypatch, tmp_path, capsys, quiet, shown):
+    """On a terminal a bar with the time left, unless asked for quiet; elsewhere none."""
+    path = write_npz(tmp_path / "digits.npz", load_multidigits())
+    monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
+    monkeypatch.setenv("TERM", "xterm")
+    answer = nearlabel(*quiet, "fit", path, "--k", 3, "--out", tmp_path / "m.skops")
+    assert answer.code == 0
+    assert ("models of digits" in answer.err) == shown
+    assert ("0:00:00" in answer.err) == shown
+    assert not _console._QUIET.get()
+
+
+PROGRESS = {
+    "fit OUT --k 3 --validate none": ("reading DATA", "model of digits"),
+    "tune OUT --methods brknn --k 3 --scales none --search exact": (
+        "reading DATA",
+        "models of digits",
+        "model of digits",
+    ),
+    "describe": ("reading DATA",),
+    "predict MODEL --out p.csv --score": ("reading DATA", "rows"),
+    "explain MODEL --row 3": ("explanation",),
+    "report MODEL --rows 2 --out r.html": ("report",),
+}
+
+
+@pytest.mark.parametrize("command", PROGRESS)
+def test_progress_of_all_long_work(nearlabel, monkeypatch, tmp_path, command):
+    """Reading, searching, fitting, predicting and explaining: one bar at a time, and none with --quiet."""
+    monkeypatch.chdir(tmp_path)
+    digits = load_multidigits()
+    data = Dataset(digits.X[:200], digits.Y[:200], digits.feature_names, digits.label_names, "digits")
+    path = write_npz("digits.npz", data)
+    save_model(MLkNN(3).fit(data.X, data.Y), "m.skops", data=data)
+    monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
+    monkeypatch.setenv("TERM", "xterm")
+    name, *options = command.replace("OUT", "--out n.skops").replace("MODEL", "m.skops").split()
+    model, options = (options[:1], options[1:]) if "MODEL" in command else ([], options)
+    answer = nearlabel(name, *model, path, *options)
+    assert answer.code == 0
+    bars = re.findall(r"(?<=\x1b\[2K)[a-z][\w. ]+?(?= +\x1b)", answer.err)
+    assert tuple(dict.fromkeys(bars)) == tuple(text.replace("DATA", "digits.npz") for text in PROGRESS[command])
+    force = ["--force"] if "OUT" in command else []
+    assert nearlabel("--quiet", name, *model, path, *options, *force).err == ""
+
+
+def test_a_search_moves_the_bar_of_fit(nearlabel, monkeypatch, tmp_path):
+    """Also where nothing is evaluated, which leaves one search of all rows."""
+    shares = []
+    monkeypatch.setattr(_console._Bar, "hear", lambda self, share: shares.append(share))
+    X = np.random.default_rng(0).normal(size=(9000, 12))
+    names = [f"x{column}" for column in range(12)]
+    path = write_npz(tmp_path / "many.npz", Dataset(X, (X[:, :2] > 0).astype(int), tuple(names), ("a", "b"), "many"))
+    monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
+    answer = nearlabel("fit", path, "--k", 3, "--validate", "none", "--out", tmp_path / "m.skops")
+    assert answer.code == 0
+    assert len(shares) > 1
+    assert shares[0] < 0.9
+    assert max(shares) == pytest.approx(1)
+
+
+def test_progress_of_searches(monkeypatch):
+    """A search moves the bar within its part, never back, and never to the part's end."""
+    shown = []
+    bar = _console._Bar(lambda completed, total: shown.append((completed, total)))
+    for share in (0.5, 1.0, 0.2):  # another search of the same part
+        bar.hear(share)
+    bar.tell(1, 2)
+    bar.hear(0.5)
+    bar.tell(2, 2)
+    bar.hear(0.5)
+    assert shown == [(0.495, 1), (0.99, 1), (0.99, 1), (1, 2), (1.495, 2), (2, 2), (2, 2)]
