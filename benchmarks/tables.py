@@ -27,6 +27,7 @@ NAMES = (
     "thresholds",
     "sweep",
     "reading",
+    "examine",
 )
 INTRODUCTION = """# Benchmarks
 

@@ -8,6 +8,7 @@ from nearlabel.cli import _console
 from nearlabel.datasets import Dataset, examine
 
 _REFUSED = ("missing_values", "infinite_values", "missing_labels")  # by the command itself, which names the place
+_LEAST_ROWS = 50  # shares of fewer rows say little
 _OF_DISTANCES = ("ranges_far_apart", "empty_rows")
 
 
@@ -17,7 +18,7 @@ def print_severe(data: Dataset, *, scales: Iterable[str], searches: Iterable[str
     What `scales` and `searches`, the texts of the command's options, mend already is left out, and what concerns
     distances where no method is `by_neighbors`.
     """
-    if _console.is_quiet():
+    if _console.is_quiet() or data.X.shape[0] < _LEAST_ROWS:
         return
     hidden = {*_REFUSED, *mended(scales, searches), *(() if by_neighbors else _OF_DISTANCES)}
     severe = [finding for finding in examine(data, search=False).severe if finding.kind not in hidden]

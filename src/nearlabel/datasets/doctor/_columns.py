@@ -18,6 +18,7 @@ FAR_APART = 100  # ranges: then a feature of the small range has a ten-thousandt
 _LEAST_ROWS = 20  # of fewer rows a column of whole numbers is often distinct by chance
 _SAMPLED_ROWS = 1000
 _RISING = 0.99  # rank correlation with the row number
+_COINCIDENCES = 5  # that are to be expected of numbers drawn at random: with a probability below 1 % there is none
 _DATES = (19000101, 21001231)
 _EPOCH = (631152000, 2**31 - 1)  # seconds from 1990 to 2038
 _BLOCK_BYTES = 2**22
@@ -97,11 +98,13 @@ def column_findings(X: Matrix, names: Sequence[str]) -> Iterator[Finding]:
     n_rows, n_columns = X.shape
     yield from _unusable("missing_values", "missing values", columns.n_missing, names)
     yield from _unusable("infinite_values", "infinite values", columns.n_infinite, names)
-    dates, numbers, rising = _named(X, columns)
-    yield from _identifiers(numbers, rising, names)
-    yield from date_finding(_names(dates, names))
+    named = _named(X, columns)
+    found = {kind: [names[column] for column in of_kind] for kind, of_kind in named.items()}
+    yield from id_finding(found["numbers"], SEVERE, "number the rows")
+    yield from id_finding(found["identifiers"], WARNING, "hold another whole number in each row")
+    yield from date_finding(found["dates"])
     yield from _constant(columns, names)
-    others = np.setdiff1d(np.arange(n_columns), np.concatenate([dates, numbers]))
+    others = np.setdiff1d(np.arange(n_columns), [column for of_kind in named.values() for column in of_kind])
     yield from _ranges(columns, others, n_rows, names)
     n_used = round(columns.n_nonzero[~columns.constant].sum() / n_rows)  # words of a text, or all features
     if n_used > n_rows:
@@ -132,26 +135,33 @@ def _unusable(kind: str, what: str, counts: IntArray, names: Sequence[str]) -> I
         )
 
 
-def _named(X: Matrix, columns: Columns) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the columns that are dates, those that number the rows, and of these the ones in the order of the rows."""
-    n_rows = X.shape[0]
-    full = (columns.n_missing + columns.n_infinite == 0) & ~columns.constant & (columns.n_nonzero >= n_rows - 1)
-    full &= n_rows >= _LEAST_ROWS
-    dates, numbers, rising = [], [], []
+def _named(X: Matrix, columns: Columns) -> dict[str, list[int]]:
+    """Return the columns that are "dates", that are the "numbers" of the rows, and other "identifiers" of rows."""
+    full = (columns.n_missing + columns.n_infinite == 0) & ~columns.constant & (columns.n_nonzero >= X.shape[0] - 1)
+    full &= X.shape[0] >= _LEAST_ROWS
     chosen: list[int] = np.flatnonzero(full).tolist()
+    kinds: dict[str, list[int]] = {"dates": [], "identifiers": [], "numbers": []}
     for column, in_order in zip(chosen, _in_order_of_rows(X, chosen), strict=True):
-        if columns.whole[column]:
-            if _is_date(X, column, columns):
-                dates.append(column)
-                continue
-            if columns.high[column] - columns.low[column] < n_rows - 1 or not _all_distinct(_values(X, column)):
-                continue
-        elif not in_order:
-            continue
-        numbers.append(column)
-        if in_order or columns.high[column] - columns.low[column] < 2 * n_rows:
-            rising.append(column)
-    return np.array(dates, dtype=np.intp), np.array(numbers, dtype=np.intp), np.array(rising, dtype=np.intp)
+        kind = _kind_of(X, column, columns, in_order)
+        if kind is not None:
+            kinds[kind].append(column)
+    return kinds
+
+
+def _kind_of(X: Matrix, column: int, columns: Columns, in_order: bool) -> str | None:
+    """Return "dates", "numbers" of the rows or other "identifiers"; None for a measurement.
+
+    Of n whole numbers drawn at random from as many as they span, n² / (2 span) pairs are equal.
+    """
+    n_rows, span = X.shape[0], columns.high[column] - columns.low[column] + 1
+    if not columns.whole[column]:
+        return "numbers" if in_order else None
+    if _is_date(X, column, columns):
+        return "dates"
+    by_chance = span < n_rows or (n_rows**2 / (2 * span) < _COINCIDENCES and not in_order)
+    if by_chance or not _all_distinct(_values(X, column)):
+        return None
+    return "numbers" if in_order or span < 2 * n_rows else "identifiers"
 
 
 def _in_order_of_rows(X: Matrix, columns: list[int]) -> BoolArray:
@@ -182,14 +192,6 @@ def _is_date(X: Matrix, column: int, columns: Columns) -> bool:
         month = rest % 100
         return bool(((day >= 1) & (day <= 31) & (month >= 1) & (month <= 12)).all())
     return any(_EPOCH[0] * unit <= low and high <= _EPOCH[1] * unit for unit in (1, 1000))
-
-
-def _identifiers(numbers: IntArray, rising: IntArray, names: Sequence[str]) -> Iterator[Finding]:
-    for columns, severity, what in (
-        (np.intersect1d(numbers, rising), SEVERE, "number the rows"),
-        (np.setdiff1d(numbers, rising), WARNING, "hold another whole number in each row"),
-    ):
-        yield from id_finding(_names(columns, names), severity, what)
 
 
 def id_finding(names: Sequence[str], severity: str, what: str) -> Iterator[Finding]:
