@@ -83,7 +83,7 @@ def examine(
 
     Notes
     -----
-    Memory beside X, the search and the neighbours is bounded by blocks, plus some 100 bytes a row.
+    Memory beside X, the search and the neighbours is bounded by blocks, plus some 200 bytes a row.
 
     References
     ----------
