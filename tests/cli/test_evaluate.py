@@ -255,7 +255,7 @@ def test_folder_of_records(nearlabel, meka, tmp_path):
 
 def test_given_split(nearlabel, data_folder):
     """A data set of the catalogue is run on its own parts: one fold, no deviation."""
-    answer = nearlabel("evaluate", "emotions", *QUICK, "--cv", "given")
+    answer = nearlabel("evaluate", "emotions", *QUICK, "--cv", "given", "--quiet")
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("emotions: k = 3; * is best\n")
     assert "±" not in answer.out

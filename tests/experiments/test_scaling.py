@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from nearlabel.datasets import Dataset
+from nearlabel.experiments import Plan, SearchPlan, run, usual_search
 from nearlabel.experiments._scaling import scale_features
 from nearlabel.neighbors import ExactNeighbors
 
@@ -126,3 +128,22 @@ def test_unknown_scale():
     """The known ones are listed."""
     with pytest.raises(ValueError, match=r"scale must be one of \['minmax', 'none', 'standard', 'tfidf'\], got 'log'"):
         scale_features("log", TRAINING, TEST)
+
+
+def test_a_plan_of_word_counts_searches_by_the_cosine():
+    """With tf-idf the neighbours are by the cosine, else by the Euclidean distance, unless a search is named."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.05, (60, 90)).astype(float)
+    counts[:6] = 0
+    data = Dataset(counts, rng.integers(0, 2, (60, 3)), tuple(map(str, range(90))), tuple("xyz"), "words")
+    values = {}
+    for scale in ("tfidf", "none"):
+        plan = Plan(("brknn",), n_neighbors=(5,), cv=3, scale=scale, metrics=("micro_f1",))
+        values[scale] = [record["value"] for record in run(plan, {"words": data})]
+        for search in ("exact", "exact:metric=cosine"):
+            compared = run(SearchPlan(plan, (search,)), {"words": data})
+            values[scale, search] = [record["value"] for record in compared if record["metric"] == "micro_f1"]
+    assert usual_search("tfidf") == "exact:metric=cosine"
+    assert usual_search("none") == usual_search("minmax") == "exact"
+    assert values["tfidf"] == values["tfidf", "exact:metric=cosine"] != values["tfidf", "exact"]
+    assert values["none"] == values["none", "exact"] != values["none", "exact:metric=cosine"]

@@ -66,14 +66,32 @@ def test_blocks_threads_and_storage_change_nothing(problem, metric, monkeypatch)
 
 
 def test_cosine_equals_a_loop(problem):
-    """Cosine distances agree with the definition; an empty row is at distance 1 from everything, itself included."""
+    """Cosine distances agree with the definition; an empty row is at distance 2 from others, and 0 from empty ones."""
     X, _, queries = problem
-    distances, indices = ExactNeighbors("cosine").fit(X).kneighbors(queries, 5)
+    X, queries = (np.vstack([rows, np.zeros((1, rows.shape[1]))]) for rows in (X, queries))
+    distances, indices = ExactNeighbors("cosine").fit(X).kneighbors(queries, len(X))
     for query, row_distances, row_indices in zip(queries, distances, indices, strict=True):
         for distance, index in zip(row_distances, row_indices, strict=True):
-            lengths = np.linalg.norm(query) * np.linalg.norm(X[index])
-            cosine = query @ X[index] / lengths if lengths else 0.0
-            assert distance == pytest.approx(1 - cosine, abs=1e-9)
+            if query.any() and X[index].any():
+                expected = 1 - query @ X[index] / (np.linalg.norm(query) * np.linalg.norm(X[index]))
+            else:
+                expected = 2 if query.any() or X[index].any() else 0
+            assert distance == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("n_copies", [1, 400])
+def test_empty_texts_are_neighbours_where_nothing_else_is_left(container, n_copies):
+    """By the cosine a text prefers texts that share no word with it to empty ones, even those before them."""
+    texts = np.array([[0, 0, 0], [0, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]])
+    X = CONTAINERS[container](np.tile(texts, (n_copies, 1)).astype(float))
+    search = ExactNeighbors("cosine").fit(X)
+    distances, indices = search.kneighbors(n_neighbors=4)
+    if n_copies == 1:
+        assert indices.tolist() == [[1, 2, 3, 4], [0, 2, 3, 4], [3, 4, 0, 1], [2, 4, 0, 1], [2, 3, 0, 1]]
+        assert distances[0].tolist() == [0, 2, 2, 2]
+        assert distances[4].tolist() == [1, 1, 2, 2]
+    assert (search.kneighbors(n_neighbors=X.shape[0] - 1)[1][2, -2 * n_copies :] % 5 < 2).all()
 
 
 def test_equal_cosines_of_whole_numbers_are_equal():

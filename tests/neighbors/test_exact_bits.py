@@ -26,7 +26,7 @@ def absolutes(a, b):
 
 
 def minus_cosines(a, b):
-    """Minus the cosines (n, m): the root of (a·b)² / (a·a b·b), of rows scaled by powers of two."""
+    """Minus the cosines (n, m): the root of (a·b)² / (a·a b·b), of rows scaled by powers of two; 1 to an empty row."""
     a, b = (np.ldexp(rows, -np.frexp(np.abs(rows).max(axis=1, keepdims=True))[1]) for rows in (a, b))
     dot = np.zeros((len(a), len(b)))
     for left, right in zip(a.T, b.T, strict=True):
@@ -34,7 +34,12 @@ def minus_cosines(a, b):
     lengths = [np.add.accumulate(rows * rows, axis=1)[:, -1] for rows in (a, b)]
     product = lengths[0][:, np.newaxis] * lengths[1]
     ratio = np.divide(dot * dot, product, out=np.zeros_like(dot), where=product > 0)
-    return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
+    ranks = -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
+    empty = [~rows.any(axis=1) for rows in (a, b)]
+    ranks[empty[0]] = 1
+    ranks[:, empty[1]] = 1
+    ranks[np.ix_(*empty)] = -1
+    return ranks
 
 
 METRICS = {

@@ -27,6 +27,7 @@ from nearlabel.cli import (
     _demo,
     _describe,
     _evaluate,
+    _examine,
     _explain,
     _fit,
     _predict,
@@ -41,6 +42,11 @@ _COMMANDS = {
         _describe,
         "summarise a data set",
         ("nearlabel describe yeast", "nearlabel describe songs.csv --labels-prefix mood_ --ignore id,title"),
+    ),
+    "examine": (
+        _examine,
+        "find what keeps neighbours from being good ones",
+        ("nearlabel examine yeast", "nearlabel examine songs.csv --labels-prefix mood_ --ignore id,title"),
     ),
     "evaluate": (
         _evaluate,
@@ -166,7 +172,7 @@ def _add_common_options(parser: argparse.ArgumentParser, *, default: object) -> 
     After the command their `default` is SUPPRESS: an option not given there must not reset one given before it.
     """
     group = parser.add_argument_group("global options")
-    group.add_argument("--quiet", action="store_true", default=default, help="show no progress")
+    group.add_argument("--quiet", action="store_true", default=default, help="show no progress, no advice on data")
     group.add_argument("--debug", action="store_true", default=default, help="show the traceback of an error")
 
 

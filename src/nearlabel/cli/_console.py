@@ -123,9 +123,9 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(_finite(value), indent=1) + "\n")
 
 
-def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows with the same keys as CSV with a header."""
-    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]), lineterminator="\n")
+def print_csv(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] | None = None) -> None:
+    """Print rows with the same keys as CSV with a header; with `columns`, there may be no row."""
+    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0] if columns is None else columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
 
@@ -138,12 +138,17 @@ def print_notes(notes: Iterable[str]) -> None:
 
 @contextmanager
 def quietly(quiet: bool) -> Iterator[None]:
-    """Hide progress bars if `quiet`."""
+    """Hide progress bars and advice on data if `quiet`."""
     token = _QUIET.set(quiet)
     try:
         yield
     finally:
         _QUIET.reset(token)
+
+
+def is_quiet() -> bool:
+    """Return whether nothing but results and errors is to be printed."""
+    return _QUIET.get()
 
 
 @contextmanager

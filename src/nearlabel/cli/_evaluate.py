@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data
+from nearlabel.cli._first_look import print_severe
 from nearlabel.comparison import TESTS, compare
 from nearlabel.experiments import (
     ESTIMATORS,
@@ -24,6 +25,7 @@ from nearlabel.experiments import (
     run,
     search_costs,
     summarise,
+    usual_search,
 )
 
 _MOST_NUMBERS = 10_000
@@ -119,6 +121,12 @@ def main(arguments: argparse.Namespace) -> None:
     _check_test(arguments, len(plan.methods))
     comparison = SearchPlan(plan, arguments.search) if arguments.search else plan
     name, problem = _problem(arguments)
+    print_severe(
+        problem[0] if isinstance(problem, tuple) else problem,
+        scales=(plan.scale,),
+        searches=(usual_search(plan.scale), *arguments.search),
+        by_neighbors=any(plan.spec_of(method).has_neighbors for method in plan.methods),
+    )
     with _console.progress_bar(f"folds of {name}") as progress:
         records = run(comparison, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress)
     cells = summarise(records)

@@ -7,6 +7,7 @@ from typing import Any
 
 from nearlabel.cli import _console, _data
 from nearlabel.cli._comparison import title_of
+from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
     LOO,
     KeptModel,
@@ -15,7 +16,7 @@ from nearlabel.cli._training import (
     folds_or_loo,
     with_thresholds,
 )
-from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, Candidate, MethodSpec, Tuning
+from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, Candidate, MethodSpec, Tuning, usual_search
 
 _AUTO, _NONE = "auto", "none"
 _MOST = 30  # numbers of neighbours that auto chooses from
@@ -43,7 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scale", choices=SCALES, default="none", help="how to scale features (fitted on training data); default: none"
     )
     parser.add_argument(
-        "--search", default="exact", metavar="SEARCH", help=f"one of {', '.join(SEARCHES)}; default: exact"
+        "--search",
+        default=None,
+        metavar="SEARCH",
+        help=f"one of {', '.join(SEARCHES)}; default: exact, with --scale tfidf exact:metric=cosine",
     )
     parser.add_argument(
         "--thresholds",
@@ -74,17 +78,20 @@ def main(arguments: argparse.Namespace) -> None:
     if "@" in arguments.method and arguments.thresholds != _NONE:
         raise ValueError(f"--thresholds must go with a method that names none behind an @, got {arguments.method}.")
     method = with_thresholds(arguments.method, arguments.thresholds)
-    k = _number_of_neighbors(arguments, has_neighbors=MethodSpec.of(method).has_neighbors)
+    has_neighbors = MethodSpec.of(method).has_neighbors
+    k = _number_of_neighbors(arguments, has_neighbors=has_neighbors)
+    search = usual_search(arguments.scale) if arguments.search is None else arguments.search
     is_judged = arguments.validate != _NONE
     tuning = Tuning(
         methods=(method,),
         n_neighbors=_MOST if k in (None, _AUTO) else (k,),
         scales=(arguments.scale,),
-        searches=(arguments.search,),
+        searches=(search,),
         metric=arguments.metric,
         cv=arguments.validate if is_judged else LOO,
     )
     data = _data.open_data(arguments)
+    print_severe(data, scales=(arguments.scale,), searches=(search,), by_neighbors=has_neighbors)
     if is_judged:
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
@@ -92,7 +99,7 @@ def main(arguments: argparse.Namespace) -> None:
         kept = KeptModel.of(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured)
         kept.print(chosen_of=chosen_of)
     else:
-        KeptModel.of(Candidate(method, k, arguments.scale, arguments.search), data, arguments.file, scores={}).print()
+        KeptModel.of(Candidate(method, k, arguments.scale, search), data, arguments.file, scores={}).print()
 
 
 def _number_of_neighbors(arguments: argparse.Namespace, *, has_neighbors: bool) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from nearlabel.cli import _comparison, _console, _data
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._evaluate import numbers
+from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
     LOO,
     KeptModel,
@@ -18,7 +19,7 @@ from nearlabel.cli._training import (
     folds_or_loo,
     with_thresholds,
 )
-from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, Trial, Tuned, Tuning
+from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, MethodSpec, Trial, Tuned, Tuning
 
 _METHODS = ("brknn-a", "lpknn", "mlknn", "brknn@micro-f", "mlknn@micro-f")  # brknn-a and lpknn share brknn's scores
 _SCALES = ("none", "minmax")
@@ -91,6 +92,8 @@ def main(arguments: argparse.Namespace) -> None:
         cv=arguments.cv,
     )
     data = _data.open_data(arguments)
+    by_neighbors = any(MethodSpec.of(method).has_neighbors for method in arguments.methods)
+    print_severe(data, scales=arguments.scales, searches=arguments.search, by_neighbors=by_neighbors)
     with _console.progress_bar(f"models of {data.name}") as progress:
         tuned = tuning.run(data, progress=progress)
     kept = None  # or, before anything is printed, in its file: whoever reads the table may close it early

@@ -8,7 +8,7 @@ from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._run import Progress, run
 from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
-from nearlabel.experiments._searches import SEARCHES, make_search
+from nearlabel.experiments._searches import SEARCHES, make_search, usual_search
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import ThresholdPlan
 from nearlabel.experiments._tuning import Candidate, Trial, Tuned, Tuning
@@ -43,4 +43,5 @@ __all__ = [
     "run",
     "search_costs",
     "summarise",
+    "usual_search",
 ]

@@ -21,13 +21,13 @@ from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import direction_of, read_metrics
 from nearlabel.experiments._parts import Part
 from nearlabel.experiments._scaling import SCALES, scale_features
-from nearlabel.experiments._searches import Finder
+from nearlabel.experiments._searches import Finder, make_search, usual_search
 from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, Metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
-from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
+from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import Matrix, NeighborSearch
@@ -52,7 +52,8 @@ class Plan:
     cv : int, default=10
         Number of shuffled folds; not used for a data set with a given split.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
-        How the features are scaled, by the training part.
+        How the features are scaled, by the training part. With "tfidf" methods that share a search find neighbours by
+        the cosine, else by the Euclidean distance: see `usual_search`.
     seeds : tuple of int, default=(0,)
         One shuffle, hence one whole cross-validation, for each.
     metrics : tuple of str, callable or Metric, or mapping of str to them, default: all of the catalogue
@@ -202,7 +203,7 @@ class Plan:
         One search serves every method and number of neighbours on the same features, one fit all thresholds of a
         method.
         """
-        yield from self.values_by(Finder(ExactNeighbors()), fold)
+        yield from self.values_by(Finder(make_search(usual_search(self.scale))), fold)
 
     def values_by(self, finder: Finder, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records, with the neighbours that a given search finds."""

@@ -69,6 +69,31 @@ def make_search(spec: Any) -> Any:
     return search
 
 
+def usual_search(scale: str) -> str:
+    """Return the name of the search for features scaled in a way, where nobody names another.
+
+    Rows of length one are in the same order by the cosine and by the Euclidean distance. But a row without any word
+    keeps length 0, so by the Euclidean distance it is nearer to every text than texts that share little are to each
+    other.
+
+    Parameters
+    ----------
+    scale : {"none", "minmax", "standard", "tfidf"}
+        How the features are scaled.
+
+    Returns
+    -------
+    str
+        "exact:metric=cosine" for "tfidf", else "exact".
+
+    Examples
+    --------
+    >>> usual_search("tfidf"), usual_search("minmax")
+    ('exact:metric=cosine', 'exact')
+    """
+    return "exact:metric=cosine" if scale == "tfidf" else "exact"
+
+
 def check_searches(searches: Mapping[str, Any]) -> None:
     """Raise unless each can be made, and guests keep the contract of `nearlabel.testing.check_search`."""
     for name, search in searches.items():

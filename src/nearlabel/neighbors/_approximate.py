@@ -22,6 +22,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nearlabel.neighbors._distances import minus_cosine
 from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._exact import ExactNeighbors
 from nearlabel.neighbors._exact_distances import sum_over_features
@@ -30,6 +31,7 @@ from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_choice, check_n_neighbors
 
 _LARGEST = 1e150  # squares of larger numbers overflow
+_PLACE_OF_EMPTY_ROWS = 4.0  # farther from all rows of length 1 than these are from each other
 _LARGEST_IN_FLOAT32 = 1e15  # of the scaled coordinates, which are about 1; its square leaves room for a sum
 
 
@@ -148,9 +150,8 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         if self.metric == "euclidean":
             return sum_over_features(left, right, pairs, np.subtract, np.square).reshape(candidates.shape)
         dot = sum_over_features(left, right, pairs, np.multiply, np.positive)
-        squares = queries.squares[pairs[0]] * self._points.squares[pairs[1]]
-        ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
-        return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot).reshape(candidates.shape)
+        squares = queries.squares[pairs[0]], self._points.squares[pairs[1]]
+        return minus_cosine(dot, *squares).reshape(candidates.shape)
 
     def _search_exactly(self, rows: NDArray[Any], k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
         search = ExactNeighbors(self.metric, n_jobs=self.n_jobs).fit(self._points.values)
@@ -177,7 +178,9 @@ class ApproximateNeighbors(BaseEstimator, ABC):
         )  # a power of two changes no digit
         each = np.arange(len(rows))
         squares = sum_over_features(values, values, (each, each), np.multiply, np.positive)
-        return Points(values, squares, values / np.sqrt(np.where(squares > 0, squares, 1.0))[:, np.newaxis])
+        directions = values / np.sqrt(np.where(squares > 0, squares, 1.0))[:, np.newaxis]
+        directions[squares == 0, :1] = _PLACE_OF_EMPTY_ROWS
+        return Points(values, squares, directions)
 
     def _as_float32(self, directions: NDArray[Any]) -> NDArray[np.float32]:
         """Centre and scale rows in float64, and round them to float32, block by block."""

@@ -227,7 +227,7 @@ class Manhattan:
 
 
 class Cosine:
-    """1 - a·b / (|a| |b|), and 1 where a row is empty.
+    """1 - a·b / (|a| |b|); an empty row is at distance 2 from all others, the largest there is, and 0 from empty ones.
 
     The cosine is the root of (a·b)² / (a·a b·b). On whole numbers, while (a·a)(b·b) stays below 2^53, numerator and
     denominator are exact, so equal cosines are equal here too. Rows are first scaled by powers of two, which changes no
@@ -249,11 +249,13 @@ class Cosine:
     def tile(self, queries: Rows, rows: Rows) -> Tile:
         """Bound minus the cosine of all pairs."""
         lower = inner_products(-queries.operands, rows.operands)
+        lower[:, rows.norms == 0] = 1.0
+        lower[queries.norms == 0] = np.where(rows.norms == 0, -1.0, 1.0)
         margin = np.full(len(queries), rounding64(rows.values.shape[1]))
 
         def refine(query: IntArray, row: IntArray) -> FloatArray:
             dot = sum_over_features(queries.values, rows.values, (query, row), np.multiply, np.positive)
-            return _minus_cosine(dot, queries.norms[query] * rows.norms[row])
+            return minus_cosine(dot, queries.norms[query], rows.norms[row])
 
         return Tile(lower, -margin, 2 * margin, np.zeros(len(rows)), refine)
 
@@ -268,7 +270,7 @@ class Cosine:
             (asked, query), (used, row) = (np.unique(which[block], return_inverse=True) for which in pairs)
             left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries[asked], rows[used]))
             dot = sum_over_features(left, right, (query, row), np.multiply, np.positive)
-            ranks[block] = _minus_cosine(dot, _squared_sums(left)[query] * _squared_sums(right)[row])
+            ranks[block] = minus_cosine(dot, _squared_sums(left)[query], _squared_sums(right)[row])
         return ranks
 
     def points(self, X: Matrix) -> Matrix:
@@ -410,10 +412,12 @@ def _lengths(norms: FloatArray) -> FloatArray:
     return np.sqrt(np.where(norms > 0, norms, 1.0))
 
 
-def _minus_cosine(dot: FloatArray, squares: FloatArray) -> FloatArray:
-    """Return -dot / √squares, and 0 where a row is empty."""
-    ratio = np.divide(dot * dot, squares, out=np.zeros_like(dot), where=squares > 0)
-    return -np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
+def minus_cosine(dot: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return -dot / √(left · right), of rows with these squared norms; 1 where one row is empty, -1 where both are."""
+    squares = left * right
+    ratio = np.divide(dot * dot, squares, out=np.ones_like(dot), where=squares > 0)
+    cosine = np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
+    return np.where(squares > 0, -cosine, np.where(left == right, -1.0, 1.0))
 
 
 def _squared_norms(X: Matrix) -> FloatArray:

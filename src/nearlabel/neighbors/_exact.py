@@ -44,11 +44,13 @@ class ExactNeighbors(BaseEstimator):
     Parameters
     ----------
     metric : str or callable, default="euclidean"
-        "euclidean", "sqeuclidean", "manhattan" or "cosine" (an empty row is at distance 1 from all); or, slower, any
-        name known to `scipy.spatial.distance.cdist` or a function of two dense rows. With missing values, which are NaN
-        (in sparse rows stored ones): "heom" is Euclidean, and a feature that one or both of two rows lack counts as a
-        difference of 1; "nan_euclidean", as in scikit-learn, is Euclidean over the n features that both rows have,
-        squares multiplied by n_features / n, and infinite if n is 0.
+        "euclidean", "sqeuclidean", "manhattan" or "cosine"; or, slower, any name known to
+        `scipy.spatial.distance.cdist` or a function of two dense rows. An empty row (all features 0) has no direction:
+        by "cosine" it is at distance 2, the largest there is, from all others, and at distance 0 from empty ones. So a
+        text without a known word is a neighbour of others only where nothing else is left. With missing values, which
+        are NaN (in sparse rows stored ones): "heom" is Euclidean, and a feature that one or both of two rows lack
+        counts as a difference of 1; "nan_euclidean", as in scikit-learn, is Euclidean over the n features that both
+        rows have, squares multiplied by n_features / n, and infinite if n is 0.
     n_neighbors : int, default=5
         Number of neighbours if `kneighbors` gets none.
     algorithm : str, default="auto"

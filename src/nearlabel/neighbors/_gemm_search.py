@@ -25,6 +25,7 @@ from scipy import sparse
 from nearlabel.neighbors._bounds_search import BoundsSearch
 from nearlabel.neighbors._candidates import CandidateLists, Candidates, Runs, first_of_each, nonzero
 from nearlabel.neighbors._distances import PointDistance
+from nearlabel.neighbors._drop_self import drop_self as without_own
 from nearlabel.neighbors._float32_candidates import (
     RUN,
     DensePanels,
@@ -295,12 +296,12 @@ class GemmSearch:
         return self._lower_bounds(self._X, member.numbers, numbers)
 
     def _write_blank(self, numbers: IntArray, result: Result, *, drop_self: bool = False) -> None:
-        """Write the result of queries without a point (empty rows): all ranks are 0, so the first rows are nearest."""
-        k = result.ranks.shape[1]
-        first = np.tile(np.arange(k), (len(numbers), 1))
-        if drop_self:
-            first += first >= numbers[:, np.newaxis]
-        result.ranks[numbers], result.indices[numbers] = -0.0, first
+        """Write the result of queries without a point (empty rows): empty rows are nearest, all others farthest."""
+        k = result.ranks.shape[1] + drop_self
+        order = np.concatenate([self._blank[:k], self._pointed[:k]])[:k]
+        ranks = np.where(np.arange(k) < len(self._blank), -1.0, 1.0)
+        answer = np.tile(ranks, (len(numbers), 1)), np.tile(order, (len(numbers), 1))
+        result.ranks[numbers], result.indices[numbers] = without_own(*answer, numbers) if drop_self else answer
 
     def _new_lists(self, n_queries: int, result: Result, n_rows: int, *, exact: bool) -> CandidateLists:
         k = min(result.ranks.shape[1], n_rows)
@@ -351,13 +352,13 @@ class GemmSearch:
     def _with_blank(
         self, found: Candidates, ranks: FloatArray, queries: IntArray, result: Result
     ) -> tuple[IntArray, IntArray, FloatArray]:
-        """Add the rows without a point, of rank 0, to the candidates. Only the first k of them can be neighbours."""
+        """Add the rows without a point, of rank 1, to the candidates. Only the first k of them can be neighbours."""
         first = self._blank[: result.ranks.shape[1]]
         if len(first) == 0:
             return found.query, found.row, ranks
         query = np.concatenate([found.query, np.repeat(queries, len(first))])
         row = np.concatenate([found.row, np.tile(first, len(queries))])
-        ranks = np.concatenate([ranks, np.full(len(first) * len(queries), -0.0)])
+        ranks = np.concatenate([ranks, np.ones(len(first) * len(queries))])
         order = np.argsort(query, kind="stable")
         return query[order], row[order], ranks[order]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -74,6 +74,11 @@ def frame_of(table: Table) -> Any:
     """Return a data frame with the columns of a table."""
     pandas = import_optional("pandas", extra="frames", purpose="to_frame")
     return pandas.DataFrame({name: _series_of(pandas, column) for name, column in table.items()})
+
+
+def frame_of_records(records: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a data frame with a row for each record; what a record lacks is missing."""
+    return import_optional("pandas", extra="frames", purpose="to_frame").DataFrame(list(records))
 
 
 def _series_of(pandas: Any, column: NDArray[Any]) -> Any:

@@ -1,0 +1,88 @@
+"""``nearlabel examine``: what in a data set keeps neighbours from being good ones."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from nearlabel.cli import _console, _data
+from nearlabel.cli._first_look import mended
+from nearlabel.datasets import Dataset, Examination, Finding, examine
+from nearlabel.experiments import SCALES, SEARCHES, FeatureScaler, make_search, usual_search
+from nearlabel.utils.validation import check_integer
+
+_COLUMNS = ("severity", "kind", "sentence", "remedy", "evidence")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    _data.add_data_options(parser)
+    parser.add_argument(
+        "--test-data", metavar="DATA", default=None, help="rows to predict: those that are in DATA too are counted"
+    )
+    parser.add_argument(
+        "--k", type=int, default=10, help="number of neighbours by which hubs are looked for; default: 10"
+    )
+    parser.add_argument(
+        "--scale", choices=SCALES, default="none", help="how to scale features before the search; default: none"
+    )
+    parser.add_argument(
+        "--search",
+        default=None,
+        metavar="SEARCH",
+        help=f"one of {', '.join(SEARCHES)}, or none, which leaves neighbours out; default: exact, with --scale tfidf"
+        " exact:metric=cosine",
+    )
+    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Print the findings."""
+    check_integer("--k", arguments.k, low=1)
+    data = _data.open_data(arguments)
+    test = None
+    if arguments.test_data is not None:
+        test = _data.open_data(argparse.Namespace(**vars(arguments) | {"data": arguments.test_data}))
+    search = usual_search(arguments.scale) if arguments.search is None else arguments.search
+    with _console.progress_bar(f"neighbours of {data.name}"):
+        found = examine(
+            data,
+            X_test=test,
+            search=False if search == "none" else _ScaledSearch(arguments.scale, make_search(search)),
+            n_neighbors=arguments.k,
+        )
+    hidden = mended((arguments.scale,), (search,))
+    shown = Examination([finding for finding in found if finding.kind not in hidden], found.notes)
+    _print(data, shown, arguments.format)
+
+
+class _ScaledSearch:
+    """A search of scaled rows: all but the neighbours is examined as it is in the file."""
+
+    def __init__(self, scale: str, search: Any) -> None:
+        self._scaler, self._search = FeatureScaler(scale), search
+
+    def fit(self, X: Any) -> _ScaledSearch:
+        """Scale the rows and keep them."""
+        self._search.fit(self._scaler.fit_transform(X))
+        return self
+
+    def kneighbors(self, X: None, n_neighbors: int) -> Any:
+        """Return the neighbours of the rows, each without itself."""
+        return self._search.kneighbors(X, n_neighbors)
+
+
+def _print(data: Dataset, found: Examination, format_: str) -> None:
+    if format_ == "json":
+        of_data = {"name": data.name, "rows": data.X.shape[0], "features": data.X.shape[1], "labels": data.Y.shape[1]}
+        _console.print_json(of_data | {"findings": found.to_records(), "notes": list(found.notes)})
+    elif format_ == "csv":
+        _console.print_csv([_of(finding) for finding in found], columns=_COLUMNS)
+    else:
+        rows, features = (f"{number:,}" for number in data.X.shape)
+        _console.print_lines(f"{data.name}: {rows} rows, {features} features, {data.Y.shape[1]:,} labels\n\n{found}")
+
+
+def _of(finding: Finding) -> dict[str, str]:
+    evidence = "; ".join(f"{name}={value}" for name, value in finding.evidence.items())
+    return {name: getattr(finding, name) for name in _COLUMNS[:-1]} | {"evidence": evidence}

@@ -1,0 +1,260 @@
+"""Findings in the columns of X, from one pass over its rows in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import rankdata
+from sklearn.utils.sparsefuncs import min_max_axis
+
+from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, listed
+from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+
+FAR_APART = 100  # ranges: then a feature of the small range has a ten-thousandth of the weight in a squared distance
+_LEAST_ROWS = 20  # of fewer rows a column of whole numbers is often distinct by chance
+_SAMPLED_ROWS = 1000
+_RISING = 0.99  # rank correlation with the row number
+_COINCIDENCES = 5  # that are to be expected of numbers drawn at random: with a probability below 1 % there is none
+_DATES = (19000101, 21001231)
+_EPOCH = (631152000, 2**31 - 1)  # seconds from 1990 to 2038
+_BLOCK_BYTES = 2**22
+
+
+class Columns(NamedTuple):
+    """Statistics (n_columns,) of the columns: of finite values, the least and the largest, and if all are whole."""
+
+    low: FloatArray
+    high: FloatArray
+    whole: BoolArray
+    n_missing: IntArray
+    n_infinite: IntArray
+    n_nonzero: IntArray
+
+    @property
+    def constant(self) -> BoolArray:
+        """Whether a column has one value only."""
+        return np.asarray((self.low == self.high) & (self.n_missing + self.n_infinite == 0))
+
+
+def statistics_of(X: Matrix) -> Columns:
+    """Return the statistics of the columns of a float64 array or a canonical CSR array."""
+    n_columns = X.shape[1]
+    total = Columns(
+        np.full(n_columns, np.inf),
+        np.full(n_columns, -np.inf),
+        np.ones(n_columns, dtype=bool),
+        *np.zeros((3, n_columns), dtype=np.intp),
+    )
+    for block in _blocks_of(X):
+        part = _of_sparse(X[block].tocsc()) if sparse.issparse(X) else _of_dense(X[block])
+        np.fmin(total.low, part.low, out=total.low)
+        np.fmax(total.high, part.high, out=total.high)
+        np.logical_and(total.whole, part.whole, out=total.whole)
+        for sums, counts in zip(total[3:], part[3:], strict=True):
+            sums += counts
+    return total
+
+
+def _blocks_of(X: Matrix) -> Iterator[slice]:
+    if sparse.issparse(X):
+        return uneven_blocks(16 * np.diff(X.indptr).astype(np.int64), _BLOCK_BYTES)
+    return row_blocks(X.shape[0], 8 * X.shape[1], _BLOCK_BYTES)
+
+
+def _of_dense(rows: FloatArray) -> Columns:
+    finite = np.isfinite(rows)
+    n_rows, n_columns = rows.shape
+    n_missing = n_infinite = np.zeros(n_columns, dtype=np.intp)
+    if not finite.all():
+        n_missing = np.isnan(rows).sum(axis=0)
+        n_infinite = n_rows - finite.sum(axis=0) - n_missing
+        rows = np.where(finite, rows, np.nan)
+    low, high = np.fmin.reduce(rows, axis=0), np.fmax.reduce(rows, axis=0)
+    whole = ((rows == np.rint(rows)) | ~finite).all(axis=0)
+    return Columns(low, high, whole, n_missing, n_infinite, np.count_nonzero(rows, axis=0))
+
+
+def _of_sparse(rows: Matrix) -> Columns:
+    n_columns = rows.shape[1]
+    column = np.repeat(np.arange(n_columns), np.diff(rows.indptr))
+
+    def count(chosen: BoolArray) -> IntArray:
+        return np.bincount(column[chosen], minlength=n_columns)
+
+    finite, missing = np.isfinite(rows.data), np.isnan(rows.data)
+    whole = count(finite & (rows.data != np.rint(rows.data))) == 0
+    known = sparse.csc_array((np.where(finite, rows.data, np.nan), rows.indices, rows.indptr), shape=rows.shape)
+    low, high = min_max_axis(known, axis=0, ignore_nan=True)
+    return Columns(low, high, whole, count(missing), count(~finite & ~missing), count(rows.data != 0))
+
+
+def column_findings(X: Matrix, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield the findings in the columns of X."""
+    columns = statistics_of(X)
+    n_rows, n_columns = X.shape
+    yield from _unusable("missing_values", "missing values", columns.n_missing, names)
+    yield from _unusable("infinite_values", "infinite values", columns.n_infinite, names)
+    named = _named(X, columns)
+    found = {kind: [names[column] for column in of_kind] for kind, of_kind in named.items()}
+    yield from id_finding(found["numbers"], SEVERE, "number the rows")
+    yield from id_finding(found["identifiers"], WARNING, "hold another whole number in each row")
+    yield from date_finding(found["dates"])
+    yield from _constant(columns, names)
+    others = np.setdiff1d(np.arange(n_columns), [column for of_kind in named.values() for column in of_kind])
+    yield from _ranges(columns, others, n_rows, names)
+    n_used = round(columns.n_nonzero[~columns.constant].sum() / n_rows)  # words of a text, or all features
+    if n_used > n_rows:
+        yield Finding(
+            "more_columns_than_rows",
+            WARNING,
+            f"A row has {counted(n_used, 'feature')} other than 0 on average, more than there are rows ({n_rows:,}):"
+            " most distances are nearly equal.",
+            "Select features (igs+mlknn), or reduce them by sklearn.decomposition.",
+            {"features": n_used, "rows": n_rows},
+        )
+
+
+def _names(columns: IntArray, names: Sequence[str]) -> list[str]:
+    return [names[column] for column in columns.tolist()]
+
+
+def _unusable(kind: str, what: str, counts: IntArray, names: Sequence[str]) -> Iterator[Finding]:
+    total, columns = int(counts.sum()), np.flatnonzero(counts).tolist()
+    if total:
+        by_column = listed([f"{names[column]} ({counts[column]:,})" for column in columns])
+        yield Finding(
+            kind,
+            SEVERE,
+            f"X has {total:,} {what}, by column: {by_column}. Every method refuses them.",
+            "Impute them (sklearn.impute.SimpleImputer), or leave the columns or rows out.",
+            {"values": total, "columns": by_column},
+        )
+
+
+def _named(X: Matrix, columns: Columns) -> dict[str, list[int]]:
+    """Return the columns that are "dates", that are the "numbers" of the rows, and other "identifiers" of rows."""
+    full = (columns.n_missing + columns.n_infinite == 0) & ~columns.constant & (columns.n_nonzero >= X.shape[0] - 1)
+    full &= X.shape[0] >= _LEAST_ROWS
+    chosen: list[int] = np.flatnonzero(full).tolist()
+    kinds: dict[str, list[int]] = {"dates": [], "identifiers": [], "numbers": []}
+    for column, in_order in zip(chosen, _in_order_of_rows(X, chosen), strict=True):
+        kind = _kind_of(X, column, columns, in_order)
+        if kind is not None:
+            kinds[kind].append(column)
+    return kinds
+
+
+def _kind_of(X: Matrix, column: int, columns: Columns, in_order: bool) -> str | None:
+    """Return "dates", "numbers" of the rows or other "identifiers"; None for a measurement.
+
+    Of n whole numbers drawn at random from as many as they span, n² / (2 span) pairs are equal.
+    """
+    n_rows, span = X.shape[0], columns.high[column] - columns.low[column] + 1
+    if not columns.whole[column]:
+        return "numbers" if in_order else None
+    if _is_date(X, column, columns):
+        return "dates"
+    by_chance = span < n_rows or (n_rows**2 / (2 * span) < _COINCIDENCES and not in_order)
+    if by_chance or not _all_distinct(_values(X, column)):
+        return None
+    return "numbers" if in_order or span < 2 * n_rows else "identifiers"
+
+
+def _in_order_of_rows(X: Matrix, columns: list[int]) -> BoolArray:
+    """Return which columns rise or fall with the row number, by some rows."""
+    rows = X[:: max(1, X.shape[0] // _SAMPLED_ROWS)][:, columns]
+    ranks = rankdata(rows.toarray() if sparse.issparse(rows) else rows, axis=0)
+    ranks -= ranks.mean(axis=0)
+    place = np.arange(len(ranks)) - (len(ranks) - 1) / 2
+    lengths = np.sqrt((ranks**2).sum(axis=0) * (place**2).sum())
+    return np.asarray(np.abs(place @ ranks) > _RISING * lengths)
+
+
+def _values(X: Matrix, column: int) -> FloatArray:
+    values = X[:, [column]]
+    return np.asarray(values.toarray() if sparse.issparse(values) else values).ravel()
+
+
+def _all_distinct(values: FloatArray) -> bool:
+    some = values[:_SAMPLED_ROWS]
+    return len(np.unique(some)) == len(some) and len(np.unique(values)) == len(values)
+
+
+def _is_date(X: Matrix, column: int, columns: Columns) -> bool:
+    """Return whether whole numbers are dates as 20260131, or seconds or milliseconds since 1970."""
+    low, high = columns.low[column], columns.high[column]
+    if _DATES[0] <= low and high <= _DATES[1]:
+        rest, day = np.divmod(_values(X, column), 100)
+        month = rest % 100
+        return bool(((day >= 1) & (day <= 31) & (month >= 1) & (month <= 12)).all())
+    return any(_EPOCH[0] * unit <= low and high <= _EPOCH[1] * unit for unit in (1, 1000))
+
+
+def id_finding(names: Sequence[str], severity: str, what: str) -> Iterator[Finding]:
+    """Yield the finding of columns that identify rows, if there are some."""
+    if names:
+        yield Finding(
+            "id_like",
+            severity,
+            f"{counted(len(names), 'column')} {_verb(what, len(names))}, as identifiers do: {listed(names)}.",
+            f"Leave out what is no measurement: --ignore {','.join(names[:3])}.",
+            {"count": len(names), "columns": listed(names)},
+        )
+
+
+def _verb(what: str, number: int) -> str:
+    """Return what columns do, of one column: number the rows, numbers the rows."""
+    verb, _, rest = what.partition(" ")
+    return what if number > 1 else f"{verb}s {rest}"
+
+
+def date_finding(names: Sequence[str]) -> Iterator[Finding]:
+    """Yield the finding of columns of dates, if there are some."""
+    if names:
+        yield Finding(
+            "date_like",
+            WARNING,
+            f"{counted(len(names), 'column')} {_verb('hold dates', len(names))}: {listed(names)}. As numbers they make"
+            " rows of the same time neighbours, and outweigh other features.",
+            f"Leave dates out, or make ages, months or weekdays of them: --ignore {','.join(names[:3])}.",
+            {"count": len(names), "columns": listed(names)},
+        )
+
+
+def _constant(columns: Columns, names: Sequence[str]) -> Iterator[Finding]:
+    constant = np.flatnonzero(columns.constant)
+    if len(constant):
+        yield Finding(
+            "constant_columns",
+            NOTE,
+            f"{counted(len(constant), 'column')} {_verb('have the same value in all rows', 2)}:"
+            f" {listed(_names(constant, names))}.",
+            "None is needed: they change no distance. Did the reader or the export lose their values?",
+            {"count": len(constant), "columns": listed(_names(constant, names))},
+        )
+
+
+def _ranges(columns: Columns, chosen: IntArray, n_rows: int, names: Sequence[str]) -> Iterator[Finding]:
+    """Compare ranges with the lower end of all: a tenth of the features may be narrow. A rare word is not wide."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        widths = (columns.high - columns.low)[chosen]
+    chosen, widths = chosen[widths > 0], widths[widths > 0]
+    if len(widths) < 2:
+        return
+    narrow = float(np.quantile(widths, 0.1, method="lower"))
+    wide = np.flatnonzero((widths > FAR_APART * narrow) & (columns.n_nonzero[chosen] > n_rows / 2))
+    if len(wide):
+        widest = _names(chosen[wide[np.argsort(-widths[wide], kind="stable")]], names)
+        ratio = float(widths[wide].max() / narrow)
+        yield Finding(
+            "ranges_far_apart",
+            SEVERE,
+            f"Ranges of features differ up to {ratio:,.0f} times, so the widest decide Euclidean distances alone:"
+            f" {listed(widest)}.",
+            "Scale the features: --scale minmax, or sklearn.preprocessing.MinMaxScaler.",
+            {"ratio": ratio, "count": len(wide), "columns": listed(widest)},
+        )

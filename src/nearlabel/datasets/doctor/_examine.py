@@ -1,0 +1,233 @@
+"""What keeps neighbours from being good ones: looked for in columns, rows, labels and neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets.doctor._columns import column_findings, date_finding, id_finding
+from nearlabel.datasets.doctor._finding import SEVERE, Examination, Finding, counted, listed
+from nearlabel.datasets.doctor._labels import label_findings
+from nearlabel.datasets.doctor._neighbors import neighbor_findings
+from nearlabel.datasets.doctor._rows import (
+    common_finding,
+    duplicate_findings,
+    empty_finding,
+    empty_rows,
+    row_keys,
+)
+from nearlabel.datasets.doctor._tables import Table, table_of
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_label_matrix, check_integer
+
+
+def examine(
+    X: MatrixLike | Dataset,
+    y: MatrixLike | None = None,
+    *,
+    X_test: MatrixLike | Dataset | None = None,
+    search: Any = True,
+    neighbors: Any = None,
+    n_neighbors: int = 10,
+    max_rows: int = 100_000,
+    random_state: int = 0,
+    feature_names: Sequence[str] | None = None,
+    label_names: Sequence[str] | None = None,
+) -> Examination:
+    """Look for what keeps neighbours from being good ones, and say what mends it.
+
+    In the columns: identifiers, dates, text, constants, ranges far apart, missing and infinite values, more of them
+    than rows. In the rows: empty ones, equal ones, equal ones with other label sets, test rows. In the labels: one
+    class only, few rows, equal labels, tags that were not separated. In the neighbours, by one search: hubs, near
+    duplicates, equal distances.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features), or Dataset
+        May have missing and infinite values; a data frame or an array of objects may have text and dates. A sparse X
+        stays sparse.
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,), default=None
+        Label sets, as 0 and 1, or NaN where they are unknown. None: those of a Dataset, else none are examined.
+    X_test : array-like, data frame or sparse container of shape (n_test, n_features), or Dataset, default=None
+        Rows that are to be predicted; those that are training rows too are counted.
+    search : bool or object with `fit` and `kneighbors`, default=True
+        Finds the neighbours; True: `ExactNeighbors`, by the Euclidean distance. False: the neighbours are not examined,
+        which takes a small part of the time.
+    neighbors : object with `kneighbors`, or pair of arrays (n_samples, n_neighbors), default=None
+        Neighbours that were found before, to save the search: a fitted search, `PrecomputedNeighbors`, or distances and
+        indices, nearest first, of each row without itself.
+    n_neighbors : int, default=10
+        Number of neighbours, at most the number of other rows.
+    max_rows : int, default=100_000
+        Of more rows, so many are drawn for the search. All else looks at all rows.
+    random_state : int, default=0
+        Seed of that draw.
+    feature_names, label_names : sequence of str, default=None
+        Names for the findings. None: those of a Dataset or data frame, else the numbers of the columns, from 0.
+
+    Returns
+    -------
+    Examination
+        The findings, the most severe first.
+
+    Raises
+    ------
+    ValueError
+        If X or y are malformed, or do not agree in number of rows, columns or names.
+
+    Notes
+    -----
+    Memory beside X, the search and the neighbours is bounded by blocks, plus some 200 bytes a row.
+
+    References
+    ----------
+    Radovanović, Nanopoulos and Ivanović, "Hubs in Space", JMLR 11, 2010: the skewness of occurrences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearlabel.datasets import examine
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([np.arange(50), rng.random(50), rng.random(50)])
+    >>> print(examine(X, feature_names=("id", "width", "height"), search=False))
+    severe   id_like: 1 column numbers the rows, as identifiers do: id.
+             Remedy: Leave out what is no measurement: --ignore id.
+    """
+    check_integer("n_neighbors", n_neighbors, low=1)
+    check_integer("max_rows", max_rows, low=2)
+    table, Y, names = _parts(X, y, feature_names, label_names)
+    findings: list[Finding] = [*_of_other_columns(table)]
+    notes: list[str] = []
+    if table.names:
+        findings += column_findings(table.X, table.names)
+        findings += _of_rows(table.X, Y, X_test.X if isinstance(X_test, Dataset) else X_test)
+    if Y is not None:
+        findings += _of_labels(Y, names)
+    if neighbors is not None or search is not False:
+        found, notes = _neighbors(table.X, search, neighbors, n_neighbors, max_rows, random_state)
+        if found is not None:
+            findings += neighbor_findings(*found)
+    return Examination(findings, notes)
+
+
+def _parts(
+    X: Any, y: Any, feature_names: Sequence[str] | None, label_names: Sequence[str] | None
+) -> tuple[Table, CSR | None, tuple[str, ...]]:
+    """Return the table, the label sets as CSR with NaN where they are unknown, and the names of the labels."""
+    if isinstance(X, Dataset):
+        y = X.Y if y is None else y
+        feature_names = X.feature_names if feature_names is None else feature_names
+        label_names = X.label_names if label_names is None else label_names
+        X = X.X
+    table = table_of(X, feature_names)
+    if y is None:
+        return table, None, ()
+    if label_names is None and hasattr(y, "columns"):
+        label_names = list(map(str, y.columns))
+    Y = _label_sets(y)
+    if Y.shape[0] != table.X.shape[0]:
+        raise ValueError(f"y must have as many rows as X, {table.X.shape[0]}, got {Y.shape[0]}.")
+    names = list(map(str, range(Y.shape[1]))) if label_names is None else label_names
+    if len(names) != Y.shape[1]:
+        raise ValueError(f"label_names must be {Y.shape[1]} names, one for each label, got {len(names)}.")
+    return table, Y, tuple(map(str, names))
+
+
+def _label_sets(y: Any) -> CSR:
+    """Return label sets as CSR: of int64, or of float64 where some are unknown."""
+    values = y if sparse.issparse(y) else np.asarray(y)
+    if values.ndim == 1:
+        values = values.reshape(-1, 1)
+    if values.dtype.kind != "f" or not np.isnan(values.data if sparse.issparse(values) else values).any():
+        return sparse.csr_array(as_label_matrix(values))
+    values = sparse.csr_array(values)
+    known = values.copy()
+    known.data[np.isnan(known.data)] = 0
+    as_label_matrix(known)  # raises where a value is neither 0, 1 nor unknown
+    return values
+
+
+def _of_other_columns(table: Table) -> Iterator[Finding]:
+    """Yield the findings in columns that are no numbers."""
+    yield from date_finding(table.dates)
+    yield from id_finding(table.identifiers, SEVERE, "hold another text in each row")
+    if table.texts:
+        yield Finding(
+            "text_columns",
+            SEVERE,
+            f"{counted(len(table.texts), 'column')} hold{'s' * (len(table.texts) == 1)} text: {listed(table.texts)}."
+            " Distances need numbers.",
+            "Encode categories by sklearn.preprocessing.OneHotEncoder, text by TfidfVectorizer; or leave them out:"
+            f" --ignore {','.join(table.texts[:3])}.",
+            {"count": len(table.texts), "columns": listed(table.texts)},
+        )
+
+
+def _of_rows(X: Matrix, Y: CSR | None, X_test: Any) -> Iterator[Finding]:
+    empty, keys = empty_rows(X), row_keys(X)
+    yield from empty_finding(X, empty)
+    yield from duplicate_findings(keys, empty, None if Y is None else row_keys(Y))
+    if X_test is not None:
+        test = table_of(X_test, None, what="X_test").X
+        if test.shape[1] != X.shape[1]:
+            raise ValueError(f"X_test must have {X.shape[1]} features, as X, got {test.shape[1]}.")
+        yield from common_finding(keys, row_keys(_alike(test, X)), empty_rows(test))
+
+
+def _alike(test: Matrix, X: Matrix) -> Matrix:
+    """Return test rows stored as the training rows are."""
+    if sparse.issparse(test) == sparse.issparse(X):
+        return test
+    return sparse.csr_array(test) if sparse.issparse(X) else test.toarray()
+
+
+def _of_labels(Y: CSR, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield the findings in labels, of which those with unknown values are only counted."""
+    unknown = np.zeros(Y.shape[1], dtype=bool)
+    if Y.dtype.kind == "f":
+        unknown[Y.indices[np.isnan(Y.data)]] = True
+        shown = listed([names[label] for label in np.flatnonzero(unknown)])
+        yield Finding(
+            "missing_labels",
+            SEVERE,
+            f"{counted(int(unknown.sum()), 'label')} {'is' if unknown.sum() == 1 else 'are'} unknown for some rows:"
+            f" {shown}. Every method refuses them.",
+            "Leave those rows or labels out.",
+            {"values": int(np.isnan(Y.data).sum()), "count": int(unknown.sum()), "labels": shown},
+        )
+    known = np.flatnonzero(~unknown)
+    if len(known):
+        yield from label_findings(as_label_matrix(Y[:, known]), [names[label] for label in known])
+
+
+def _neighbors(
+    X: Matrix, search: Any, neighbors: Any, n_neighbors: int, max_rows: int, random_state: int
+) -> tuple[tuple[FloatArray, IntArray, int] | None, list[str]]:
+    """Return distances, indices and the number of rows they are of, or None; and notes of what was not searched."""
+    n_rows = X.shape[0]
+    if neighbors is not None:
+        found = neighbors.kneighbors() if hasattr(neighbors, "kneighbors") else neighbors
+        distances, indices = map(np.asarray, found)
+        if distances.ndim != 2 or distances.shape != indices.shape or len(indices) != n_rows or not distances.size:
+            raise ValueError(
+                f"neighbors must be distances and indices of shape ({n_rows}, n_neighbors), got shapes"
+                f" {distances.shape} and {indices.shape}."
+            )
+        return (distances, indices, n_rows), []
+    if n_rows < 2 or not X.shape[1]:
+        return None, ["Neighbours were not searched: there are none."]
+    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
+        return None, ["Neighbours were not searched: rows have missing or infinite values."]
+    notes = []
+    if n_rows > max_rows:
+        X = X[np.sort(np.random.default_rng(random_state).choice(n_rows, max_rows, replace=False))]
+        notes = [f"Neighbours are those among {max_rows:,} of the {n_rows:,} rows, drawn at random."]
+    fitted = (ExactNeighbors() if search is True else clone(search, safe=False)).fit(X)
+    distances, indices = fitted.kneighbors(None, min(n_neighbors, X.shape[0] - 1))
+    return (distances, indices, X.shape[0]), notes

@@ -1,0 +1,77 @@
+"""Findings in the neighbours of the rows: hubs, near duplicates, distances that do not tell rows apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, percent
+from nearlabel.utils.types import FloatArray, IntArray
+
+MOST_OF_ALL, MANY = 0.5, 0.1  # of all slots, to the most used hundredth of the rows: 50 and 10 times their part
+SKEWED = 1.0  # of the occurrences; a rule of thumb
+NEARLY_EQUAL = 1e-3  # of the median distance to the nearest row
+FEW_NEAR = 0.005  # of the rows: in one dimension a thousandth is so near by chance
+
+
+def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> Iterator[Finding]:
+    """Yield the findings in the lists (n_lists, n_neighbors) of rows, nearest first, each without itself."""
+    yield from _hubs(indices, n_rows)
+    yield from _near_duplicates(distances[:, 0])
+    alike = (distances[:, 0] == distances[:, -1]) & (distances[:, 0] > 0)
+    if distances.shape[1] > 1 and alike.mean() > MOST_OF_ALL:
+        yield Finding(
+            "equal_distances",
+            SEVERE,
+            f"For {percent(alike.mean())} of the rows all {distances.shape[1]} neighbours are at the same distance, so"
+            " the order of the rows decides which rows they are.",
+            "Take features or a metric that tell rows apart.",
+            {"share": float(alike.mean()), "n_neighbors": distances.shape[1]},
+        )
+
+
+def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
+    occurrences = np.bincount(indices.ravel(), minlength=n_rows)
+    n_top = -(-n_rows // 100)
+    share = float(np.sort(occurrences)[-n_top:].sum() / indices.size)
+    deviations = occurrences - occurrences.mean()
+    variance = float((deviations**2).mean())
+    skewness = float((deviations**3).mean()) / variance**1.5 if variance > 0 else 0.0
+    never = float((occurrences == 0).mean())
+    fair = n_rows >= 100  # else the most used row is more than a hundredth
+    severity = SEVERE if fair and share > MOST_OF_ALL else WARNING if fair and share > MANY else NOTE
+    if severity == NOTE and skewness <= SKEWED:
+        return
+    yield Finding(
+        "hubs",
+        severity,
+        f"{counted(n_top, 'row')} (1 %) {'takes' if n_top == 1 else 'take'} {percent(share)} of all places among"
+        f" {indices.shape[1]} neighbours, and {percent(never)} of the rows are nobody's neighbour (skewness"
+        f" {skewness:.2g}).",
+        "Try --scale minmax, the cosine (--search exact:metric=cosine), and fewer features.",
+        {
+            "share": share,
+            "skewness": skewness,
+            "never_share": never,
+            "n_neighbors": indices.shape[1],
+            "first_row": int(occurrences.argmax()),
+        },
+    )
+
+
+def _near_duplicates(nearest: FloatArray) -> Iterator[Finding]:
+    apart = nearest[nearest > 0]
+    if not len(apart):
+        return
+    n_near = int((apart <= NEARLY_EQUAL * np.median(apart)).sum())
+    share = n_near / len(nearest)
+    if n_near > 1 and share > FEW_NEAR:
+        yield Finding(
+            "near_duplicates",
+            WARNING,
+            f"{counted(n_near, 'row')} ({percent(share)}) are nearly equal to another: nearer than a thousandth of the"
+            " usual distance to the nearest row.",
+            "Were they measured twice, or are they parts of one thing? Keep such rows in one fold.",
+            {"rows": n_near, "share": share},
+        )

@@ -1,0 +1,126 @@
+"""Findings in the rows: empty ones, equal ones, equal ones with other label sets, rows of the test set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, percent
+from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.types import BoolArray, Matrix
+
+MOST_DUPLICATES, MANY_DUPLICATES = 0.05, 0.01  # shares of the rows: by so much scores of rows held out may be wrong
+_WORDS = 0.5  # from this share of zeros on, rows are taken for words
+_BLOCK_BYTES = 2**21
+
+Keys: TypeAlias = NDArray[np.uint64]  # of n random keys of 64 bits two are equal with a probability of n² / 2^65
+
+
+def row_keys(X: Matrix) -> Keys:
+    """Return a key (n_rows,) of each row of a dense or canonical CSR array: equal ones for equal rows."""
+    digests = _of_stored(X) if sparse.issparse(X) else _of_values(X)
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+def _of_values(X: Matrix) -> Iterator[bytes]:
+    for block in row_blocks(X.shape[0], 8 * X.shape[1], _BLOCK_BYTES):
+        part = np.ascontiguousarray(X[block] + 0.0)  # turns -0.0 into 0.0
+        yield from (blake2b(row, digest_size=8).digest() for row in part)
+
+
+def _of_stored(X: Matrix) -> Iterator[bytes]:
+    for block in uneven_blocks(16 * np.diff(X.indptr).astype(np.int64), _BLOCK_BYTES):
+        part = X[block]
+        part.eliminate_zeros()
+        columns, values, bounds = part.indices.astype(np.int64), part.data.astype(np.float64), part.indptr.tolist()
+        for start, stop in pairwise(bounds):
+            digest = blake2b(columns[start:stop], digest_size=8)
+            digest.update(values[start:stop])
+            yield digest.digest()
+
+
+def empty_rows(X: Matrix) -> BoolArray:
+    """Return which rows (n_rows,) hold no value but 0."""
+    if not sparse.issparse(X):
+        return np.asarray(~X.any(axis=1))
+    n_nonzero = np.diff(X.indptr)
+    if not X.data.all():  # explicit zeros
+        zero = np.searchsorted(X.indptr, np.flatnonzero(X.data == 0), side="right") - 1
+        n_nonzero = n_nonzero - np.bincount(zero, minlength=X.shape[0])
+    return np.asarray(n_nonzero == 0)
+
+
+def empty_finding(X: Matrix, empty: BoolArray) -> Iterator[Finding]:
+    """Yield the finding of empty rows, if there are some: severe where the other rows are words."""
+    n_empty, n_rows = int(empty.sum()), len(empty)
+    if not n_empty:
+        return
+    n_nonzero = np.count_nonzero(X.data if sparse.issparse(X) else X)
+    has_words = n_nonzero < (1 - _WORDS) * n_rows * X.shape[1]
+    why = "By the Euclidean distance they are near to every short row, and become the neighbours of many."
+    yield Finding(
+        "empty_rows",
+        SEVERE if has_words else WARNING,
+        f"{counted(n_empty, 'row')} ({percent(n_empty / n_rows)}) hold{'s' * (n_empty == 1)} no value but 0. "
+        + (why if has_words else "They have no direction, and may stand for missing values."),
+        "Search by the cosine, to which empty rows are farthest: --search exact:metric=cosine. Or leave them out.",
+        {"rows": n_empty, "share": n_empty / n_rows, "first_row": int(empty.argmax())},
+    )
+
+
+def duplicate_findings(keys: Keys, empty: BoolArray, label_keys: Keys | None) -> Iterator[Finding]:
+    """Yield the findings of equal rows that are not empty."""
+    number = np.flatnonzero(~empty)
+    _, first, group, size = np.unique(keys[~empty], return_index=True, return_inverse=True, return_counts=True)
+    n_copies = len(number) - len(size)
+    if not n_copies:
+        return
+    share = n_copies / len(keys)
+    first_copied = int(number[first[size > 1].min()])
+    yield Finding(
+        "duplicates",
+        SEVERE if share > MOST_DUPLICATES else WARNING if share > MANY_DUPLICATES else NOTE,
+        f"{counted(n_copies, 'row')} ({percent(share)}) repeat{'s' * (n_copies == 1)} a row before"
+        f" {'it' if n_copies == 1 else 'them'}. Scores of rows held out are too good where the copy stays in training.",
+        "Leave copies out, or keep them in one fold: IterativeStratifiedKFold takes groups.",
+        {"rows": n_copies, "share": share, "first_row": first_copied},
+    )
+    if label_keys is not None:
+        yield from _conflicts(group, size, label_keys[~empty], len(keys))
+
+
+def _conflicts(group: NDArray[np.intp], size: NDArray[np.intp], label_keys: Keys, n_rows: int) -> Iterator[Finding]:
+    _, labels = np.unique(label_keys, return_inverse=True)
+    pairs = np.unique(np.stack([group, labels]), axis=1)
+    unlike = np.bincount(pairs[0], minlength=len(size)) > 1
+    n_groups, n_inside = int(unlike.sum()), int(size[unlike].sum())
+    if n_groups:
+        yield Finding(
+            "conflicting_duplicates",
+            WARNING,
+            f"{counted(n_inside, 'row')} in {counted(n_groups, 'group')} of equal rows have other label sets than rows"
+            " equal to them: no method can be right on all of them.",
+            "Look at their labels, and at features that would tell them apart.",
+            {"rows": n_inside, "groups": n_groups, "share": n_inside / n_rows},
+        )
+
+
+def common_finding(keys: Keys, test_keys: Keys, test_empty: BoolArray) -> Iterator[Finding]:
+    """Yield the finding of test rows that are also training rows, empty ones apart."""
+    n_common, n_rows = int(np.isin(test_keys[~test_empty], keys).sum()), len(test_keys)
+    if n_common:
+        share = n_common / n_rows
+        yield Finding(
+            "test_rows_in_training",
+            SEVERE if share > MANY_DUPLICATES else WARNING,
+            f"{counted(n_common, 'test row')} ({percent(share)}) {'is' if n_common == 1 else 'are'} equal to a training"
+            " row, so scores on the test rows are too good.",
+            "Leave them out of the training rows.",
+            {"rows": n_common, "share": share},
+        )
