@@ -86,7 +86,13 @@ def open_blocks(arguments: argparse.Namespace, model: OpenModel, *, id_column: s
     _data.check_file(arguments.data)
     if _data.is_file(arguments.data):
         names = _names_in_file(arguments, model, id_column)
-        return open_rows(arguments.data, names, id_column=id_column, block_rows=model.block_rows)
+        return open_rows(
+            arguments.data,
+            names,
+            id_column=id_column,
+            block_rows=model.block_rows,
+            decimal=arguments.decimal or ".",
+        )
     if id_column is not None:
         raise ValueError(f"--id must go with a file, got {arguments.data!r}, whose rows have numbers only.")
     return _blocks(with_features(model.card.data, _data.open_data(arguments)).X, model.block_rows)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-# "cell" is a cell of CSV, which has no type; "numbers" and "texts" are lists.
+# "cell" is a cell of CSV or Excel, which has no type; "numbers" and "texts" are lists.
 Kind: TypeAlias = Literal["cell", "number", "text", "numbers", "texts", "other"]
 
 
@@ -38,6 +38,7 @@ class TableFile(Protocol):
     """A file with named columns, which can be read several times."""
 
     path: Path
+    decimal: str  # what stands before the decimals of numbers in text
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -56,6 +57,12 @@ class TableFile(Protocol):
     def width(self, name: str) -> int:
         """Return how many numbers a cell of a column of lists holds."""
         ...
+
+
+def named_columns(path: Path, names: Sequence[str]) -> dict[str, Column]:
+    """Return the columns of a table of text, without a first one that has no name: the index of pandas and R."""
+    named = names[1:] if len(names) > 1 and not names[0] else names
+    return columns_by_name(path, (Column(name, "cell", "text") for name in named))
 
 
 def columns_by_name(path: Path, columns: Iterable[Column]) -> dict[str, Column]:

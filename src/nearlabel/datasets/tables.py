@@ -7,7 +7,9 @@ from pathlib import Path
 
 from nearlabel.datasets._arff_header import Header, read_header
 from nearlabel.datasets._arrow import ParquetWriter
-from nearlabel.datasets._formats import Format, format_of
+from nearlabel.datasets._content import suffix_of_content
+from nearlabel.datasets._formats import TABLES, Format, format_of
+from nearlabel.datasets._label_columns import guess_separator
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, labels_of_option
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
@@ -15,7 +17,7 @@ from nearlabel.datasets._npz import matrix_of, names_of, open_npz
 from nearlabel.datasets._table import features_beside, open_table
 from nearlabel.datasets._table_file import Kind
 
-__all__ = ["Kind", "ParquetWriter", "feature_names_of", "locate_row"]
+__all__ = ["Kind", "ParquetWriter", "feature_names_of", "guess_separator_of", "locate_row", "suffix_of_content"]
 
 
 def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[str]) -> tuple[str, ...] | None:
@@ -25,16 +27,21 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
     exist; features of other formats are all columns that are not labels.
     """
     format_ = format_of(path)
-    if format_ in ("csv", "parquet"):
+    if format_ in TABLES:
         table = open_table(path)
         prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
         return features_beside(table, {*others, *prefixed}).names
     return _NAMES[format_](path)
 
 
+def guess_separator_of(path: Path, column: str) -> str | None:
+    """Return what seems to separate the tags in a column of a table; None where that cannot be said."""
+    return guess_separator(open_table(path), column) if format_of(path) in TABLES else None
+
+
 def locate_row(path: Path, row: int) -> str:
-    """Return where a row of a file, counted from 0, is: its line in CSV, else its number, counted from 1."""
-    if format_of(path) == "csv":
+    """Return where a row of a file, counted from 0, is: in a table its line or row, else its number, from 1."""
+    if format_of(path) in TABLES:
         table = open_table(path)
         for batch in table.batches(list(table.columns)[:1]):
             if row < batch.n_rows:
