@@ -84,6 +84,10 @@ def test_damaged(save, tmp_path):
 
 def test_bombs(save, tmp_path, monkeypatch):
     """An archive that unpacks to more than the limit, or a sheet of more rows than Excel has, is refused unread."""
+    wide = save([f"x{j}" for j in range(300)], *[[1]] * 20)
+    monkeypatch.setattr("nearlabel.datasets._table_file._ALWAYS_ALLOWED", 1000)
+    with pytest.raises(ValueError, match="must have values in most cells, got 20 values in 6000 cells"):
+        read_table(wide, labels=["x0"])
     path = save(["x", "y"], *[[1, 0]] * 20)
     monkeypatch.setattr("nearlabel.datasets._excel_file._MOST_ROWS", 20)
     with pytest.raises(ValueError, match="it has more than 20 rows"):

@@ -87,6 +87,18 @@ def test_keys_that_are_data(tmp_path, monkeypatch):
         read_table(tmp_path / "keys.jsonl", labels=["k0"])
 
 
+def test_lines_without_names(tmp_path, monkeypatch):
+    """A small file is no large matrix; batches are small where lines are short."""
+    monkeypatch.setattr("nearlabel.datasets._json_file._BATCH_CELLS", 8)
+    (tmp_path / "short.jsonl").write_text('{"a": 1, "b": 2, "c": 3, "y": 1}\n' + "{}\n" * 199 + '{"y": 2}\n')
+    assert sum(len(block.X) for block in open_rows(tmp_path / "short.jsonl", ["a", "b", "c"])) == 201
+    with pytest.raises(ValueError, match="line 2: label 'y' must be 0 or 1, got a missing value"):
+        read_table(tmp_path / "short.jsonl", labels=["y"])
+    monkeypatch.setattr("nearlabel.datasets._table_file._ALWAYS_ALLOWED", 500)
+    with pytest.raises(ValueError, match="must have values in most cells, got 5 values in 804 cells"):
+        read_table(tmp_path / "short.jsonl", labels=["y"])
+
+
 def test_decimal(tmp_path):
     """Numbers are no text."""
     (tmp_path / "x.jsonl").write_text('{"x": 1}')

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nearlabel.datasets._arrow import array_of
-from nearlabel.datasets._table_file import Batch, named_columns
+from nearlabel.datasets._table_file import Batch, check_filled, named_columns
 from nearlabel.files.zip_limits import check_unpacked_size
 from nearlabel.utils.optional import import_optional
 
@@ -53,7 +53,11 @@ class ExcelFile:
         size = max(1, _BATCH_CELLS // len(self._names))
         with closing(self._rows()) as all_rows:
             rows = islice(all_rows, 1, None)
+            n_rows, n_values = 0, 0
             while some := [(number, self._fitted(number, cells), share) for number, cells, share in islice(rows, size)]:
+                n_rows += len(some)
+                n_values += sum(len(cells) - cells.count(None) for _, cells, _ in some)
+                check_filled(self.path, n_rows * len(self._names), n_values)
                 texts = ([self._text(cells[place]) for _, cells, _ in some] for place in places)
                 columns = {name: array_of(column, "text") for name, column in zip(names, texts, strict=True)}
                 yield Batch(len(some), columns, some[-1][2], _locator([number for number, _, _ in some]))

@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeAlias
 
 from nearlabel.datasets._arrow import array_of
 from nearlabel.datasets._lines import Lines, malformed
-from nearlabel.datasets._table_file import Batch, Column, Kind, columns_by_name, shortened
+from nearlabel.datasets._table_file import Batch, Column, Kind, check_filled, columns_by_name, shortened
 
 _MOST_NAMES = 2**16  # more are keys that are data
 _MOST_DIGITS = 18  # of an integer of 64 bits
+_BATCH_CELLS = 2**20
 
 _Type: TypeAlias = Literal["bool", "int", "float", "text"]
 _TYPES: dict[type, _Type] = {bool: "bool", int: "int", float: "float", str: "text"}
@@ -38,21 +39,27 @@ class JsonLinesFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.n_rows = 0
+        n_values = 0
         found: dict[str, _Found] = {}
         for _, rows in self._blocks():
             for line, row in rows:
                 self._add(found, line, row)
+                n_values += len(row)
             self.n_rows += len(rows)
         if not self.n_rows:
             raise ValueError(f"{path} must contain an object on each line, got no line.")
+        check_filled(path, self.n_rows * len(found), n_values)
         self._found = found
         self.columns = columns_by_name(path, (Column(name, of.kind, of.description) for name, of in found.items()))
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the values in the types of their columns."""
+        size = max(1, _BATCH_CELLS // max(1, len(names)))
         for share, rows in self._blocks():
-            columns = {name: self._found[name].array([row.get(name) for _, row in rows]) for name in names}
-            yield Batch(len(rows), columns, share, _locator([line for line, _ in rows]))
+            for start in range(0, len(rows), size):
+                some = rows[start : start + size]
+                columns = {name: self._found[name].array([row.get(name) for _, row in some]) for name in names}
+                yield Batch(len(some), columns, share, _locator([line for line, _ in some]))
 
     def width(self, name: str) -> int:
         """Return the length of the first list that is not empty."""

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+_ALWAYS_ALLOWED, _CELLS_PER_VALUE = 2**24, 100
+
 # "cell" is a cell of CSV or Excel, which has no type; "numbers" and "texts" are lists.
 Kind: TypeAlias = Literal["cell", "number", "text", "numbers", "texts", "other"]
 
@@ -74,6 +76,16 @@ def columns_by_name(path: Path, columns: Iterable[Column]) -> dict[str, Column]:
         if count > 1:
             raise ValueError(f"{path} must have columns of distinct names, got {name!r} {count} times.")
     return {column.name: column for column in columns}
+
+
+def check_filled(path: Path, n_cells: int, n_values: int) -> None:
+    """Raise ValueError if next to no cell has a value, in formats that write none for the others.
+
+    Else a small file would become a matrix of any size.
+    """
+    if n_cells > max(_ALWAYS_ALLOWED, _CELLS_PER_VALUE * n_values):
+        got = f"{n_values} values in {n_cells} cells"
+        raise ValueError(f"{path} must have values in most cells, got {got}. Hint: svmlight is for sparse rows.")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
