@@ -26,6 +26,7 @@ OPTIONAL_HOME = {
     "dask": "neighbors/_dask.py",
     "distributed": "neighbors/_dask.py",
     "matplotlib": "plots/_figure.py",
+    "openpyxl": "datasets/_excel_file.py",
     "pooch": "datasets/_download.py",
     "pyarrow": "datasets/_arrow.py",
     "rich": "cli/_console.py",

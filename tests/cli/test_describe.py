@@ -21,6 +21,7 @@ def test_json(nearlabel, meka, rows):
         "storage": "dense",
         "nonzero_share": np.count_nonzero(X) / X.size,
         "missing_values": 0,
+        "infinite_values": 0,
     }
     assert [row["rows"] for row in per_label] == Y.sum(axis=0).tolist()
 
@@ -57,6 +58,9 @@ def test_sparse_and_missing(nearlabel, tmp_path, svmlight):
     assert json.loads(nearlabel("describe", svmlight, "--format", "json").out)["storage"] == "sparse"
     (tmp_path / "gap.arff").write_text("@relation 'g: -C 1'\n@attribute y {0,1}\n@attribute x real\n@data\n1,?\n0,2\n")
     assert json.loads(nearlabel("describe", tmp_path / "gap.arff", "--format", "json").out)["missing_values"] == 1
+    (tmp_path / "inf.csv").write_text("a,b,y\ninf,1,yes\n-inf,,no\n")
+    facts = json.loads(nearlabel("describe", tmp_path / "inf.csv", "--labels", "y", "--format", "json").out)
+    assert (facts["missing_values"], facts["infinite_values"]) == (1, 2)
 
 
 def test_a_label_without_rows(nearlabel, tmp_path):
@@ -82,7 +86,7 @@ def test_catalogue_name(nearlabel, data_folder):
     assert (facts["name"], facts["instances"], facts["features"], facts["labels"]) == ("emotions", 593, 72, 6)
 
 
-@pytest.mark.parametrize(("name", "text"), [("x.xlsx", "1,2\n"), ("plain", "1,2\n")])
+@pytest.mark.parametrize(("name", "text"), [("x.ods", "1,2\n"), ("plain", "1,2\n")])
 def test_unknown_format(nearlabel, tmp_path, monkeypatch, name, text):
     """A file that is no data set is told from a misspelt name."""
     monkeypatch.chdir(tmp_path)

@@ -332,7 +332,7 @@ def test_bad_options(nearlabel, meka, options, message):
         ("unlabelled.svm", "unlabelled.svm must contain at least one label, got none."),
         (
             "gap.arff",
-            "X of gap must be finite, got 1 missing or infinite values, the first in row 16, column 0, counted from 0.",
+            "gap.arff, row 17: column 'x' must contain numbers that are finite, got a missing value. Hint: --impute",
         ),
         ("unknown.arff", "Y of unknown must hold 0 and 1 only, got NaN"),
     ],

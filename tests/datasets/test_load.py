@@ -35,7 +35,7 @@ def test_nothing_says_which_are_labels(write):
 
 @pytest.mark.parametrize(
     ("name", "got"),
-    [("toy.xlsx", "'.xlsx'"), ("toy.npz.gz", "'.npz'"), ("toy", "'no suffix'"), ("toy.gz", "'no suffix'")],
+    [("toy.xls", "'.xls'"), ("toy.npz.gz", "'.npz'"), ("toy", "'no suffix'"), ("toy.gz", "'no suffix'")],
 )
 def test_unknown_suffix(write, name, got):
     """Any other suffix is refused."""

@@ -6,6 +6,8 @@ import gzip
 import io
 import re
 import sys
+import time
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -325,13 +327,15 @@ def test_load_dataset_routes(write, write_parquet):
     path = write_parquet({"x": [1.0], "t": ["a|b"]})
     assert load_dataset(path, labels_column="t", labels_separator="|").label_names == ("a", "b")
     with pytest.raises(
-        ValueError, match=r"labels_prefix must go with a CSV or Parquet file, got .*svm\. Hint: labels begin"
+        ValueError,
+        match=r"labels_prefix must go with a CSV, .* file, got .*svm\. Hint: labels begin",
     ):
         load_dataset(write("toy.svm", "0 1:2\n"), labels_prefix="tag_")
-    with pytest.raises(ValueError, match=r"ignore must go with a CSV or Parquet file"):
+    with pytest.raises(ValueError, match=r"ignore must go with a CSV, Excel, JSON lines or Parquet file"):
         load_dataset(write("toy.arff", ""), ignore=["a"])
     with pytest.raises(
-        ValueError, match=r"must be a CSV or Parquet file, got one in another format. Hint: load_dataset"
+        ValueError,
+        match=r"must be a CSV, .* file, got one in another format. Hint: load_dataset",
     ):
         read_table(write("toy.svm", "0 1:2\n"), labels=["a"])
 
@@ -407,12 +411,12 @@ def test_a_single_text_is_no_sequence_of_names(write, option):
     ("a,y\n1,0\n\nx1,0\n", r"line 4: column 'a' must contain numbers, got 'x1'\. Hint: ignore=\['a'\] leaves them out"),
     ("a,b,c,y\n1,u,v,0\n", r"line 2: column 'b' .* got 'u'\. Hint: ignore=\['b', 'c'\] leaves"),
     ("a,y\n1_0,0\n", "must contain numbers, got '1_0'"),
-    ("a;y\n1,5;0\n", "must contain numbers, got '1,5'"),
+    ("a;y\n1,5;0\n", r"must contain numbers, got '1,5'\. Hint: decimal=',' reads such decimals"),
     ("a,y\n1,0\n2,\n", "line 3: label 'y' must be 0 or 1, got a missing value"),
     ("a,y\n1,NA\n", "label 'y' must be 0 or 1, got a missing value"),
     ("a,y\n1,0\n2,2\n", "line 3: label 'y' must be 0 or 1, got 2"),
     ("a,y\n1,0.5\n", "line 2: label 'y' must be 0 or 1, got 0.5"),
-    ("a,y\n1,yes\n", "line 2: label 'y' must be 0 or 1, got 'yes'"),
+    ("a,y\n1,maybe\n", "line 2: label 'y' must be 0 or 1, got 'maybe'"),
 ])  # fmt: skip
 def test_bad_csv(write, text, message):
     """The line is named, as an editor counts it."""
@@ -422,11 +426,14 @@ def test_bad_csv(write, text, message):
 
 @pytest.mark.parametrize(("text", "message"), [
     ("x,t\n1,\n2,;\n", "column 't' of .* must contain at least one tag, got none"),
-    ("x,t\n1,a\n2,\"['a', 'b']\"\n",
-     r"line 3: column 't' must contain tags, got \"\['a', 'b'\]\"\. Hint: tags are joined, as in 'red;blue'"),
+    ("x,t\n1,a\n2,\"['a' 'b']\"\n",
+     r"line 3: column 't' must contain tags, got \"\['a' 'b'\]\"\. Hint: a list is like \[\"red\", \"blue\"\]"),
+    ("x,t\n1,\"['a', None]\"\n", "line 2: column 't' must contain tags, got"),
+    ("x,t\n1,\"['a', ['b']]\"\n", "line 2: column 't' must contain tags, got"),
+    ("x,t\n1,\"[1, 2,]\"\n", "line 2: column 't' must contain tags, got"),
 ])  # fmt: skip
 def test_bad_tags(write, text, message):
-    """No tag at all, or lists as Python prints them, which pandas writes."""
+    """No tag at all, lists as NumPy prints them, and lists of other things."""
     with pytest.raises(ValueError, match=message):
         read_table(write("toy.csv", text), labels_column="t")
 
@@ -529,3 +536,48 @@ def test_without_pyarrow(write, monkeypatch, name):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r"Reading tables needs pyarrow: pip install 'nearlabel\[tables\]'"):
         read_table(write(name, PETS), labels_prefix="tag_")
+
+
+@pytest.mark.parametrize(("cell", "tags"), [
+    ('"[""a"", ""b;c""]"', ("a", "b;c")),
+    ('"[""\\u00fc"", ""b\\n""]"', ("b\n", "ü")),
+    ('"[\'a\', ""it\'s"", \'q""\']"', ("a", "it's", 'q"')),
+    ('" [\'a\' ,\'\\\'\',] "', ("'", "a")),
+    ('"[1, 20]"', ("1", "20")),
+    ('"[]"', ()),
+    ('"[\'\']"', ()),
+    ("[80s]", ("[80s]",)),
+    ("[live]; a", ("[live]", "a")),
+])  # fmt: skip
+def test_written_lists(write, cell, tags):
+    """A list as JSON or Python writes it is its elements; other brackets are part of a tag."""
+    read = read_table(write("toy.csv", f"x,t\n1,z\n2,{cell}\n"), labels_column="t")
+    assert read.label_names == tuple(sorted({*tags, "z"}))
+    assert read.Y.tolist()[1] == [int(name != "z") for name in read.label_names]
+
+
+@pytest.mark.parametrize("text", [
+    "['a'" + "," * 200_000, "[" + "'a" * 200_000, "['" + "\\\\" * 200_000, "[" * 200_000, "[\"" + "[" * 200_000,
+    "[1" + " ," * 200_000 + "x]",
+])  # fmt: skip
+def test_lists_that_do_not_end(write, text):
+    """They are no lists, or refused, in linear time."""
+    quoted = text.replace('"', '""')
+    path = write("toy.csv", f'x,t\n1,a\n2,"{quoted}"\n')
+    before = time.process_time()
+    with suppress(ValueError):
+        read_table(path, labels_column="t")
+    assert time.process_time() - before < 5
+
+
+def test_decimal_commas(write):
+    """They are read when they are asked for; then a point, which may stand between thousands, is refused."""
+    path = write("toy.csv", "a;b;y;w\n0,5;1;1,0;yes\n-1e2; -,25 ;0;no\n;True;0;No\n")
+    toy = read_table(path, labels=["y", "w"], decimal=",")
+    assert toy.X[:2].tolist() == [[0.5, 1], [-100, -0.25]]
+    assert np.isnan(toy.X[2, 0])
+    assert toy.Y.tolist() == [[1, 1], [0, 0], [0, 0]]
+    with pytest.raises(ValueError, match=r"line 3: column 'a' must contain numbers, got '1\.234,5'"):
+        read_table(write("thousands.csv", "a;y\n1,5;0\n1.234,5;0\n"), labels=["y"], decimal=",")
+    with pytest.raises(ValueError, match=r"decimal must be one of \[',', '\.'\], got ';'"):
+        read_table(path, labels=["y"], decimal=";")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import nearlabel.persistence._zip_limits as zip_limits
+import nearlabel.files.zip_limits as zip_limits
 from nearlabel.lazy import BRkNN
 from nearlabel.persistence import load_model, read_card, save_model
 

@@ -33,6 +33,7 @@ from nearlabel.cli import (
     _predict,
     _report,
     _reproduce,
+    _standard_input,
     _tune,
 )
 from nearlabel.cli._error_message import message_of
@@ -214,7 +215,8 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         if "format" in arguments:
             _console.check_format(arguments.format)
-        arguments.main(arguments)
+        with _standard_input.spooled(arguments):
+            arguments.main(arguments)
         sys.stdout.flush()  # a full disk is found here, where the error becomes a line and an exit code
     except BrokenPipeError:
         return 1
@@ -222,7 +224,8 @@ def _run(arguments: argparse.Namespace) -> int:
         resumes = getattr(arguments, "out", None) is not None
         return _fail("interrupted." + (" The same command resumes." if resumes else ""), 130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        return _fail(message_of(error, arguments), 2, debug=arguments.debug)
+        message = _standard_input.without_folder(message_of(error, arguments), arguments)
+        return _fail(message, 2, debug=arguments.debug)
     except Exception as error:  # noqa: BLE001 - bugs, too, are reported in one line
         hint = "Hint: --debug shows the traceback."
         return _fail(f"{type(error).__name__}: {error}. {hint}", 2, debug=arguments.debug)

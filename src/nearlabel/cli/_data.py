@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import csv
 from pathlib import Path
+from typing import Any
 
-from nearlabel.cli import _console
+from nearlabel.cli import _console, _standard_input
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_dataset, load_multidigits
-from nearlabel.datasets.tables import feature_names_of
+from nearlabel.datasets.tables import feature_names_of, guess_separator_of
 
 EMBEDDED = "multidigits"
-_OPTIONS = ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore")
+_OPTIONS = ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore", "decimal")
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -20,14 +21,27 @@ def add_data_options(parser: argparse.ArgumentParser, *, optional: bool = False)
         "data",
         metavar="DATA",
         nargs="?" if optional else None,
-        help=f"a name of the catalogue, {EMBEDDED!r} (embedded), or a file: ARFF, svmlight, CSV, Parquet or NPZ",
+        help=f"a name of the catalogue, {EMBEDDED!r} (embedded), or a file: ARFF, svmlight, CSV, Excel, JSON lines,"
+        " Parquet or NPZ; - is standard input",
     )
-    table = parser.add_argument_group("labels of a CSV or Parquet file (exactly one of the first three)")
+    table = parser.add_argument_group(
+        "labels of a table: CSV, Excel, JSON lines or Parquet (exactly one of the first three)"
+    )
     table.add_argument("--labels", type=columns, metavar="A,B", help="0/1 columns, one for each label")
     table.add_argument("--labels-prefix", metavar="TEXT", help="0/1 columns whose name starts with this prefix")
     table.add_argument("--labels-column", metavar="NAME", help="column with the tags of each row")
-    table.add_argument("--labels-separator", metavar="TEXT", help="separator between tags; default: ;")
+    table.add_argument(
+        "--labels-separator",
+        metavar="TEXT",
+        help="separator between tags; default: ; or, if no tag has one and most cells have | or a comma, that",
+    )
     table.add_argument("--ignore", type=columns, metavar="A,B", help="columns that are neither labels nor features")
+    table.add_argument("--decimal", choices=(".", ","), help="what stands before decimals in CSV; default: .")
+    parser.add_argument(
+        "--input-format",
+        choices=_standard_input.FORMATS,
+        help="format of standard input (-); default: what its content shows",
+    )
 
 
 def columns(text: str) -> tuple[str, ...]:
@@ -52,11 +66,24 @@ def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
     if subset != "all" and (is_path or data == EMBEDDED):
         raise ValueError(f"{data} must be a name of the catalogue to have a given split. Hint: --cv 10.")
     if is_path:
-        return load_dataset(data, **options)
+        return load_dataset(data, **_with_separator(data, options))
     if options:
         option = next(iter(options)).replace("_", "-")
-        raise ValueError(f"--{option} must go with a CSV or Parquet file, got {data!r}. Hint: its labels are known.")
+        raise ValueError(f"--{option} must go with a file, got the data set {data!r}. Hint: its labels are known.")
     return load_multidigits() if data == EMBEDDED else fetch_dataset(data, subset=subset)
+
+
+def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with a guess, of which the user is told, of what separates tags if that is not said."""
+    if "labels_column" not in options or "labels_separator" in options:
+        return options
+    guess = guess_separator_of(Path(data), options["labels_column"])
+    if guess is None:
+        return options
+    _console.print_notes(
+        [f"Tags are separated at each {guess!r}, as most of them seem to be. --labels-separator says otherwise."]
+    )
+    return options | {"labels_separator": guess}
 
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:
@@ -79,7 +106,8 @@ def check_file(data: str) -> None:
     if data not in catalogue() and Path(data).is_dir():
         raise ValueError(f"{data} must be a file or a name of the catalogue, got a folder.")
     if Path(data).is_fifo():
-        raise ValueError(f"{data} must be a file that can be read twice, got a pipe. Hint: write it to a file first.")
+        hint = f"Hint: {_standard_input.NAME} reads standard input."
+        raise ValueError(f"{data} must be a file that can be read twice, got a pipe. {hint}")
 
 
 def is_file(data: str) -> bool:

@@ -51,6 +51,7 @@ def _of_features(dataset: Dataset) -> dict[str, Any]:
         "storage": "sparse" if sparse.issparse(X) else "dense",
         "nonzero_share": nonzero / (X.shape[0] * X.shape[1]),
         "missing_values": int(np.isnan(stored).sum()),
+        "infinite_values": int(np.isinf(stored).sum()),
     }
 
 

@@ -16,6 +16,7 @@ from nearlabel.utils.errors import ParameterError
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
 _OPTIONS = {
     "cv": ("cv", "validate"),
+    "decimal": ("decimal",),
     "file": ("figure",),
     "id_column": ("id",),
     "ignore": ("ignore",),
@@ -53,6 +54,8 @@ def _show(arguments: argparse.Namespace, name: str, value: Any) -> str:
     """Return ``--ignore a,b`` for the parameter `ignore` and the value ``["a", "b"]``, as a shell takes it."""
     if value is None:
         return _option(name, arguments)
+    if isinstance(value, str):
+        return f"{_option(name, arguments)} {shlex.quote(value)}"
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(value)
     return f"{_option(name, arguments)} {shlex.quote(text.getvalue())}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nearlabel.cli import _comparison, _console, _data
+from nearlabel.cli import _comparison, _console, _data, _missing, _test_data
 from nearlabel.cli._first_look import print_severe
 from nearlabel.comparison import TESTS, compare
 from nearlabel.experiments import (
@@ -57,8 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--k", type=numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
     )
     parser.add_argument(
-        "--cv", default="10", help="number of shuffled folds, or 'given' for the catalogue's split; default: 10"
+        "--cv", default=None, help="number of shuffled folds, or 'given' for the catalogue's split; default: 10"
     )
+    _test_data.add_test_data_option(parser, used="on which the methods are compared instead of folds of DATA")
     parser.add_argument(
         "--stratify",
         type=_order,
@@ -74,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="none",
         help="how to scale features (fitted on the training part of each fold); default: none",
     )
+    _missing.add_impute_option(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the shuffle; default: 0")
     parser.add_argument(
         "--search",
@@ -94,7 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--test",
         choices=(*TESTS, "none"),
         default=None,
-        help="below the table, by this test over the folds, which methods are significantly better than others; see"
+        help="significance test (test data are --test-data): below the table, by this test over the folds, which"
+        " methods are significantly better than others; see"
         " nearlabel compare; default: corrected-t, where there are several methods and folds",
     )
     parser.add_argument("--out", type=Path, default=None, help="folder for the records; the same command resumes there")
@@ -110,14 +113,18 @@ def main(arguments: argparse.Namespace) -> None:
     plan = Plan(
         methods=_with_thresholds(methods, arguments.thresholds),
         n_neighbors=arguments.k,
-        cv=10 if arguments.cv == "given" else _number("--cv", arguments.cv),
+        cv=10 if arguments.cv in (None, "given") else _number("--cv", arguments.cv),
         scale=arguments.scale,
         seeds=(arguments.seed,),
         stratify=arguments.stratify,
+        impute=_missing.imputation(arguments),
         **settings,
     )
-    if arguments.cv == "given" and arguments.stratify is not None:
-        raise ValueError("--stratify must go with a number of folds, got --cv given.")
+    if arguments.test_data is not None and arguments.cv is not None:
+        raise ValueError(f"--cv must not go with --test-data, on which no folds are made, got {arguments.cv}.")
+    if _is_split(arguments) and arguments.stratify is not None:
+        option = "--cv given" if arguments.test_data is None else "--test-data"
+        raise ValueError(f"--stratify must go with a number of folds, got {option}.")
     _check_test(arguments, len(plan.methods))
     comparison = SearchPlan(plan, arguments.search) if arguments.search else plan
     name, problem = _problem(arguments)
@@ -147,11 +154,16 @@ def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
     if arguments.test in (None, "none"):
         return
     least = 3 if arguments.test == "friedman" else 2
-    if arguments.cv == "given" or arguments.search or arguments.format != "table" or n_methods < least:
+    if _is_split(arguments) or arguments.search or arguments.format != "table" or n_methods < least:
         raise ValueError(
             f"--test {arguments.test} must go with {least} methods, several folds, the table format and no --search."
             " Hint: nearlabel compare, on the folder of --out."
         )
+
+
+def _is_split(arguments: argparse.Namespace) -> bool:
+    """Return whether training and test data are given, so that there is one fold."""
+    return arguments.cv == "given" or arguments.test_data is not None
 
 
 def _show_order(records: Sequence[Record], test: str | None, *, every: bool) -> None:
@@ -210,7 +222,8 @@ def _number(option: str, text: str) -> int:
 
 def _problem(arguments: argparse.Namespace) -> tuple[str, Problem]:
     if arguments.cv != "given":
-        dataset = _data.open_data(arguments)
-        return dataset.name, dataset
+        dataset = _missing.open_training_data(arguments)
+        test = _test_data.open_test_data(arguments, dataset)
+        return dataset.name, dataset if test is None else (dataset, test)
     training, test = (_data.open_data(arguments, subset=part) for part in ("train", "test"))
     return arguments.data, (training, test)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from nearlabel.cli import _console, _data
+from nearlabel.cli import _console, _data, _missing, _test_data
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
@@ -43,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scale", choices=SCALES, default="none", help="how to scale features (fitted on training data); default: none"
     )
+    _missing.add_impute_option(parser)
+    _test_data.add_test_data_option(parser, used="on which the model is evaluated")
     parser.add_argument(
         "--search",
         default=None,
@@ -89,17 +91,20 @@ def main(arguments: argparse.Namespace) -> None:
         searches=(search,),
         metric=arguments.metric,
         cv=arguments.validate if is_judged else LOO,
+        impute=_missing.imputation(arguments),
     )
-    data = _data.open_data(arguments)
+    data = _missing.open_training_data(arguments)
+    test = _test_data.open_test_data(arguments, data)
     print_severe(data, scales=(arguments.scale,), searches=(search,), by_neighbors=has_neighbors)
     if is_judged:
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
         chosen_of = f", the best of {len(tuned.trials)} by {title_of(arguments.metric)}" if k == _AUTO else ""
-        kept = KeptModel.of(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured)
+        kept = KeptModel.of(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured, test=test)
         kept.print(chosen_of=chosen_of)
     else:
-        KeptModel.of(Candidate(method, k, arguments.scale, search), data, arguments.file, scores={}).print()
+        candidate = Candidate(method, k, arguments.scale, search, impute=tuning.impute)
+        KeptModel.of(candidate, data, arguments.file, scores={}, test=test).print()
 
 
 def _number_of_neighbors(arguments: argparse.Namespace, *, has_neighbors: bool) -> Any:

@@ -6,18 +6,18 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from nearlabel.cli import _data
 from nearlabel.cli._matched_data import are_numbers, features_among, with_features
+from nearlabel.cli._missing import not_finite
 from nearlabel.datasets import RowBlock, open_rows
-from nearlabel.datasets.tables import locate_row
 from nearlabel.persistence import ModelCard, load_model, read_card
 from nearlabel.utils.types import Matrix
-from nearlabel.utils.validation import first_not_finite
+from nearlabel.utils.validation import without_missing
 
 _BLOCK_CELLS = 2**20  # rows of a block times their features or labels, whichever are more
 _NOT_FINITE = re.compile("contains? (NaN|infinity)", re.IGNORECASE)  # in the words of scikit-learn
@@ -86,7 +86,13 @@ def open_blocks(arguments: argparse.Namespace, model: OpenModel, *, id_column: s
     _data.check_file(arguments.data)
     if _data.is_file(arguments.data):
         names = _names_in_file(arguments, model, id_column)
-        return open_rows(arguments.data, names, id_column=id_column, block_rows=model.block_rows)
+        return open_rows(
+            arguments.data,
+            names,
+            id_column=id_column,
+            block_rows=model.block_rows,
+            decimal=arguments.decimal or ".",
+        )
     if id_column is not None:
         raise ValueError(f"--id must go with a file, got {arguments.data!r}, whose rows have numbers only.")
     return _blocks(with_features(model.card.data, _data.open_data(arguments)).X, model.block_rows)
@@ -115,12 +121,13 @@ def asking(model: OpenModel, data: str, X: Matrix, *, first: int) -> Iterator[No
     try:
         yield
     except ValueError as error:
-        place = first_not_finite(X) if _NOT_FINITE.search(str(error)) else None
-        if place is None:
+        refused = _without_imputed(model.model, X) if _NOT_FINITE.search(str(error)) else None
+        problem = None if refused is None else not_finite(data, refused, model.feature_names, first=first)
+        if problem is None:
             raise
-        where = f"{data}, {_location(data, first + place.row)}: column {model.feature_names[place.column]!r}"
-        raise ValueError(f"{where} must contain numbers that are finite, got {place.got}.") from error
+        raise ValueError(f"{problem}.") from error
 
 
-def _location(data: str, row: int) -> str:
-    return locate_row(Path(data), row) if _data.is_file(data) else f"row {row}"
+def _without_imputed(model: Any, X: Matrix) -> Matrix:
+    """Return X without the missing values that the model imputes."""
+    return without_missing(X) if isinstance(model, Pipeline) and isinstance(model[0], SimpleImputer) else X

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nearlabel.cli import _console, _data, _model
+from nearlabel.cli import _console, _data, _model, _test_data
 from nearlabel.cli._matched_data import match_to, open_matched, with_columns_of
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, is_on_disk, load_multidigits
 from nearlabel.experiments import Problem
@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", dest="file", type=_page, required=True, metavar="FILE", help="the page, ending in .html"
     )
+    _test_data.add_test_data_option(parser, used="of a run that had them (evaluate --test-data)")
     parser.add_argument("--title", default=None, help="heading of the page; default: what it is of")
     parser.add_argument(
         "--training",
@@ -84,13 +85,21 @@ def _of_run(arguments: argparse.Namespace) -> dict[str, Any]:
     for option in ("training", "trusted"):
         if getattr(arguments, option):
             raise ValueError(f"--{option} must go with a model, got a folder of records, {arguments.source}.")
-    given = None if arguments.data is None else _data.open_data(arguments)
+    given = None if arguments.data is None else _given(arguments)
 
     def open_problem(name: str, is_split: bool) -> Problem | None:
-        found = None if given is not None and given.name == name else _problem(name, is_split)
+        named = given[0] if isinstance(given, tuple) else given
+        found = None if named is not None and named.name == name else _problem(name, is_split)
         return given if found is None else found
 
     return run_facts([arguments.source], open_problem=open_problem)
+
+
+def _given(arguments: argparse.Namespace) -> Problem:
+    """Return the data of a run, which may be a training and a test part."""
+    data = _data.open_data(arguments)
+    test = _test_data.open_test_data(arguments, data)
+    return data if test is None else (data, test)
 
 
 def _problem(name: str, is_split: bool) -> Problem | None:
@@ -108,6 +117,8 @@ def _problem(name: str, is_split: bool) -> Problem | None:
 def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.data is None:
         raise ValueError("DATA must be given with a model, got none. Hint: nearlabel report MODEL DATA --out FILE.")
+    if arguments.test_data is not None:
+        raise ValueError("--test-data must go with a run. Hint: nearlabel report MODEL TEST --out FILE.")
     opened = _model.open_model(argparse.Namespace(model=arguments.source, trusted=arguments.trusted))
     data, notes = open_matched(arguments, opened.card.data)
     seen = _is_training(opened.card, data)

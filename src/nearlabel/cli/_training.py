@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from nearlabel.cli import _console
+from nearlabel.cli import _console, _test_data
 from nearlabel.cli._comparison import title_of
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
@@ -65,11 +65,20 @@ class KeptModel(NamedTuple):
 
     @classmethod
     def of(
-        cls, candidate: Candidate, data: Dataset, file: Path, *, scores: Mapping[str, float], measured: str = ""
+        cls,
+        candidate: Candidate,
+        data: Dataset,
+        file: Path,
+        *,
+        scores: Mapping[str, float],
+        measured: str = "",
+        test: Dataset | None = None,
     ) -> Self:
-        """Fit a model to all rows, and write it with its card."""
+        """Fit a model to all rows, and write it with its card; scores on test data take the place of others."""
         with _console.progress_bar(f"model of {data.name}"):
             model = candidate.fit(data)
+            if test is not None:
+                scores, measured = _test_data.scores_on(model, test), f"test data {test.name}, {test.X.shape[0]} rows"
             save_model(model, file, data=data, scores=scores, measured=measured)
         return cls(candidate, model, data, file, scores, measured)
 
@@ -86,6 +95,8 @@ def _print_model(candidate: Candidate, model: Any, data: Dataset, chosen_of: str
     if candidate.n_neighbors is not None:
         rows.append(("neighbours (k)", f"{candidate.n_neighbors}{chosen_of}"))
         rows.append(("search", str(candidate.search)))
+    if candidate.impute is not None:
+        rows.append(("missing features", candidate.impute))
     rows.append(("scaling", candidate.scale))
     rows += _thresholds(model)
     rows.append(("fitted to", f"{data.X.shape[0]} rows, {data.X.shape[1]} features, {data.Y.shape[1]} labels"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nearlabel.cli import _comparison, _console, _data
+from nearlabel.cli import _comparison, _console, _data, _missing, _test_data
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._evaluate import numbers
 from nearlabel.cli._first_look import print_severe
@@ -48,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=_SCALES,
         help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(_SCALES)}",
     )
+    _missing.add_impute_option(parser)
+    _test_data.add_test_data_option(parser, used="on which the best model is evaluated")
     parser.add_argument(
         "--search",
         type=_comparison.some_names,
@@ -83,6 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Evaluate all models, save the best, print the scores."""
     check_file(arguments.file, force=arguments.force)
+    if arguments.test_data is not None and arguments.file is None:
+        raise ValueError("--test-data must go with --out: the model that is saved is evaluated on them.")
     tuning = Tuning(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
         n_neighbors=arguments.k,
@@ -90,15 +94,17 @@ def main(arguments: argparse.Namespace) -> None:
         searches=arguments.search,
         metric=arguments.metric,
         cv=arguments.cv,
+        impute=_missing.imputation(arguments),
     )
-    data = _data.open_data(arguments)
+    data = _missing.open_training_data(arguments)
+    test = _test_data.open_test_data(arguments, data)
     by_neighbors = any(MethodSpec.of(method).has_neighbors for method in arguments.methods)
     print_severe(data, scales=arguments.scales, searches=arguments.search, by_neighbors=by_neighbors)
     with _console.progress_bar(f"models of {data.name}") as progress:
         tuned = tuning.run(data, progress=progress)
     kept = None  # or, before anything is printed, in its file: whoever reads the table may close it early
     if arguments.file is not None:
-        kept = KeptModel.of(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured)
+        kept = KeptModel.of(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured, test=test)
     if arguments.format == "json":
         _console.print_json(_plain(tuned))
     elif arguments.format == "csv":

@@ -1,9 +1,10 @@
 """Data sets: readers of the field's formats, well-known sets by name, and one that needs no file.
 
-`read_mulan`, `read_meka`, `read_svmlight`, `read_table` (CSV, Parquet) and `read_npz` take a path; `load_dataset` finds
-out which of them a file wants. `fetch_dataset` takes a name of the `catalogue`. `load_multidigits` makes a small data
-set out of scikit-learn's digits. Each gives a `Dataset`, which `write_npz` writes. `open_rows` reads the rows of a file
-in blocks, for prediction. `write_store` and `open_store` keep a matrix on disk and map it into memory.
+`read_mulan`, `read_meka`, `read_svmlight`, `read_table` (CSV, Excel, JSON lines, Parquet) and `read_npz` take a path;
+`load_dataset` finds out which of them a file wants. `fetch_dataset` takes a name of the `catalogue`. `load_multidigits`
+makes a small data set out of scikit-learn's digits. Each gives a `Dataset`, which `write_npz` writes. `open_rows` reads
+the rows of a file in blocks, for prediction. `write_store` and `open_store` keep a matrix on disk and map it into
+memory.
 `examine` says what in a data set keeps neighbours from being good ones.
 """
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from nearlabel.datasets._table_file import Kind
 from nearlabel.utils.optional import import_optional
@@ -108,6 +108,21 @@ def _kind_of_scalar(types: Any, data_type: Any) -> Kind:
         return "text"
     tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
     return "number" if any(test(data_type) for test in tests) else "other"
+
+
+def swapped(array: Any) -> Any:
+    """Return text with points for its commas and commas for its points."""
+    compute = import_optional("pyarrow.compute", extra=_EXTRA, purpose=_PURPOSE)
+    for old, new in ((".", "\0"), (",", "."), ("\0", ",")):
+        array = compute.replace_substring(array, old, new)
+    return array
+
+
+def array_of(values: Sequence[Any], data_type: Literal["bool", "int", "float", "text"], *, lists: bool = False) -> Any:
+    """Return Python's values, or lists of them, as an array; None is missing."""
+    arrow = import_optional("pyarrow", extra=_EXTRA, purpose=_PURPOSE)
+    types = {"bool": arrow.bool_(), "int": arrow.int64(), "float": arrow.float64(), "text": arrow.string()}
+    return arrow.array(values, arrow.list_(types[data_type]) if lists else types[data_type])
 
 
 def plain(array: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from nearlabel.datasets._arrow import CsvParser
 from nearlabel.datasets._lines import Lines, malformed, plain_name
-from nearlabel.datasets._table_file import Batch, Column, columns_by_name
+from nearlabel.datasets._table_file import Batch, named_columns
 
 _ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
 _LARGEST_BLOCK = 2**26
@@ -40,13 +40,13 @@ class CsvFile:
 
     n_rows = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, decimal: str = ".") -> None:
         self.path = path
+        self.decimal = decimal
         self._delimiter = _delimiter(path)
         self._names, header, self._header_lines = _read_header(path, self._delimiter)
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
-        named = self._names[1:] if len(self._names) > 1 and not self._names[0] else self._names
-        self.columns = columns_by_name(path, (Column(name, "cell", "text") for name in named))
+        self.columns = named_columns(path, self._names)
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the cells as text, an empty one as null."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +18,14 @@ from nearlabel.datasets._table_file import Batch, TableFile, shortened
 from nearlabel.utils.blocks import BLOCK_BYTES
 from nearlabel.utils.types import CSR, IntArray, Matrix
 
-_WRITTEN_LIST = re.compile(r"\[(?:\s*['\"].*)?\]", re.DOTALL)
+_ANSWERS = {"yes": 1.0, "no": 0.0}
+# What looks like a list of texts or whole numbers; and one as Python writes it, with the commas, without which Python
+# would join two texts.
+_WRITTEN_LIST = re.compile(r"\s*+\[\s*+(?:['\"].*|\d[\d\s,]*+)?\]\s*+", re.DOTALL)
+_PYTHON_TEXT = r"(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")"
+_PYTHON_LIST = re.compile(rf"\[\s*+{_PYTHON_TEXT}\s*+(?:,\s*+{_PYTHON_TEXT}\s*+)*+(?:,\s*+)?\]", re.DOTALL)
+_SEPARATORS = ("|", ",")  # the first is seldom a part of a tag
+_CELLS_TO_GUESS_BY = 1000
 
 
 class LabelSource(Protocol):
@@ -37,7 +47,7 @@ class IndicatorColumns:
 
     def __init__(self, table: TableFile, columns: tuple[str, ...]) -> None:
         _check_kinds(table, columns, ("cell", "number", "text"), "0 and 1")
-        self._path = table.path
+        self._path, self._decimal = table.path, table.decimal
         self._rows = SparseRows()
         self.columns = columns
 
@@ -46,7 +56,7 @@ class IndicatorColumns:
         Y = np.empty((batch.n_rows, len(self.columns)))
         for label, column in enumerate(self.columns):
             try:
-                Y[:, label] = _zero_one(batch.columns[column])
+                Y[:, label] = _zero_one(batch.columns[column], self._decimal)
             except CellError as error:
                 where = f"{self._path}, {batch.locate(error.row)}"
                 raise ValueError(f"{where}: label {column!r} must be 0 or 1, got {error}.") from None
@@ -58,8 +68,8 @@ class IndicatorColumns:
         return _in_its_storage(self._rows.matrix(len(self.columns))), self.columns
 
 
-def _zero_one(array: Any) -> Any:
-    values = numbers(array)
+def _zero_one(array: Any, decimal: str) -> Any:
+    values = numbers(array, decimal, words=_ANSWERS)
     known = (values == 0) | (values == 1)
     if not known.all():
         row = int(np.argmin(known))
@@ -138,8 +148,43 @@ class TagColumn:
         if self._kind == "texts":
             return [value] if value.strip() else []
         if _WRITTEN_LIST.fullmatch(value):
-            raise ValueError(f"{shortened(value)}. Hint: tags are joined, as in 'red{self._separator}blue'")
+            return _tags_of_list(value, self._separator)
         return [tag for part in value.split(self._separator) if (tag := part.strip())]
+
+
+def _tags_of_list(text: str, separator: str) -> list[str]:
+    """Return the tags of a list as JSON or Python writes it; raise ValueError with what was got."""
+    tags = _parsed_list(text.strip())
+    if not all(isinstance(tag, str) or type(tag) is int for tag in tags):
+        hint = f'Hint: a list is like ["red", "blue"], or tags are joined, as in \'red{separator}blue\''
+        raise ValueError(f"{shortened(text)}. {hint}")
+    return [tag for one in tags if (tag := str(one)).strip()]
+
+
+def _parsed_list(text: str) -> list[Any]:
+    """Return a list as JSON or Python writes it; one with None where it is neither."""
+    with suppress(ValueError, RecursionError):
+        tags = json.loads(text)
+        return tags if isinstance(tags, list) else [None]
+    with suppress(ValueError, SyntaxError):
+        return list(ast.literal_eval(text)) if _PYTHON_LIST.fullmatch(text) else [None]
+    return [None]
+
+
+def guess_separator(table: TableFile, column: str) -> str | None:
+    """Return what most of the first cells of tags contain, ``|`` or ``,``; None if neither, or some have a ``;``."""
+    if column not in table.columns or table.columns[column].kind not in ("cell", "text"):
+        return None
+    cells: list[str] = []
+    for batch in table.batches([column]):
+        cells += [cell for cell in batch.columns[column].to_pylist() if cell and not _WRITTEN_LIST.fullmatch(cell)]
+        if len(cells) >= _CELLS_TO_GUESS_BY:
+            break
+    some = cells[:_CELLS_TO_GUESS_BY]
+    if any(";" in cell for cell in some):
+        return None
+    most = (separator for separator in _SEPARATORS if 2 * sum(separator in cell for cell in some) > len(some))
+    return next(most, None)
 
 
 def _check_present(values: Any, rows: IntArray) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 from nearlabel.datasets._arff_header import Header, read_header
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._formats import format_of
+from nearlabel.datasets._formats import A_TABLE, TABLES, format_of
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, read_meka
 from nearlabel.datasets._mulan import find_label_xml, read_mulan
 from nearlabel.datasets._npz import read_npz
 from nearlabel.datasets._svmlight import read_svmlight
-from nearlabel.datasets._table import SEPARATOR, read_table
+from nearlabel.datasets._table import POINT, SEPARATOR, read_table
 
 _LABELS_OF = {
     "arff": "an XML file beside it, or -C in the relation's name, names its labels",
@@ -31,12 +31,14 @@ def load_dataset(
     labels_column: str | None = None,
     labels_separator: str = SEPARATOR,
     ignore: Sequence[str] = (),
+    decimal: str = POINT,
 ) -> Dataset:
     r"""Read a data set in the format that its name and content show.
 
     ``.arff``: an XML file beside it that names its labels decides (`read_mulan`), else ``-C`` in the relation's name
-    (`read_meka`). ``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``: `read_svmlight`. ``.csv``, ``.tsv``: `read_table`.
-    Each may end in ``.gz`` or ``.bz2``. ``.parquet``: `read_table`. ``.npz``: `read_npz`.
+    (`read_meka`). ``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``: `read_svmlight`. ``.csv``, ``.tsv``, ``.jsonl``,
+    ``.ndjson``: `read_table`. Each may end in ``.gz`` or ``.bz2``. ``.parquet``, ``.xlsx``: `read_table`. ``.npz``:
+    `read_npz`.
 
     Parameters
     ----------
@@ -44,10 +46,11 @@ def load_dataset(
     labels : sequence of str, default=None
     labels_prefix : str, default=None
     labels_column : str, default=None
-        Which columns of a CSV or Parquet file are labels, one of the three as `read_table` describes them.
+        Which columns of a table are labels, one of the three as `read_table` describes them.
     labels_separator : str, default=";"
     ignore : sequence of str, default=()
-        As in `read_table`. Other formats take none of these five: they say by themselves what is a label.
+    decimal : {".", ","}, default="."
+        As in `read_table`. Other formats take none of these six: they say by themselves what is a label.
 
     Returns
     -------
@@ -58,7 +61,8 @@ def load_dataset(
     FileNotFoundError
         If the file does not exist.
     TypeError, ValueError
-        If the suffix is unknown, nothing or too much says which columns are labels, or the file is malformed.
+        If the suffix is unknown or the content another one, nothing or too much says which columns are labels, or the
+        file is malformed.
 
     Examples
     --------
@@ -75,9 +79,10 @@ def load_dataset(
         "labels_column": labels_column,
         "labels_separator": labels_separator,
         "ignore": ignore,
+        "decimal": decimal,
     }
     format_ = format_of(path)
-    if format_ in ("csv", "parquet"):
+    if format_ in TABLES:
         return read_table(path, **options)
     _refuse_options(path, format_, options)
     if format_ == "npz":
@@ -88,8 +93,8 @@ def load_dataset(
 def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
     """Raise ValueError if an option of tables is given for another format."""
     for name, value in options.items():
-        if value not in (None, SEPARATOR, (), []):
-            raise ValueError(f"{name} must go with a CSV or Parquet file, got {path}. Hint: {_LABELS_OF[format_]}.")
+        if value not in (None, SEPARATOR, POINT, (), []):
+            raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
 
 
 def _load_arff(path: Path) -> Dataset:

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from nearlabel.datasets._arrow import kind_of, swapped
 from nearlabel.datasets._table_file import Batch, TableFile, columns_hint, shortened
 from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.types import FloatArray, IntArray
 
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "na", "n/a", "nan", "null", "none"), np.nan)
+_SWAP = str.maketrans(".,", ",.")
+_WITH_COMMA = re.compile(r"'\s*+[-+]?+\d++,\d++\s*+'")
 _NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf|infinity)")
 _ELEMENT = re.compile(r"(.+)\[(0|[1-9]\d*)\]", re.DOTALL)
 
@@ -26,19 +29,30 @@ class CellError(ValueError):
         self.row = row
 
 
-def numbers(array: Any) -> FloatArray:
-    """Return numbers, booleans and text of either as float64, a missing cell as NaN; raise CellError for others."""
+def numbers(array: Any, decimal: str = ".", words: dict[str, float] | None = None) -> FloatArray:
+    """Return numbers, booleans and text of either as float64, a missing cell as NaN; raise CellError for others.
+
+    In text, `decimal` stands before the decimals, and `words` are numbers, too.
+    """
+    is_swapped = decimal != "." and kind_of(array.type) == "text"
+    try:
+        return _cast(swapped(array) if is_swapped else array, words or {})
+    except CellError as error:
+        raise CellError(error.row, str(error).translate(_SWAP) if is_swapped else str(error)) from None
+
+
+def _cast(array: Any, words: dict[str, float]) -> FloatArray:
     try:
         values: FloatArray = array.cast("double", safe=False).to_numpy(zero_copy_only=False)
     except ValueError:  # pyarrow takes no blanks, words for missing values, or booleans in text
-        return _parsed(array.dictionary_encode())
+        return _parsed(array.dictionary_encode(), words)
     return values
 
 
-def _parsed(array: Any) -> FloatArray:
+def _parsed(array: Any, words: dict[str, float]) -> FloatArray:
     """Return the numbers of text; each distinct text is parsed once."""
     texts = array.dictionary.to_pylist()
-    values = [_number(text) for text in texts]
+    values = [_number(text, _WORDS | words) for text in texts]
     codes = array.indices.fill_null(len(texts)).to_numpy()
     wrong = np.isin(codes, [code for code, value in enumerate(values) if value is None])
     if wrong.any():
@@ -48,9 +62,9 @@ def _parsed(array: Any) -> FloatArray:
     return numbers_of_codes
 
 
-def _number(text: str) -> float | None:
+def _number(text: str, words: dict[str, float]) -> float | None:
     word = text.strip().lower()
-    return _WORDS[word] if word in _WORDS else float(word) if _NUMBER.fullmatch(word) else None
+    return words[word] if word in words else float(word) if _NUMBER.fullmatch(word) else None
 
 
 def vectors(array: Any, width: int) -> FloatArray:
@@ -119,7 +133,7 @@ class FeatureColumns:
             array = batch.columns[part.column]
             try:
                 if part.elements is None:
-                    X[:, part.places] = numbers(array)[:, np.newaxis]
+                    X[:, part.places] = numbers(array, self._table.decimal)[:, np.newaxis]
                 else:
                     X[:, part.places] = vectors(array, part.width)[:, part.elements]
             except CellError as error:
@@ -131,6 +145,10 @@ class FeatureColumns:
     def _refused(self, batch: Batch, wrong: dict[str, CellError]) -> ValueError:
         column, error = next(iter(wrong.items()))
         problem = f"{self._table.path}, {batch.locate(error.row)}: column {column!r} must contain numbers, got {error}."
+        if self._table.decimal == "." and _WITH_COMMA.fullmatch(str(error)):
+            return ParameterError(
+                "{problem} Hint: {decimal} reads such decimals.", {"decimal": ","}, {"problem": problem}
+            )
         return not_features(problem, wrong) if self._may_ignore else ValueError(problem)
 
 

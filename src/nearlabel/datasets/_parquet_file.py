@@ -18,6 +18,8 @@ _LEAST_ROWS, _MOST_ROWS = 2**8, 2**16  # of a batch: the cost of a batch grows w
 class ParquetFile:
     """The rows of a Parquet file; the index of a pandas data frame is no feature."""
 
+    decimal = "."
+
     def __init__(self, path: Path) -> None:
         self.path = path
         with open_parquet(path) as file:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets._row_sources import RowBlock, RowSource, open_source
+from nearlabel.datasets._table import POINT
 from nearlabel.utils.blocks import BLOCK_BYTES
 from nearlabel.utils.types import IntArray
 from nearlabel.utils.validation import check_integer
@@ -24,6 +25,7 @@ def open_rows(
     id_column: str | None = None,
     block_rows: int | None = None,
     block_bytes: int = BLOCK_BYTES,
+    decimal: str = POINT,
 ) -> RowBlocks:
     r"""Open a file to read the features of a model, block by block.
 
@@ -33,9 +35,9 @@ def open_rows(
     Parameters
     ----------
     path : path-like
-        ARFF, svmlight, CSV (each plain, gzip or bzip2), Parquet or ``.npz``, by its suffix. It needs no labels. In
-        svmlight, features are named by index, and those left out of a row are 0; in Parquet, ``embedding[3]`` is number
-        3 of the lists in column ``embedding``.
+        ARFF, svmlight, CSV, JSON lines (each plain, gzip or bzip2), Excel, Parquet or ``.npz``, by its suffix. It needs
+        no labels. In svmlight, features are named by index, and those left out of a row are 0; in Parquet and JSON,
+        ``embedding[3]`` is number 3 of the lists in column ``embedding``.
     feature_names : sequence of str of length n_features
         The columns of X in their order, such as `Dataset.feature_names` of the training data.
     id_column : str, default=None
@@ -44,6 +46,8 @@ def open_rows(
         Number of rows in a block; the last may have fewer. None: as many as `block_bytes` allows.
     block_bytes : int, default=64 MiB
         Limit of the size of X in a block. A block has at least one row.
+    decimal : {".", ","}, default="."
+        As in `read_table`.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def open_rows(
     if block_rows is not None:
         block_rows = check_integer("block_rows", block_rows, low=1)
     block_bytes = check_integer("block_bytes", block_bytes, low=1)
-    source = open_source(Path(path), _distinct(feature_names), id_column)
+    source = open_source(Path(path), _distinct(feature_names), id_column, decimal)
     return RowBlocks(Path(path), source, block_rows, block_bytes)
 
 

@@ -13,14 +13,14 @@ from scipy import sparse
 from nearlabel.datasets._arff import peek_storage
 from nearlabel.datasets._arff_cells import CellReader
 from nearlabel.datasets._arff_header import Header, read_header
-from nearlabel.datasets._formats import format_of
+from nearlabel.datasets._formats import TABLES, format_of
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._npz import array_of, matrix_of, names_of, open_npz
 from nearlabel.datasets._numeric_columns import FeatureColumns, missing_features
 from nearlabel.datasets._row_store import SparseRows
 from nearlabel.datasets._svmlight import svmlight_rows
-from nearlabel.datasets._table import open_table
-from nearlabel.datasets._table_file import did_you_mean, require_columns
+from nearlabel.datasets._table import POINT, open_table
+from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
 from nearlabel.utils.types import CSR, IntArray, Matrix
 
 
@@ -52,18 +52,23 @@ class RowSource(Protocol):
         ...
 
 
-def open_source(path: Path, names: tuple[str, ...], id_column: str | None) -> RowSource:
+def open_source(path: Path, names: tuple[str, ...], id_column: str | None, decimal: str) -> RowSource:
     """Open a file by its suffix; raise ValueError if a feature or the column of ids is missing."""
-    source: RowSource = _SOURCES[format_of(path)](path, names, id_column)
+    format_ = format_of(path)
+    if format_ in TABLES:
+        return _TableRows(open_table(path, decimal), names, id_column)
+    if decimal != POINT:
+        raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
+    source: RowSource = _SOURCES[format_](path, names, id_column)
     return source
 
 
 class _TableRows:
-    """Rows of CSV and Parquet."""
+    """Rows of a table."""
 
-    def __init__(self, path: Path, names: tuple[str, ...], id_column: str | None) -> None:
-        self._table = open_table(path)
-        self._features = FeatureColumns.named(self._table, names)
+    def __init__(self, table: TableFile, names: tuple[str, ...], id_column: str | None) -> None:
+        self._table = table
+        self._features = FeatureColumns.named(table, names)
         self._id_column = id_column
         self.n_rows = self._table.n_rows
         if id_column is not None:
@@ -159,9 +164,7 @@ class _NpzRows:
 
 _SOURCES: dict[str, Any] = {
     "arff": _ArffRows,
-    "csv": _TableRows,
     "npz": _NpzRows,
-    "parquet": _TableRows,
     "svmlight": _SvmlightRows,
 }
 

@@ -1,13 +1,15 @@
-"""Tables: CSV and Parquet files with some columns as labels."""
+"""Tables: CSV, Excel, JSON lines and Parquet files with some columns as labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nearlabel.datasets._csv_file import CsvFile
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets._formats import format_of
+from nearlabel.datasets._excel_file import ExcelFile
+from nearlabel.datasets._formats import A_TABLE, Format, format_of
+from nearlabel.datasets._json_file import JsonLinesFile
 from nearlabel.datasets._label_columns import IndicatorColumns, LabelSource, TagColumn
 from nearlabel.datasets._lines import plain_name
 from nearlabel.datasets._numeric_columns import FeatureColumns, not_features
@@ -15,8 +17,13 @@ from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._row_store import DenseRows
 from nearlabel.datasets._table_file import TableFile, columns_hint, require_columns
 from nearlabel.utils.errors import ParameterError
+from nearlabel.utils.validation import check_choice
 
 SEPARATOR = ";"
+POINT = "."
+
+_TEXT_TABLES: dict[Format, Callable[[Path, str], TableFile]] = {"csv": CsvFile, "xlsx": ExcelFile}
+_TYPED_TABLES: dict[Format, Callable[[Path], TableFile]] = {"jsonl": JsonLinesFile, "parquet": ParquetFile}
 
 
 def read_table(
@@ -27,31 +34,36 @@ def read_table(
     labels_column: str | None = None,
     labels_separator: str = SEPARATOR,
     ignore: Sequence[str] = (),
+    decimal: str = POINT,
 ) -> Dataset:
-    r"""Read a CSV or Parquet file, block by block.
+    r"""Read a CSV, Excel, JSON lines or Parquet file, block by block.
 
     Exactly one of `labels`, `labels_prefix` and `labels_column` names the labels. All other columns that are not
-    ignored are features and must contain numbers or booleans. In Parquet, a column of lists of numbers, all of one
-    length, has a feature for each number, named ``embedding[0]``, ``embedding[1]`` and so on; no other column may have
-    such a name. Index columns are no features: the first column of a CSV file if it has no name, and in Parquet the
-    index of a pandas data frame.
+    ignored are features and must contain numbers or booleans. In Parquet and JSON, a column of lists of numbers, all of
+    one length, has a feature for each number, named ``embedding[0]``, ``embedding[1]`` and so on; no other column may
+    have such a name. Index columns are no features: the first column of a CSV or Excel file if it has no name, and in
+    Parquet the index of a pandas data frame.
 
     Parameters
     ----------
     path : path-like
-        ``.csv`` or ``.tsv``, plain, gzip or bzip2, or ``.parquet``. CSV is UTF-8 with a line of names; cells end in a
-        comma, or in a semicolon where the names have no comma, in ``.tsv`` in a tab.
+        ``.csv`` or ``.tsv``, plain, gzip or bzip2: UTF-8 with a line of names; cells end in a comma, or in a semicolon
+        where the names have no comma, in ``.tsv`` in a tab. ``.jsonl`` or ``.ndjson``, plain, gzip or bzip2: an object
+        on each line. ``.xlsx``: the first sheet, with a row of names. ``.parquet``.
     labels : sequence of str, default=None
-        Columns of 0 and 1 (also 0.0, false, "true"), each a label, in the order wanted.
+        Columns of 0 and 1 (also 0.0, false, "true", "yes", "no"), each a label, in the order wanted.
     labels_prefix : str, default=None
         The same for all columns whose name starts with this prefix, in the order of the file, under their full names.
     labels_column : str, default=None
-        A column of tags: lists of text or integers, or text with a separator between tags. Labels are the distinct
-        tags, sorted.
+        A column of tags: lists of text or integers, such lists as JSON or Python writes them, or text with a separator
+        between tags. Labels are the distinct tags, sorted.
     labels_separator : str, default=";"
         The separator between tags; blanks around a tag are removed.
     ignore : sequence of str, default=()
         Columns that are neither labels nor features.
+    decimal : {".", ","}, default="."
+        What stands before the decimals of numbers in a CSV file, or in text of an Excel file. With "," a point in a
+        number is an error: it might be one between thousands.
 
     Returns
     -------
@@ -64,7 +76,7 @@ def read_table(
     FileNotFoundError
         If the file does not exist.
     ImportError
-        If pyarrow (extra ``tables``) is not installed.
+        If pyarrow (extra ``tables``), or for Excel openpyxl (extra ``xlsx``), is not installed.
     TypeError, ValueError
         If the file is malformed or a cell is invalid (with the file and the line or row), a name is not a column, or a
         parameter has a wrong type.
@@ -75,9 +87,12 @@ def read_table(
 
     Notes
     -----
-    A missing feature (in CSV: an empty cell, NA, N/A, NaN, null or None) is NaN, which estimators refuse. A missing
-    label is an error. A row without tags has no label: in CSV the cell is empty, in Parquet the list or text is empty
-    (null is a missing value). A repeated tag counts once.
+    A missing feature (in CSV and Excel: an empty cell, NA, N/A, NaN, null or None) is NaN, which estimators refuse. A
+    missing label is an error. A row without tags has no label: in CSV and Excel the cell is empty, in Parquet and JSON
+    the list or text is empty (null is a missing value). A repeated tag counts once.
+
+    A file of JSON lines is read twice, since no line says the names and types of all. A name that a line lacks is a
+    missing value there. Of a formula in Excel the value is read that was saved with it.
 
     In CSV, a quote opens a quoted cell only at its beginning; inside, it is doubled. Lines end as on Linux or Windows;
     empty lines are skipped. Line numbers in errors start at 1.
@@ -95,7 +110,7 @@ def read_table(
     >>> pets.label_names, pets.Y.tolist()
     (('cat', 'dog', 'pet'), [[1, 0, 1], [0, 1, 1], [0, 0, 0]])
     """
-    table = open_table(Path(path))
+    table = open_table(Path(path), decimal)
     ignored = _names("ignore", ignore)
     require_columns(table, "ignore", ignored)
     source = _label_source(table, labels, labels_prefix, labels_column, labels_separator, set(ignored))
@@ -110,12 +125,17 @@ def read_table(
     return Dataset(X.matrix(), Y, features.names, label_names, Path(plain_name(table.path)).stem)
 
 
-def open_table(path: Path) -> TableFile:
+def open_table(path: Path, decimal: str = POINT) -> TableFile:
     """Open a file with named columns."""
+    check_choice("decimal", decimal, (POINT, ","))
     format_ = format_of(path)
-    if format_ not in ("csv", "parquet"):
-        raise ValueError(f"{path} must be a CSV or Parquet file, got one in another format. Hint: load_dataset.")
-    return CsvFile(path) if format_ == "csv" else ParquetFile(path)
+    if format_ in _TEXT_TABLES:
+        return _TEXT_TABLES[format_](path, decimal)
+    if format_ not in _TYPED_TABLES:
+        raise ValueError(f"{path} must be {A_TABLE}, got one in another format. Hint: load_dataset.")
+    if decimal != POINT:
+        raise ValueError(f"decimal must go with a CSV or Excel file, got {path}, whose numbers are no text.")
+    return _TYPED_TABLES[format_](path)
 
 
 def _label_source(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-# "cell" is a cell of CSV, which has no type; "numbers" and "texts" are lists.
+_ALWAYS_ALLOWED, _CELLS_PER_VALUE = 2**24, 100
+
+# "cell" is a cell of CSV or Excel, which has no type; "numbers" and "texts" are lists.
 Kind: TypeAlias = Literal["cell", "number", "text", "numbers", "texts", "other"]
 
 
@@ -38,6 +40,7 @@ class TableFile(Protocol):
     """A file with named columns, which can be read several times."""
 
     path: Path
+    decimal: str  # what stands before the decimals of numbers in text
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -58,6 +61,12 @@ class TableFile(Protocol):
         ...
 
 
+def named_columns(path: Path, names: Sequence[str]) -> dict[str, Column]:
+    """Return the columns of a table of text, without a first one that has no name: the index of pandas and R."""
+    named = names[1:] if len(names) > 1 and not names[0] else names
+    return columns_by_name(path, (Column(name, "cell", "text") for name in named))
+
+
 def columns_by_name(path: Path, columns: Iterable[Column]) -> dict[str, Column]:
     """Return the columns by name; raise ValueError for empty or duplicate names."""
     columns = list(columns)
@@ -67,6 +76,16 @@ def columns_by_name(path: Path, columns: Iterable[Column]) -> dict[str, Column]:
         if count > 1:
             raise ValueError(f"{path} must have columns of distinct names, got {name!r} {count} times.")
     return {column.name: column for column in columns}
+
+
+def check_filled(path: Path, n_cells: int, n_values: int) -> None:
+    """Raise ValueError if next to no cell has a value, in formats that write none for the others.
+
+    Else a small file would become a matrix of any size.
+    """
+    if n_cells > max(_ALWAYS_ALLOWED, _CELLS_PER_VALUE * n_values):
+        got = f"{n_values} values in {n_cells} cells"
+        raise ValueError(f"{path} must have values in most cells, got {got}. Hint: svmlight is for sparse rows.")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

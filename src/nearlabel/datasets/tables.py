@@ -9,8 +9,9 @@ from typing import Any
 
 from nearlabel.datasets._arff_header import Header, read_header
 from nearlabel.datasets._arrow import ParquetWriter
-from nearlabel.datasets._formats import Format, format_of
-from nearlabel.datasets._label_columns import TagColumn
+from nearlabel.datasets._content import suffix_of_content
+from nearlabel.datasets._formats import TABLES, Format, format_of
+from nearlabel.datasets._label_columns import TagColumn, guess_separator
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, labels_of_option
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
@@ -19,7 +20,15 @@ from nearlabel.datasets._numeric_columns import FeatureColumns
 from nearlabel.datasets._table import SEPARATOR, features_beside, open_table
 from nearlabel.datasets._table_file import Kind, TableFile
 
-__all__ = ["Kind", "ParquetWriter", "columns_of_model", "feature_names_of", "locate_row"]
+__all__ = [
+    "Kind",
+    "ParquetWriter",
+    "columns_of_model",
+    "feature_names_of",
+    "guess_separator_of",
+    "locate_row",
+    "suffix_of_content",
+]
 
 
 def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[str]) -> tuple[str, ...] | None:
@@ -29,7 +38,7 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
     exist; features of other formats are all columns that are not labels.
     """
     format_ = format_of(path)
-    if format_ in ("csv", "parquet"):
+    if format_ in TABLES:
         table = open_table(path)
         prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
         return features_beside(table, {*others, *prefixed}).names
@@ -44,23 +53,23 @@ def columns_of_model(
     Labels are columns, or the tags in the one column, beside the features, most of whose tags are labels of the model.
     Nothing is returned if there is no such column, or if the file is no table.
     """
-    if format_of(path) not in ("csv", "parquet"):
+    if format_of(path) not in TABLES:
         return {}
     table = open_table(path)
     taken = {*FeatureColumns.named(table, features).columns, *ignore}
     others = [name for name in table.columns if name not in taken]
     if set(labels) <= set(others):
         return {"labels": labels, "ignore": (*ignore, *(name for name in others if name not in set(labels)))}
-    tags = [name for name in others if _contains_tags(table, name, set(labels), separator or SEPARATOR)]
+    tags = [name for name in others if _contains_tags(table, name, set(labels), separator)]
     if len(tags) != 1:
         return {}
     return {"labels_column": tags[0], "ignore": (*ignore, *(name for name in others if name != tags[0]))}
 
 
-def _contains_tags(table: TableFile, column: str, known: set[str], separator: str) -> bool:
+def _contains_tags(table: TableFile, column: str, known: set[str], separator: str | None) -> bool:
     """Return whether most of the tags in the first rows of a column are known."""
     try:
-        tags = TagColumn(table, column, separator)
+        tags = TagColumn(table, column, separator or guess_separator(table, column) or SEPARATOR)
         for batch in islice(table.batches([column]), 1):
             tags.append(batch)
         Y, names = tags.labels()
@@ -70,9 +79,14 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
     return bool(2 * Y[:, is_known].sum() > Y.sum())
 
 
+def guess_separator_of(path: Path, column: str) -> str | None:
+    """Return what seems to separate the tags in a column of a table; None where that cannot be said."""
+    return guess_separator(open_table(path), column) if format_of(path) in TABLES else None
+
+
 def locate_row(path: Path, row: int) -> str:
-    """Return where a row of a file, counted from 0, is: its line in CSV, else its number, counted from 1."""
-    if format_of(path) == "csv":
+    """Return where a row of a file, counted from 0, is: in a table its line or row, else its number, from 1."""
+    if format_of(path) in TABLES:
         table = open_table(path)
         for batch in table.batches(list(table.columns)[:1]):
             if row < batch.n_rows:

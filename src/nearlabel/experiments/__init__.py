@@ -2,6 +2,7 @@
 
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import Problem, problem_digest
+from nearlabel.experiments._imputing import IMPUTATIONS
 from nearlabel.experiments._methods import METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, MethodSpec, make_method
 from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
@@ -16,6 +17,7 @@ from nearlabel.experiments.records import Record, read_records
 
 __all__ = [
     "ESTIMATORS",
+    "IMPUTATIONS",
     "METHODS",
     "NEIGHBOR_METHODS",
     "SCALES",

@@ -12,7 +12,7 @@ from scipy import sparse
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
 from nearlabel.utils.types import IntArray, Matrix
-from nearlabel.utils.validation import as_label_matrix, first_not_finite
+from nearlabel.utils.validation import as_label_matrix, first_not_finite, without_missing
 
 # A data set to be cut into folds, or its given training and test part.
 Problem: TypeAlias = Dataset | tuple[Dataset, Dataset]
@@ -44,14 +44,16 @@ def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
     return Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m))
 
 
-def check_matrices(name: str, X: Matrix, Y: Matrix) -> None:
-    """Raise ValueError unless X is finite and Y an indicator matrix."""
+def check_matrices(name: str, X: Matrix, Y: Matrix, *, impute: str | None = None) -> None:
+    """Raise ValueError unless X is finite, missing values that are imputed apart, and Y an indicator matrix."""
+    if impute is not None:
+        X = without_missing(X)
     bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
     first = first_not_finite(X) if bad else None
     if first is not None:
         raise ValueError(
             f"X of {name} must be finite, got {bad} missing or infinite values, the first in row {first.row}, column"
-            f" {first.column}, counted from 0. Hint: impute them first."
+            f" {first.column}, counted from 0. Hint: impute missing ones."
         )
     as_label_matrix(Y, name=f"Y of {name}")
 

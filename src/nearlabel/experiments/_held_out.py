@@ -13,6 +13,7 @@ from sklearn.base import clone
 from nearlabel import out_of_sample
 from nearlabel.decision import cut
 from nearlabel.experiments._feature_scaler import FeatureScaler
+from nearlabel.experiments._imputing import imputed
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._parts import Part
 from nearlabel.experiments._searches import make_search
@@ -56,18 +57,19 @@ class HoldingOut(Protocol):
 
 
 class LeaveOneOut:
-    """Each row is answered for by all others, without a refit; the scaling has seen it."""
+    """Each row is answered for by all others, without a refit; the scaling, and what is imputed, have seen it."""
 
     name = "leave-one-out"
 
-    def __init__(self, X: Matrix, Y: Matrix, scale: str, n_neighbors: int) -> None:
-        self._X, self._Y, self._scale = X, Y, scale
+    def __init__(self, X: Matrix, Y: Matrix, scale: str, n_neighbors: int, *, impute: str | None = None) -> None:
+        self._X, self._Y, self._scale, self._impute = X, Y, scale, impute
         self.most_neighbors = Y.shape[0] - 2
         self._to_find = n_neighbors + 1
 
     @cached_property
     def _rows(self) -> out_of_sample.LeaveOneOut:
-        return out_of_sample.LeaveOneOut(scaled(self._scale, self._X, self._Y)[0], self._Y)
+        (X,) = imputed(self._impute, self._X)
+        return out_of_sample.LeaveOneOut(scaled(self._scale, X, self._Y)[0], self._Y)
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
         """Answer by the method's own leave-one-out label sets and scores."""
@@ -76,10 +78,19 @@ class LeaveOneOut:
 
 
 class Folds:
-    """Each row is answered for by a fit to the rows of other folds, scaling and selection of features included."""
+    """Each row is answered for by a fit to the rows of other folds, what is done to features included."""
 
-    def __init__(self, X: Matrix, Y: Matrix, scale: str, parts: Sequence[IntArray], n_neighbors: int) -> None:
-        self._X, self._Y, self._scale, self._parts = X, Y, scale, parts
+    def __init__(
+        self,
+        X: Matrix,
+        Y: Matrix,
+        scale: str,
+        parts: Sequence[IntArray],
+        n_neighbors: int,
+        *,
+        impute: str | None = None,
+    ) -> None:
+        self._X, self._Y, self._scale, self._parts, self._impute = X, Y, scale, parts, impute
         self.name = f"{len(parts)}-fold cross-validation"
         self.most_neighbors = Y.shape[0] - max(map(len, parts)) - 1
         self._to_find = n_neighbors + 1
@@ -98,7 +109,8 @@ class Folds:
 
     def _fold(self, spec: MethodSpec, part: IntArray) -> out_of_sample.Fold:
         others = np.delete(np.arange(self._Y.shape[0]), part)
-        rows, held = scaled(self._scale, self._X[others], self._Y[others], self._X[part])
+        rows, held = imputed(self._impute, self._X[others], self._X[part])
+        rows, held = scaled(self._scale, rows, self._Y[others], held)
         selector = spec.selector()
         if selector is not None:
             selector.fit(rows, self._Y[others])

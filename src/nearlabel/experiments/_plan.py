@@ -17,6 +17,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
 from nearlabel.experiments._guests import by_name, describe_object, described
+from nearlabel.experiments._imputing import check_impute, imputed
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import direction_of, read_metrics
 from nearlabel.experiments._parts import Part
@@ -65,6 +66,9 @@ class Plan:
     stratify : {None, 1, 2}, default=None
         Order of `IterativeStratifiedKFold`: folds with equal parts of labels (1), or of pairs of them (2); not used for
         a data set with a given split. None: `KFold`.
+    impute : {None, "mean", "median", "most_frequent"}, default=None
+        Statistic of the training part that takes the place of missing features, before they are scaled. None: missing
+        features are an error.
 
     Raises
     ------
@@ -100,7 +104,8 @@ class Plan:
     seeds: Sequence[int] = (0,)
     metrics: Any = (*CATALOGUE, EMPTY_PREDICTIONS)
     first_folds: int | None = None
-    stratify: int | None = None  # that of records made before it was a choice, too
+    stratify: int | None = None  # None in records made before it was a choice, too
+    impute: str | None = None  # as stratify
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
@@ -117,6 +122,7 @@ class Plan:
         for name, spec in self._specs.items():
             spec.check(name)
         check_choice("scale", self.scale, SCALES)
+        check_impute(self.impute)
         self._metrics  # noqa: B018 - refuses what is no metric
 
     def folds(self, problems: Mapping[str, Problem]) -> Iterator[Fold]:
@@ -129,7 +135,7 @@ class Plan:
         """
         for name, problem in problems.items():
             folds = [given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
-            check_matrices(name, folds[0].X, folds[0].Y)
+            check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
             self._check_n_neighbors(name, min(len(fold.training) for fold in folds))
             yield from folds
 
@@ -207,7 +213,8 @@ class Plan:
 
     def values_by(self, finder: Finder, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records, with the neighbours that a given search finds."""
-        X, X_test = scale_features(self.scale, fold.X[fold.training], fold.X[fold.test])
+        X, X_test = imputed(self.impute, fold.X[fold.training], fold.X[fold.test])
+        X, X_test = scale_features(self.scale, X, X_test)
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
         found: dict[tuple[str, int | None], list[float | None]] = {}
         for selection, specs in self._by_selection().items():

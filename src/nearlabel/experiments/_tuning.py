@@ -15,6 +15,7 @@ from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import check_matrices
 from nearlabel.experiments._guests import by_name
 from nearlabel.experiments._held_out import Folds, HoldingOut, LeaveOneOut
+from nearlabel.experiments._imputing import check_impute, make_imputer
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import read_metric
 from nearlabel.experiments._problems import as_dataset
@@ -49,6 +50,8 @@ class Candidate:
         What the name of the method stands for.
     search_object : search, default=None
         What the name of the search stands for.
+    impute : {None, "mean", "median", "most_frequent"}, default=None
+        What takes the place of missing features, as in `Plan`.
     """
 
     method: str
@@ -57,9 +60,10 @@ class Candidate:
     search: str | None
     method_object: Any = field(default=None, compare=False, repr=False)
     search_object: Any = field(default=None, compare=False, repr=False)
+    impute: str | None = None
 
     def make(self) -> Any:
-        """Return the unfitted model: the method, behind a `FeatureScaler` if features are scaled."""
+        """Return the unfitted model: the method, behind an imputer and a `FeatureScaler` where they are asked for."""
         search = None
         if self.search not in (None, EXACT) or self.search_object is not None:
             search = make_search(self.search if self.search_object is None else self.search_object)
@@ -67,7 +71,9 @@ class Candidate:
         model = spec.make(self.n_neighbors, search)
         if isinstance(model, TunedThresholdsClassifierCV) and spec.is_tuned:
             model.set_params(random_state=0)  # the samples in a file are often sorted
-        return model if self.scale == "none" else make_pipeline(FeatureScaler(self.scale), model)
+        steps = [] if self.impute is None else [make_imputer(self.impute)]
+        steps += [] if self.scale == "none" else [FeatureScaler(self.scale)]
+        return make_pipeline(*steps, model) if steps else model
 
     def fit(self, data: Any) -> Any:
         """Return the model, fitted to a data set.
@@ -85,10 +91,10 @@ class Candidate:
         Raises
         ------
         ValueError
-            If X has missing or infinite values, or the labels are no indicator matrix.
+            If X has infinite values, or missing ones that are not imputed, or the labels are no indicator matrix.
         """
         data = as_dataset("data", data)
-        check_matrices(data.name, data.X, data.Y)
+        check_matrices(data.name, data.X, data.Y, impute=self.impute)
         return self.make().fit(data.X, data.Y)
 
 
@@ -161,6 +167,8 @@ class Tuning:
     cv : "loo" or int, default="loo"
         "loo": each sample by all others, and five folds of shuffled samples for methods without leave-one-out answers.
         An int: so many folds of shuffled samples for every method.
+    impute : {None, "mean", "median", "most_frequent"}, default=None
+        What takes the place of missing features, as in `Plan`.
 
     Raises
     ------
@@ -177,7 +185,7 @@ class Tuning:
 
     1. While candidates are compared on another part, its samples are among those that thresholds are tuned on.
     2. With leave-one-out, its samples are among the neighbours of the other parts' samples.
-    3. With leave-one-out, features are scaled by all samples.
+    3. With leave-one-out, features are imputed and scaled by all samples.
 
     Examples
     --------
@@ -194,6 +202,7 @@ class Tuning:
     searches: Any = (EXACT,)  # as methods
     metric: Any = "micro_f1"  # from here on a Metric
     cv: str | int = LOO
+    impute: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
@@ -204,6 +213,7 @@ class Tuning:
             spec.check(name)
         for scale in self.scales:
             check_choice("scale", scale, SCALES)
+        check_impute(self.impute)
         check_searches(self.searches)
         numbers = self.n_neighbors if isinstance(self.n_neighbors, tuple) else (self.n_neighbors,)
         for number in each_once("n_neighbors", numbers):
@@ -232,7 +242,7 @@ class Tuning:
             If there are too few samples, missing values, no indicator matrix, or the metric is undefined on them.
         """
         data = as_dataset("data", data)
-        check_matrices(data.name, data.X, data.Y)
+        check_matrices(data.name, data.X, data.Y, impute=self.impute)
         Y = as_label_matrix(data.Y)
         choice = _Choice(Y, self._parts(data.name, Y.shape[0]), self.metric)
         fits = list(self._fits(data.X, Y, choice.parts))
@@ -264,6 +274,7 @@ class Tuning:
             search,
             method_object=None if of_method == method else of_method,
             search_object=None if of_search == search else of_search,
+            impute=self.impute,
         )
 
     def _parts(self, name: str, n_rows: int) -> list[IntArray]:
@@ -279,7 +290,8 @@ class Tuning:
         """Yield what has to be fitted; methods that differ in their thresholds share a fit."""
         largest = max(self.n_neighbors) if isinstance(self.n_neighbors, tuple) else self.n_neighbors
         for scale in self.scales:
-            left_out, folds = LeaveOneOut(X, Y, scale, largest), Folds(X, Y, scale, parts, largest)
+            left_out = LeaveOneOut(X, Y, scale, largest, impute=self.impute)
+            folds = Folds(X, Y, scale, parts, largest, impute=self.impute)
             for specs in sharing_a_fit(self._specs):
                 spec = next(iter(specs.values()))
                 by: HoldingOut = left_out if self.cv == LOO and spec.has_left_out_scores else folds

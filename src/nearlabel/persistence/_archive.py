@@ -17,10 +17,10 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.zip_limits import LARGEST_CARD, LARGEST_SCHEMA, check_unpacked_size, members_of, read_member
 from nearlabel.persistence._allow_list import TRUSTED_TYPES
 from nearlabel.persistence._searches import with_saved_searches, with_searches
 from nearlabel.persistence._skops_schema import PROTOCOL, ProtocolError, check_schema
-from nearlabel.persistence._zip_limits import LARGEST_CARD, LARGEST_SCHEMA, check_unpacked_size, members_of, read_member
 from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.optional import import_optional
 

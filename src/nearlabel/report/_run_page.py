@@ -54,6 +54,7 @@ def run_sections(facts: Facts) -> list[tuple[str, Markup]]:
 def _settings(facts: Facts) -> Markup:
     plans: Sequence[Facts] = facts["plans"]
     scales = dict.fromkeys(str(plan.get("scale", "none")) for plan in plans)
+    imputed = dict.fromkeys(str(plan["impute"]) for plan in plans if plan.get("impute"))
     versions = dict.fromkeys(str(plan.get("version")) for plan in plans)
     stratified = dict.fromkeys(str(plan["stratify"]) for plan in plans if plan.get("stratify"))
     return facts_list(
@@ -62,6 +63,7 @@ def _settings(facts: Facts) -> Markup:
             ("Data sets", ", ".join(one["name"] for one in facts["datasets"])),
             ("Folds", ", ".join(dict.fromkeys(_folds(one) for one in facts["datasets"]))),
             ("Stratified by", f"labels, order {', '.join(stratified)}" if stratified else None),
+            ("Missing features", ", ".join(imputed) or None),
             ("Features scaled", ", ".join(scales)),
             ("nearlabel", ", ".join(versions)),
         ]

@@ -230,6 +230,16 @@ def first_not_finite(X: Matrix) -> NotFinite | None:
     return NotFinite(int(row), int(column), "a missing value" if np.isnan(values[place]) else f"{values[place]:g}")
 
 
+def without_missing(X: Matrix) -> Matrix:
+    """Return X with 0 for NaN: what is left that is not finite is infinite."""
+    values = X.data if sparse.issparse(X) else X
+    missing = np.isnan(values)
+    if not missing.any():
+        return X
+    known = np.where(missing, 0.0, values)
+    return sparse.csr_array((known, X.indices, X.indptr), shape=X.shape) if sparse.issparse(X) else known
+
+
 def as_dense(matrix: Matrix) -> NDArray[Any]:
     """Return a dense array of a dense or sparse matrix."""
     dense: NDArray[Any] = matrix.toarray() if sparse.issparse(matrix) else matrix

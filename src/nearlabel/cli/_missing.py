@@ -1,0 +1,70 @@
+"""Missing features: imputed by training data, or refused with the line and the column."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel.cli import _data
+from nearlabel.datasets import Dataset
+from nearlabel.datasets.tables import locate_row
+from nearlabel.experiments import IMPUTATIONS
+from nearlabel.utils.types import Matrix
+from nearlabel.utils.validation import first_not_finite, without_missing
+
+_NONE = "none"
+
+
+def add_impute_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for missing features."""
+    parser.add_argument(
+        "--impute",
+        choices=(_NONE, *IMPUTATIONS),
+        default=_NONE,
+        help="what takes the place of missing features (fitted on training data); none: they are an error;"
+        " default: none",
+    )
+
+
+def imputation(arguments: argparse.Namespace) -> str | None:
+    """Return what takes the place of missing features; None if nothing does."""
+    return None if arguments.impute == _NONE else str(arguments.impute)
+
+
+def open_training_data(arguments: argparse.Namespace) -> Dataset:
+    """Return the data set of the arguments, to which a model can be fitted."""
+    data = _data.open_data(arguments)
+    check_finite(arguments.data, data, imputes=imputation(arguments) is not None)
+    return data
+
+
+def check_finite(name: str, data: Dataset, *, imputes: bool) -> None:
+    """Raise ValueError for an infinite feature, or a missing one that is not imputed; how many there are is told."""
+    X = without_missing(data.X) if imputes else data.X
+    problem = not_finite(name, X, data.feature_names)
+    if problem is None:
+        return
+    values = X.data if sparse.issparse(X) else X
+    n_cells, n_missing = np.count_nonzero(~np.isfinite(values)), np.count_nonzero(np.isnan(values))
+    count = f"; of such cells there are {n_cells}" if n_cells > 1 else ""
+    hint = " Hint: --impute median takes the place of missing ones." if n_missing else ""
+    raise ValueError(f"{problem}{count}.{hint}")
+
+
+def not_finite(data: str, X: Matrix, feature_names: tuple[str, ...], *, first: int = 0) -> str | None:
+    """Return what is wrong with the first value that is not finite; None if all are.
+
+    `first` is the number of the first row of X in DATA.
+    """
+    place = first_not_finite(X)
+    if place is None:
+        return None
+    where = f"{data}, {_location(data, first + place.row)}: column {feature_names[place.column]!r}"
+    return f"{where} must contain numbers that are finite, got {place.got}"
+
+
+def _location(data: str, row: int) -> str:
+    return locate_row(Path(data), row) if _data.is_file(data) else f"row {row}"

@@ -1,0 +1,48 @@
+"""DATA from standard input, kept in a file while a command runs: readers go through a file more than once."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nearlabel.datasets.tables import suffix_of_content
+
+NAME = "-"
+FORMATS = ("arff", "csv", "jsonl", "npz", "parquet", "svm", "tsv", "xlsx")
+_FOLDERS = "nearlabel-stdin-"
+
+
+@contextmanager
+def spooled(arguments: argparse.Namespace) -> Iterator[None]:
+    """Let a file stand for ``-`` as DATA while a command runs."""
+    wanted = getattr(arguments, "input_format", None)
+    if getattr(arguments, "data", None) == NAME:
+        with tempfile.TemporaryDirectory(prefix=_FOLDERS) as folder:
+            arguments.data = str(_written(Path(folder), wanted))
+            yield
+    elif wanted is None:
+        yield
+    else:
+        raise ValueError(f"--input-format must go with {NAME} as DATA, got {arguments.data}. Hint: rename the file.")
+
+
+def _written(folder: Path, wanted: str | None) -> Path:
+    """Return a file of what standard input gives; its suffix is that of the wanted format, else of the content."""
+    file = folder / "stdin"
+    with file.open("wb") as out:
+        if sys.stdin is not None:  # it may be closed
+            shutil.copyfileobj(sys.stdin.buffer, out)
+    if not file.stat().st_size:
+        raise ValueError("standard input must contain data, got nothing.")
+    return file.rename(file.with_suffix(suffix_of_content(file) if wanted is None else f".{wanted}"))
+
+
+def without_folder(message: str, arguments: argparse.Namespace) -> str:
+    """Return a message that names standard input instead of the file that stood for it."""
+    file = Path(getattr(arguments, "data", None) or "")
+    return message.replace(str(file), "standard input") if file.parent.name.startswith(_FOLDERS) else message

@@ -1,0 +1,76 @@
+"""A split of one's own: training data in DATA, test data in another file, matched by name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel.cli import _console, _data, _missing
+from nearlabel.cli._matched_data import are_numbers, match_to
+from nearlabel.datasets import Dataset
+from nearlabel.metrics import score_all
+from nearlabel.persistence import DataSummary
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.validation import as_label_matrix
+
+OPTION = "--test-data"
+
+
+def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
+    """Add the option; `used` says what the test data are for."""
+    parser.add_argument(
+        OPTION,
+        metavar="DATA",
+        default=None,
+        help=f"another file or data set, with the features and labels of DATA, {used}; default: none",
+    )
+
+
+def open_test_data(arguments: argparse.Namespace, training: Dataset) -> Dataset | None:
+    """Return the test data, with the features and labels of the training data in their order; None if none are named.
+
+    Raises
+    ------
+    ValueError
+        If a feature or a label is missing (of tags, all labels), or a feature is not finite and not imputed.
+    """
+    if arguments.test_data is None:
+        return None
+    test = _data.open_data(argparse.Namespace(**vars(arguments) | {"data": arguments.test_data}))
+    if "impute" in arguments:  # a report fits nothing
+        _missing.check_finite(arguments.test_data, test, imputes=_missing.imputation(arguments) is not None)
+    names = DataSummary(
+        features=len(training.feature_names),
+        labels=len(training.label_names),
+        feature_names=training.feature_names,
+        label_names=training.label_names,
+    )
+    try:
+        matched, notes = match_to(names, _widened(test, training.feature_names), tags=_data.has_tags(arguments))
+    except ValueError as error:
+        told = str(error).replace("DATA", OPTION, 1).replace("the model", "the training data")
+        raise ValueError(told) from error
+    _console.print_notes(notes)
+    return matched
+
+
+def _widened(test: Dataset, names: tuple[str, ...]) -> Dataset:
+    """Return the rows of a svmlight file, which ends at the last feature that it has, with all features."""
+    if not (sparse.issparse(test.X) and are_numbers(test.feature_names) and are_numbers(names)):
+        return test
+    X = test.X.copy()
+    X.resize((X.shape[0], len(names)))
+    return replace(test, X=X, feature_names=names)
+
+
+def scores_on(model: Any, test: Dataset) -> Mapping[str, float]:
+    """Return all metrics of a fitted model on test data; those that are defined."""
+    truth = as_label_matrix(test.Y)
+    scores = label_scores(model, test.X, truth.shape[1], response_method_of(model))
+    values = score_all(truth, model.predict(test.X), scores)
+    return {name: float(value) for name, value in values.items() if np.isfinite(value)}

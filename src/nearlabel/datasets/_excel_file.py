@@ -1,0 +1,133 @@
+"""Excel workbooks: the first sheet, a row of names, then rows of cells.
+
+This is the one place that imports openpyxl.
+"""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from nearlabel.datasets._arrow import array_of
+from nearlabel.datasets._table_file import Batch, check_filled, named_columns
+from nearlabel.files.zip_limits import check_unpacked_size
+from nearlabel.utils.optional import import_optional
+
+_BATCH_CELLS = 2**17
+_MOST_ROWS = 2**20  # of a sheet; a file may claim more
+# What openpyxl raises for a workbook that is not as it should be; the errors of its XML are SyntaxErrors.
+_DAMAGED = (
+    ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+class ExcelFile:
+    """The rows of the first sheet; a cell is its text, as a CSV file of the sheet would have it.
+
+    A formula stands for the value that was saved with it. Rows without any cell are skipped.
+    """
+
+    n_rows = None
+
+    def __init__(self, path: Path, decimal: str = ".") -> None:
+        self.path = path
+        self.decimal = decimal
+        _check_size(path)
+        with closing(self._rows()) as rows:
+            _, header, _ = next(rows, (0, [], 0.0))
+        self._names = [self._text(cell) or "" for cell in _without_tail(header)]
+        if not self._names:
+            raise ValueError(f"{path} must begin with a row of column names, got an empty sheet.")
+        self.columns = named_columns(path, self._names)
+
+    def batches(self, names: Collection[str]) -> Iterator[Batch]:
+        """Yield the cells as text, an empty one as null."""
+        places = [self._names.index(name) for name in names]
+        size = max(1, _BATCH_CELLS // len(self._names))
+        with closing(self._rows()) as all_rows:
+            rows = islice(all_rows, 1, None)
+            n_rows, n_values = 0, 0
+            while some := [(number, self._fitted(number, cells), share) for number, cells, share in islice(rows, size)]:
+                n_rows += len(some)
+                n_values += sum(len(cells) - cells.count(None) for _, cells, _ in some)
+                check_filled(self.path, n_rows * len(self._names), n_values)
+                texts = ([self._text(cells[place]) for _, cells, _ in some] for place in places)
+                columns = {name: array_of(column, "text") for name, column in zip(names, texts, strict=True)}
+                yield Batch(len(some), columns, some[-1][2], _locator([number for number, _, _ in some]))
+
+    def width(self, name: str) -> int:
+        """Refuse: no cell is a list of numbers."""
+        raise TypeError(f"column {name!r} of {self.path} must contain lists of numbers, got cells of a sheet.")
+
+    def _text(self, cell: Any) -> str | None:
+        """Return a cell as text, numbers in full and with the decimals that cells of text have; None if empty."""
+        if isinstance(cell, float):
+            return repr(cell).replace(".", self.decimal)
+        return None if cell is None or cell == "" else str(cell)
+
+    def _fitted(self, number: int, cells: Sequence[Any]) -> Sequence[Any]:
+        """Return as many cells as there are names; raise ValueError if there are more."""
+        n_names, n_cells = len(self._names), len(_without_tail(cells))
+        if n_cells > n_names:
+            problem = f"a row must have {n_names} cells, as the row of names has, got {n_cells}."
+            raise ValueError(f"{self.path}, row {number}: {problem}")
+        return [*cells[:n_names], *[None] * (n_names - len(cells))]
+
+    def _rows(self) -> Generator[tuple[int, Sequence[Any], float], None, None]:
+        """Yield (number in the sheet, cells, share of the rows) of rows with a cell, the names included."""
+        with _sheet(self.path) as sheet:
+            last = sheet.max_row or 1  # as the file says, which need not be right
+            for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+                if number > _MOST_ROWS:
+                    raise ValueError(f"it has more than {_MOST_ROWS} rows")
+                if _without_tail(cells):
+                    yield number, cells, min(1.0, number / last)
+
+
+def _check_size(path: Path) -> None:
+    """Raise ValueError for an archive that would fill the memory when it is unpacked."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            check_unpacked_size(archive, path.stat().st_size)
+    except FileNotFoundError:
+        raise
+    except _DAMAGED as error:
+        raise _damaged(path, error) from error
+
+
+@contextmanager
+def _sheet(path: Path) -> Iterator[Any]:
+    """Open the first sheet; what goes wrong while it is read is an error of the file."""
+    openpyxl = import_optional("openpyxl", extra="xlsx", purpose="Reading Excel workbooks")
+    workbook = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # on styles and other things that are no data
+            workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        yield workbook.worksheets[0]
+    except _DAMAGED as error:
+        raise _damaged(path, error) from error
+    finally:
+        if workbook is not None:
+            workbook.close()
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path} must be a whole Excel workbook with a sheet, got a damaged one: {error}.")
+
+
+def _without_tail(cells: Sequence[Any]) -> Sequence[Any]:
+    """Return the cells up to the last that is not empty."""
+    last = next((place for place in range(len(cells), 0, -1) if cells[place - 1] not in (None, "")), 0)
+    return cells[:last]
+
+
+def _locator(numbers: Sequence[int]) -> Callable[[int], str]:
+    return lambda row: f"row {numbers[row]}"

@@ -1,0 +1,44 @@
+"""Missing features filled in by what the training rows say."""
+
+from __future__ import annotations
+
+from scipy import sparse
+from sklearn.impute import SimpleImputer
+
+from nearlabel.utils.types import Matrix
+from nearlabel.utils.validation import check_choice
+
+IMPUTATIONS = ("mean", "median", "most_frequent")
+
+
+def check_impute(impute: str | None) -> None:
+    """Raise ValueError unless it is None or the name of a statistic."""
+    if impute is not None:
+        check_choice("impute", impute, IMPUTATIONS)
+
+
+def make_imputer(impute: str) -> SimpleImputer:
+    """Return scikit-learn's imputer; a feature that no training row has becomes 0 rather than vanish."""
+    return SimpleImputer(strategy=impute, keep_empty_features=True)
+
+
+def imputed(impute: str | None, training: Matrix, *others: Matrix) -> list[Matrix]:
+    """Return training rows, and other rows, with the training rows' statistic of a feature for missing values.
+
+    Parameters
+    ----------
+    impute : {None, "mean", "median", "most_frequent"}
+        The statistic; None: rows as they are. In sparse rows a value that is not stored is 0, not missing.
+    training, *others : ndarray or CSR array of shape (n_rows, n_features)
+        Rows; NaN is a missing value.
+
+    Returns
+    -------
+    list of ndarray or CSR array
+        The rows, in the same storage.
+    """
+    if impute is None:
+        return [training, *others]
+    imputer = make_imputer(impute).fit(training)
+    filled = (imputer.transform(rows) for rows in (training, *others))
+    return [sparse.csr_array(rows) if sparse.issparse(rows) else rows for rows in filled]
