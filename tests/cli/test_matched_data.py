@@ -117,11 +117,19 @@ def test_the_columns_of_a_model(tmp_path, suffix, kind):
         assert found == {"labels": ("a", "b"), "ignore": ("key", "title")}
 
 
-@pytest.mark.parametrize("others", [{}, {"one": TAGS, "two": TAGS}, {"a": [0, 1] * 3}, {"tags": ["a|b"] * 6}])
+@pytest.mark.parametrize("others", [{}, {"one": TAGS, "two": TAGS}, {"a": [0, 1] * 3}])
 def test_labels_that_are_not_found(tmp_path, others):
     """Nothing is guessed where no column, or more than one, may hold them, or where a label lacks its column."""
     FRAME.assign(**others).to_csv(tmp_path / "new.csv", index=False)
     assert columns_of_model(tmp_path / "new.csv", ("x", "z"), ("a", "b"), separator=None, ignore=()) == {}
+
+
+def test_a_separator_that_is_guessed(tmp_path):
+    """As where labels are read; one that is given counts alone."""
+    FRAME.assign(tags=["a|b"] * 6).to_csv(tmp_path / "new.csv", index=False)
+    found = columns_of_model(tmp_path / "new.csv", ("x", "z"), ("a", "b"), separator=None, ignore=())
+    assert found == {"labels_column": "tags", "ignore": ("key", "title")}
+    assert columns_of_model(tmp_path / "new.csv", ("x", "z"), ("a", "b"), separator=";", ignore=()) == {}
 
 
 def test_embeddings_of_a_model(tmp_path):
