@@ -93,7 +93,7 @@ def _frame(estimator: Any) -> Callable[[], Fitted]:
 
 
 def _mixed(estimator: Any) -> Callable[[], Fitted]:
-    X = pd.DataFrame(_X, columns=_NAMES)
+    X = pd.DataFrame(_X.copy(), columns=_NAMES)
     X["colour"], X["title"] = np.where(_X[:, 0] > 0, "red", None), np.where(_X[:, 1] > 0, "much wheat", "corn")
     X.iloc[5, 1] = np.nan
     return lambda: Fitted(estimator.fit(X, _Y), X[:20])

@@ -191,7 +191,7 @@ def test_more_columns_than_rows():
     """Dense rows of more features than rows are reported, sparse ones of few words are not."""
     rng = np.random.default_rng(0)
     assert "more_columns_than_rows" in kinds(examine(rng.normal(size=(30, 40))))
-    words = sparse.random_array((30, 400), density=0.02, rng=rng, format="csr")
+    words = sparse.random_array((30, 400), density=0.02, random_state=rng, format="csr")
     assert "more_columns_than_rows" not in kinds(examine(words))
 
 
@@ -211,7 +211,7 @@ def test_rows_in_training_and_test():
 def test_hubs_of_empty_rows_by_the_metric():
     """A few empty rows take most places by the Euclidean distance, and none by the cosine."""
     rng = np.random.default_rng(0)
-    X = sparse.random_array((600, 300), density=0.02, rng=rng, format="lil")
+    X = sparse.random_array((600, 300), density=0.02, random_state=rng, format="lil")
     X[:10] = 0
     X = sparse.csr_array(X)
     lengths = np.sqrt(X.multiply(X).sum(axis=1))
