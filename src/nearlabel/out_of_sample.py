@@ -24,6 +24,7 @@ __all__ = [
     "LeaveOneOut",
     "Needs",
     "join_answers",
+    "largest_group",
     "of_groups",
     "prefit_answer",
     "rows_of",
@@ -71,10 +72,14 @@ class _SharedSearch:
 
 
 class LeaveOneOut(_SharedSearch):
-    """Each row is answered for by a fit of all others, without a refit: by methods that can (`loo_predict`)."""
+    """Each row is answered for by a fit of all others, without a refit: by methods that can (`loo_predict`).
 
-    def __init__(self, X: MatrixLike, y: Matrix) -> None:
+    With groups, a row is answered for by the rows of other groups.
+    """
+
+    def __init__(self, X: MatrixLike, y: Matrix, groups: IntArray | None = None) -> None:
         super().__init__(X, y)
+        self._groups = groups
 
     def answer(self, estimator: Any, needs: Needs = BOTH, **params: Any) -> Answer:
         """Fit the estimator, in place, to all rows, and return its leave-one-out answers.
@@ -86,7 +91,7 @@ class LeaveOneOut(_SharedSearch):
         ValueError
             If it has no leave-one-out answers.
         """
-        return left_out_answer(estimator.fit(self.X, self.y, **params), self.y.shape[1], needs)
+        return left_out_answer(estimator.fit(self.X, self.y, **params), self.y.shape[1], needs, self._groups)
 
 
 class Fold(_SharedSearch):
@@ -158,6 +163,11 @@ def splitter_of(cv: Any, n_samples: int, random_state: int | RandomState | None,
     if n_folds > groups.max() + 1:
         raise ValueError(f"cv must be at most the {groups.max() + 1} groups, got {n_folds}.")
     return GroupKFold(n_folds, shuffle=random_state is not None, random_state=random_state)
+
+
+def largest_group(groups: IntArray | None) -> int:
+    """Return how many rows the largest group has; without groups, 1."""
+    return 1 if groups is None else int(np.bincount(groups).max())
 
 
 def of_groups(groups: IntArray | None) -> dict[str, IntArray]:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import argparse
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nearlabel.cli import _console, _standard_input
-from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_dataset, load_multidigits
-from nearlabel.datasets.tables import feature_names_of, guess_separator_of
+from nearlabel.datasets import (
+    Dataset,
+    catalogue,
+    duplicate_groups,
+    fetch_dataset,
+    load_dataset,
+    load_multidigits,
+)
+from nearlabel.datasets.tables import cells_of_column, feature_names_of, guess_separator_of
 
 EMBEDDED = "multidigits"
+DUPLICATES = "duplicates"
 _OPTIONS = ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore", "decimal")
 
 
@@ -44,6 +55,17 @@ def add_data_options(parser: argparse.ArgumentParser, *, optional: bool = False)
     )
 
 
+def add_groups_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for rows that are held out together."""
+    parser.add_argument(
+        "--groups",
+        metavar=f"COLUMN|{DUPLICATES}",
+        default=None,
+        help="hold out rows of one group together: rows with equal cells in this column, which is no feature, or equal"
+        " rows; default: each row by itself",
+    )
+
+
 def columns(text: str) -> tuple[str, ...]:
     """Parse ``a,b``; a name that contains a comma is in double quotes."""
     names = next(csv.reader([text], skipinitialspace=True), [])
@@ -61,6 +83,23 @@ def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
 def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
     data: str = arguments.data
     options = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
+    groups = getattr(arguments, "groups", None)
+    if groups not in (None, DUPLICATES):
+        options["ignore"] = (*options.get("ignore", ()), groups)
+    found = _found(data, options, subset)
+    return found if groups is None else replace(found, groups=_numbers_of_groups(data, groups, found.X))
+
+
+def _numbers_of_groups(data: str, groups: str, X: Any) -> Any:
+    """Return the number of each row's group: equal rows, or equal cells in a column, where an empty one is alone."""
+    if groups == DUPLICATES:
+        return duplicate_groups(X)
+    cells = cells_of_column(Path(data), groups)
+    names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
+    return np.unique(names, return_inverse=True)[1]
+
+
+def _found(data: str, options: dict[str, Any], subset: str) -> Dataset:
     check_file(data)
     is_path = data != EMBEDDED and is_file(data)
     if subset != "all" and (is_path or data == EMBEDDED):

@@ -76,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how to scale features (fitted on the training part of each fold); default: none",
     )
     _missing.add_impute_option(parser)
+    _data.add_groups_option(parser)
     parser.add_argument("--seed", type=int, default=0, help="of the shuffle; default: 0")
     parser.add_argument(
         "--search",

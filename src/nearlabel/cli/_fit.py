@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scale", choices=SCALES, default="none", help="how to scale features (fitted on training data); default: none"
     )
     _missing.add_impute_option(parser)
+    _data.add_groups_option(parser)
     _test_data.add_test_data_option(parser, used="on which the model is evaluated")
     parser.add_argument(
         "--search",

@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(_SCALES)}",
     )
     _missing.add_impute_option(parser)
+    _data.add_groups_option(parser)
     _test_data.add_test_data_option(parser, used="on which the best model is evaluated")
     parser.add_argument(
         "--search",

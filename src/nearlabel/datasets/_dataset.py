@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from nearlabel.utils.types import Matrix
+import numpy as np
+
+from nearlabel.utils.types import IntArray, Matrix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,11 +25,14 @@ class Dataset:
     feature_names : tuple of str of length n_features
     label_names : tuple of str of length n_labels
     name : str
+    groups : ndarray of int of shape (n_samples,), default=None
+        The number of each row's group, for whatever holds rows out: rows of a group, such as copies of a text or images
+        of one patient, are held out together. None: each row by itself.
 
     Raises
     ------
     ValueError
-        If rows, columns and names do not agree in number, or two labels have the same name.
+        If rows, columns, groups and names do not agree in number, or two labels have the same name.
 
     Examples
     --------
@@ -42,11 +47,14 @@ class Dataset:
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
     name: str
+    groups: IntArray | None = None
 
     def __post_init__(self) -> None:
         rows, features = self.X.shape
         if self.Y.shape[0] != rows:
             raise ValueError(f"Y must have as many rows as X, {rows}, got {self.Y.shape[0]}.")
+        if self.groups is not None and np.shape(self.groups) != (rows,):
+            raise ValueError(f"groups must be of shape ({rows},), one for each row, got {np.shape(self.groups)}.")
         if len(self.feature_names) != features:
             raise ValueError(f"feature_names must contain {features} names, got {len(self.feature_names)}.")
         if len(self.label_names) != self.Y.shape[1]:

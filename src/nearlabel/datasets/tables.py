@@ -23,6 +23,7 @@ from nearlabel.datasets._table_file import Kind, TableFile
 __all__ = [
     "Kind",
     "ParquetWriter",
+    "cells_of_column",
     "columns_of_model",
     "feature_names_of",
     "guess_separator_of",
@@ -77,6 +78,21 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
         return False
     is_known = [name in known for name in names]
     return bool(2 * Y[:, is_known].sum() > Y.sum())
+
+
+def cells_of_column(path: Path, column: str) -> list[Any]:
+    """Return the cells of a column of a table, as text, numbers or dates; None where they are empty.
+
+    Raises
+    ------
+    ValueError
+        If the file is no table, or has no such column.
+    """
+    table = open_table(path) if format_of(path) in TABLES else None
+    if table is None or column not in table.columns:
+        known = [] if table is None else list(table.columns)
+        raise ValueError(f"{path} must have a column {column!r}, got {', '.join(known) or 'no table'}.")
+    return [cell for batch in table.batches([column]) for cell in batch.columns[column].to_pylist()]
 
 
 def guess_separator_of(path: Path, column: str) -> str | None:

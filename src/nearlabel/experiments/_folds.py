@@ -28,6 +28,7 @@ class Fold(NamedTuple):
     Y: Matrix
     training: IntArray
     test: IntArray
+    groups: IntArray | None = None  # of the training rows
 
     def label(self) -> dict[str, Any]:
         """Return the fields of a record that say which fold it belongs to."""
@@ -41,7 +42,7 @@ def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
             raise ValueError(f"training and test part of {name} must have the same {what}, in the same order.")
     n, m = training.X.shape[0], test.X.shape[0]
     X, Y = stacked(training.X, test.X), stacked(training.Y, test.Y)
-    return Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m))
+    return Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m), training.groups)
 
 
 def check_matrices(name: str, X: Matrix, Y: Matrix, *, impute: str | None = None) -> None:
@@ -78,7 +79,8 @@ def problem_digest(problem: Problem) -> str:
         Equal for equal values, dense or sparse storage apart; names do not count.
     """
     parts = problem if isinstance(problem, tuple) else (problem,)
-    return str(joblib.hash([(_content(part.X), _content(part.Y)) for part in parts]))
+    groups = [part.groups for part in parts if part.groups is not None]
+    return str(joblib.hash([*((_content(part.X), _content(part.Y)) for part in parts), *groups]))
 
 
 def _content(matrix: Matrix) -> Any:

@@ -57,19 +57,30 @@ class HoldingOut(Protocol):
 
 
 class LeaveOneOut:
-    """Each row is answered for by all others, without a refit; the scaling, and what is imputed, have seen it."""
+    """Each row is answered for by all others, or all of other groups, without a refit.
 
-    name = "leave-one-out"
+    The scaling, and what is imputed, have seen it.
+    """
 
-    def __init__(self, X: Matrix, Y: Matrix, scale: str, n_neighbors: int, *, impute: str | None = None) -> None:
-        self._X, self._Y, self._scale, self._impute = X, Y, scale, impute
-        self.most_neighbors = Y.shape[0] - 2
-        self._to_find = n_neighbors + 1
+    def __init__(
+        self,
+        X: Matrix,
+        Y: Matrix,
+        scale: str,
+        n_neighbors: int,
+        *,
+        impute: str | None = None,
+        groups: IntArray | None = None,
+    ) -> None:
+        self._X, self._Y, self._scale, self._impute, self._groups = X, Y, scale, impute, groups
+        self.name = "leave-one-out" if groups is None else "leave-one-group-out"
+        self.most_neighbors = Y.shape[0] - 1 - out_of_sample.largest_group(groups)
+        self._to_find = n_neighbors + out_of_sample.largest_group(groups)
 
     @cached_property
     def _rows(self) -> out_of_sample.LeaveOneOut:
         (X,) = imputed(self._impute, self._X)
-        return out_of_sample.LeaveOneOut(scaled(self._scale, X, self._Y)[0], self._Y)
+        return out_of_sample.LeaveOneOut(scaled(self._scale, X, self._Y)[0], self._Y, self._groups)
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
         """Answer by the method's own leave-one-out label sets and scores."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
@@ -29,9 +28,10 @@ from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
 from nearlabel.neighbors import PrecomputedNeighbors
+from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
 from nearlabel.utils.response_methods import label_scores, response_method_of
-from nearlabel.utils.types import Matrix, NeighborSearch
+from nearlabel.utils.types import IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 
@@ -136,7 +136,8 @@ class Plan:
         for name, problem in problems.items():
             folds = [given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
             check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
-            self._check_n_neighbors(name, min(len(fold.training) for fold in folds))
+            largest = max(largest_group(fold.groups) for fold in folds)
+            self._check_n_neighbors(name, min(len(fold.training) for fold in folds), largest)
             yield from folds
 
     @cached_property
@@ -155,10 +156,12 @@ class Plan:
         """Return the numbers of neighbours that a method is run with."""
         return self.n_neighbors if spec.has_neighbors else (None,)
 
-    def _check_n_neighbors(self, name: str, n_rows: int) -> None:
+    def _check_n_neighbors(self, name: str, n_rows: int, largest: int) -> None:
         """Raise unless the smallest training part has enough rows, less those that are left out for tuning."""
         for method, spec in self._specs.items():
-            left_out = 0 if not spec.is_tuned else 1 if spec.has_left_out_scores else math.ceil(n_rows / N_FOLDS)
+            left_out = 0
+            if spec.is_tuned:
+                left_out = largest if spec.has_left_out_scores else math.ceil(n_rows / N_FOLDS)
             if spec.has_neighbors and max(self.n_neighbors) >= n_rows - left_out:
                 less = f" less the {left_out} left out to tune {method}" if left_out else ""
                 raise ValueError(
@@ -167,20 +170,23 @@ class Plan:
                 )
 
     def _shuffled(self, name: str, problem: Dataset) -> list[Fold]:
-        n = problem.Y.shape[0]
+        n, groups = problem.Y.shape[0], problem.groups
         if self.cv > n:
             raise ValueError(f"cv must be at most the {n} rows of {name}, got {self.cv}.")
         return [
-            Fold(name, seed, number, problem.X, problem.Y, training, test)
+            Fold(name, seed, number, problem.X, problem.Y, training, test, None if groups is None else groups[training])
             for seed in self.seeds
-            for number, (training, test) in enumerate(self._splitter(seed).split(problem.Y, problem.Y))
+            for number, (training, test) in enumerate(self._splits(problem, seed))
             if self.first_folds is None or number < self.first_folds
         ]
 
-    def _splitter(self, seed: int) -> KFold | IterativeStratifiedKFold:
+    def _splits(self, problem: Dataset, seed: int) -> Iterator[tuple[IntArray, IntArray]]:
         if self.stratify is None:
-            return KFold(self.cv, shuffle=True, random_state=seed)
-        return IterativeStratifiedKFold(self.cv, order=self.stratify, shuffle=True, random_state=seed)
+            splitter = splitter_of(self.cv, problem.Y.shape[0], seed, problem.groups)
+        else:
+            splitter = IterativeStratifiedKFold(self.cv, order=self.stratify, shuffle=True, random_state=seed)
+        splits: Iterator[tuple[IntArray, IntArray]] = splitter.split(problem.Y, problem.Y, **of_groups(problem.groups))
+        return splits
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
         """Return what decides the records: the plan, the library's version and a digest of each problem."""
@@ -221,8 +227,10 @@ class Plan:
             selected = _selected(selection, X, Y, X_test)
             neighbors = None
             if any(spec.shares_search for spec in specs.values()):
-                neighbors = finder.find(selection, *selected, self._n_neighbors_to_find(X.shape[0]))
-            for method, k, labels, fitted in self._label_sets(*selected, X, Y, specs, finder.search, neighbors):
+                n_neighbors = self._n_neighbors_to_find(X.shape[0], fold.groups)
+                neighbors = finder.find(selection, *selected, n_neighbors)
+            answers = self._label_sets(*selected, X, Y, specs, finder.search, neighbors, fold.groups)
+            for method, k, labels, fitted in answers:
                 found[method, k] = list(self._scores(labels, fitted, Y_test))
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
@@ -235,9 +243,9 @@ class Plan:
             groups.setdefault(spec.selection, {})[method] = spec
         return groups
 
-    def _n_neighbors_to_find(self, n_rows: int) -> int:
-        """Return one neighbour more than is asked for, if there is one: leave-one-out scores need it."""
-        return min(max(self.n_neighbors) + 1, n_rows - 1)
+    def _n_neighbors_to_find(self, n_rows: int, groups: IntArray | None) -> int:
+        """Return as many more neighbours than are asked for, if there are, as leaving out a row or a group needs."""
+        return min(max(self.n_neighbors) + largest_group(groups), n_rows - 1)
 
     def _label_sets(
         self,
@@ -248,6 +256,7 @@ class Plan:
         specs: Mapping[str, MethodSpec],
         search: NeighborSearch,
         neighbors: PrecomputedNeighbors | None,
+        groups: IntArray | None,
     ) -> Iterator[tuple[str, int | None, Matrix, _Fitted]]:
         """Yield the predictions of methods that share selected features, each with every number of neighbours.
 
@@ -257,7 +266,7 @@ class Plan:
             spec = next(iter(sharing.values()))
             for k in self._numbers(spec):
                 left_out = None if spec.has_left_out_scores else (spec.make_untuned(k, search), unselected)
-                fitted = _Fitted(spec.classifier(k, neighbors), X, Y, X_test, left_out)
+                fitted = _Fitted(spec.classifier(k, neighbors), X, Y, X_test, left_out, groups)
                 for method, other in sharing.items():
                     yield method, k, fitted.labels(other.thresholds), fitted
 
@@ -282,13 +291,19 @@ class _Fitted:
     """A fitted classifier, with what rows of a table that differ in their thresholds only take from it."""
 
     def __init__(
-        self, classifier: Any, X: Matrix, Y: Matrix, X_test: Matrix, left_out: tuple[Any, Matrix] | None
+        self,
+        classifier: Any,
+        X: Matrix,
+        Y: Matrix,
+        X_test: Matrix,
+        left_out: tuple[Any, Matrix] | None,
+        groups: IntArray | None,
     ) -> None:
         with warnings.catch_warnings():
             # Whoever names them in a plan sees in its table what they do.
             warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
             self.classifier = classifier.fit(X, Y)
-        self.Y, self.X_test = Y, X_test
+        self.Y, self.X_test, self._groups = Y, X_test, groups
         self._left_out = left_out  # what is fitted to some training rows, and all of them, where a refit is needed
 
     @cached_property
@@ -301,9 +316,11 @@ class _Fitted:
     def left_out(self) -> tuple[Any, Matrix]:
         """Scores of the training rows by fits without them, leave-one-out or five-fold, and their label sets."""
         if self._left_out is None:
-            return self.classifier.loo_predict_proba(), self.Y
+            return self.classifier.loo_predict_proba(**of_groups(self._groups)), self.Y
         estimator, X = self._left_out
-        scores, rows = cross_val_scores(estimator, X, self.Y, cv=N_FOLDS)
+        splitter = splitter_of(N_FOLDS, X.shape[0], None, self._groups)
+        splits = list(splitter.split(X, self.Y, **of_groups(self._groups)))
+        scores, rows = cross_val_scores(estimator, X, self.Y, cv=splits)
         return scores, self.Y[rows]
 
     def labels(self, thresholds: ThresholdStrategy | float | None) -> Matrix:

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import KFold
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
+from nearlabel.datasets import Dataset
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import check_matrices
 from nearlabel.experiments._guests import by_name
@@ -23,6 +23,7 @@ from nearlabel.experiments._run import Progress
 from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._searches import check_searches, make_search
 from nearlabel.metrics import CATALOGUE, Metric, score_all
+from nearlabel.out_of_sample import of_groups, splitter_of
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_integer, each_once
@@ -95,7 +96,14 @@ class Candidate:
         """
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
-        return self.make().fit(data.X, data.Y)
+        return _fit_with_groups(self.make(), data)
+
+
+def _fit_with_groups(model: Any, data: Dataset) -> Any:
+    """Fit a model; one with tuned thresholds, alone or behind other steps, holds out groups where there are some."""
+    prefix, last = (f"{model.steps[-1][0]}__", model[-1]) if isinstance(model, Pipeline) else ("", model)
+    takes_groups = data.groups is not None and isinstance(last, TunedThresholdsClassifierCV)
+    return model.fit(data.X, data.Y, **({f"{prefix}groups": data.groups} if takes_groups else {}))
 
 
 class Trial(NamedTuple):
@@ -227,7 +235,8 @@ class Tuning:
         Parameters
         ----------
         data : Dataset, pair (X, y), or str
-            Samples and label sets, a name of `nearlabel.datasets.catalogue`, or a path that `load_dataset` reads.
+            Samples and label sets, a name of `nearlabel.datasets.catalogue`, or a path that `load_dataset` reads. Rows
+            of a group (`Dataset.groups`) are held out together.
         progress : callable, default=None
             Called with the number of fits done and of all fits; with folds, those of all folds count once.
 
@@ -244,8 +253,8 @@ class Tuning:
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
         Y = as_label_matrix(data.Y)
-        choice = _Choice(Y, self._parts(data.name, Y.shape[0]), self.metric)
-        fits = list(self._fits(data.X, Y, choice.parts))
+        choice = _Choice(Y, self._parts(data.name, Y.shape[0], data.groups), self.metric)
+        fits = list(self._fits(data.X, Y, choice.parts, data.groups))
         trials: list[Trial] = []
         for done, fit in enumerate(fits, start=1):
             spec = next(iter(fit.specs.values()))
@@ -277,20 +286,22 @@ class Tuning:
             impute=self.impute,
         )
 
-    def _parts(self, name: str, n_rows: int) -> list[IntArray]:
+    def _parts(self, name: str, n_rows: int, groups: IntArray | None) -> list[IntArray]:
         """Return the rows of each fold; what is chosen or tuned is judged by the same parts."""
-        if n_rows < 2:
-            raise ValueError(f"{name} must have at least 2 rows for some to be held out, got {n_rows}.")
-        n_parts = min(N_FOLDS, n_rows) if self.cv == LOO else int(self.cv)
-        if n_parts > n_rows:
-            raise ValueError(f"cv must be at most the {n_rows} rows of {name}, got {n_parts}.")
-        return [part for _, part in KFold(n_parts, shuffle=True, random_state=0).split(np.zeros(n_rows))]
+        n_units, units = (n_rows, "rows") if groups is None else (len(np.unique(groups)), "groups")
+        if n_units < 2:
+            raise ValueError(f"{name} must have at least 2 {units} for some to be held out, got {n_units}.")
+        n_parts = min(N_FOLDS, n_units) if self.cv == LOO else int(self.cv)
+        if n_parts > n_units:
+            raise ValueError(f"cv must be at most the {n_units} {units} of {name}, got {n_parts}.")
+        splitter = splitter_of(n_parts, n_rows, 0, groups)
+        return [part for _, part in splitter.split(np.zeros((n_rows, 1)), **of_groups(groups))]
 
-    def _fits(self, X: Matrix, Y: Matrix, parts: Sequence[IntArray]) -> Iterator[_Fit]:
+    def _fits(self, X: Matrix, Y: Matrix, parts: Sequence[IntArray], groups: IntArray | None) -> Iterator[_Fit]:
         """Yield what has to be fitted; methods that differ in their thresholds share a fit."""
         largest = max(self.n_neighbors) if isinstance(self.n_neighbors, tuple) else self.n_neighbors
         for scale in self.scales:
-            left_out = LeaveOneOut(X, Y, scale, largest, impute=self.impute)
+            left_out = LeaveOneOut(X, Y, scale, largest, impute=self.impute, groups=groups)
             folds = Folds(X, Y, scale, parts, largest, impute=self.impute)
             for specs in sharing_a_fit(self._specs):
                 spec = next(iter(specs.values()))

@@ -2,5 +2,6 @@
 
 from nearlabel.datasets.doctor._examine import examine
 from nearlabel.datasets.doctor._finding import Examination, Finding
+from nearlabel.datasets.doctor._rows import duplicate_groups
 
-__all__ = ["Examination", "Finding", "examine"]
+__all__ = ["Examination", "Finding", "duplicate_groups", "examine"]

@@ -10,10 +10,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import check_array
 
 from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, percent
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
-from nearlabel.utils.types import BoolArray, Matrix
+from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
 
 MOST_DUPLICATES, MANY_DUPLICATES = 0.05, 0.01  # shares of the rows: by so much scores of rows held out may be wrong
 _WORDS = 0.5  # from this share of zeros on, rows are taken for words
@@ -26,6 +27,39 @@ def row_keys(X: Matrix) -> Keys:
     """Return a key (n_rows,) of each row of a dense or canonical CSR array: equal ones for equal rows."""
     digests = _of_stored(X) if sparse.issparse(X) else _of_values(X)
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+def duplicate_groups(X: MatrixLike) -> IntArray:
+    """Number the rows so that exactly equal rows have one number: groups to be held out together.
+
+    Parameters
+    ----------
+    X : array-like, data frame of numbers or sparse container of shape (n_samples, n_features)
+        Rows; they may have missing values, which are equal to each other here.
+
+    Returns
+    -------
+    groups : ndarray of int of shape (n_samples,)
+        From 0 on. Two rows are taken for equal by mistake with a probability of n_samples² / 2^65.
+
+    Raises
+    ------
+    ValueError
+        If X is not two-dimensional or holds anything but numbers.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import duplicate_groups
+    >>> a, b, c = duplicate_groups([[1, 0], [2, 0], [1, 0]])
+    >>> a == c, a == b
+    (True, False)
+    """
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    if sparse.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    groups: IntArray = np.unique(row_keys(rows), return_inverse=True)[1]
+    return groups
 
 
 def _of_values(X: Matrix) -> Iterator[bytes]:
@@ -88,7 +122,7 @@ def duplicate_findings(keys: Keys, empty: BoolArray, label_keys: Keys | None) ->
         SEVERE if share > MOST_DUPLICATES else WARNING if share > MANY_DUPLICATES else NOTE,
         f"{counted(n_copies, 'row')} ({percent(share)}) repeat{'s' * (n_copies == 1)} a row before"
         f" {'it' if n_copies == 1 else 'them'}. Scores of rows held out are too good where the copy stays in training.",
-        "Leave copies out, or keep them in one fold: IterativeStratifiedKFold takes groups.",
+        "Leave copies out, or hold them out together: --groups duplicates, in Python groups=duplicate_groups(X).",
         {"rows": n_copies, "share": share, "first_row": first_copied},
     )
     if label_keys is not None:
