@@ -136,3 +136,28 @@ def test_lists_are_not_kept(nearlabel, tmp_path):
     )
     assert nearlabel("fit", path, *fixed, "--id", "a").code == 0
     assert read_kept(tmp_path / "m.skops")["a"][:3] == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_report_names_samples_and_neighbours(fitted, nearlabel, songs, tmp_path, seen):
+    """The page says what is kept, and has titles as data, which no browser takes for its own code."""
+    lines = songs.read_text().replace("Help! 1,", "</script><b> 1,")
+    songs.write_text(lines)
+    model, _ = fitted("--id", "id", "--show", "title,year")
+    data = songs
+    if not seen:
+        data = tmp_path / "new.csv"
+        data.write_text("".join(lines.splitlines(keepends=True)[:2]).replace("Abbey Road 0", "Not kept"))
+    out = tmp_path / "report.html"
+    answer = nearlabel("report", model, data, "--out", out)
+    assert answer.code == 0, answer.err
+    page = out.read_text()
+    assert "Kept of each training row" in page
+    assert "Abbey Road 0" in page
+    assert "</script><b>" not in page
+    assert "Not kept" not in page
+    facts = json.loads(page.split('id="facts">')[1].split("</script>")[0])
+    assert facts["kept_columns"] == ["id", "title", "year"]
+    first = facts["rows"][0]
+    assert first["kept"] == ({"id": "4711", "title": "Abbey Road 0", "year": "1960"} if seen else {})
+    assert first["neighbors"][0]["title"] == "Abbey Road 0"
