@@ -126,6 +126,13 @@ def test_data_without_such_columns(nearlabel, tmp_path):
     assert "--show must go with --out" in nearlabel("tune", "multidigits", "--show", "id").err
 
 
+def test_labels_by_a_prefix(nearlabel, songs, tmp_path):
+    """A column whose name starts with it is a label, hence cannot be shown."""
+    fixed = ("--labels-prefix", "ti", "--out", tmp_path / "m.skops")
+    answer = nearlabel("fit", songs, *fixed, "--show", "title")
+    assert "--show must name columns that are no labels, got 'title'." in answer.err
+
+
 def test_lists_are_not_kept(nearlabel, tmp_path):
     """A column of lists has no one text for a row."""
     path = tmp_path / "rows.jsonl"
