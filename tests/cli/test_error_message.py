@@ -22,7 +22,7 @@ PREDICT = ("predict", "m.skops", "songs.csv")
         (PREDICT, "id_column must name columns, got 'labels'.", "--id must name columns, got 'labels'."),
         (FIT, "labels of one class must be left out.", "labels of one class must be left out."),
         (FIT, "column 'labels' must contain numbers.", "column 'labels' must contain numbers."),
-        (FIT, "id_column must be None.", "id_column must be None."),  # fit has no --id
+        (FIT, "n_rows must be None.", "n_rows must be None."),  # fit has no --rows
         (FIT, "metric must be a name.", "metric must be a name."),  # of a search, which stands in --search
         (PREDICT, "scores must not be NaN.", "scores must not be NaN."),
     ],
@@ -39,7 +39,7 @@ def test_what_must_be_so(command, message, told):
         ("ignore", ["my id", "b"], "--ignore 'my id,b'"),
         ("ignore", ["a,b]", "it's"], "--ignore '\"a,b]\",it'\"'\"'s'"),
         ("labels_prefix", None, "--labels-prefix"),
-        ("id_column", None, "id_column"),  # fit has no --id
+        ("n_rows", None, "n_rows"),  # fit has no --rows
     ],
 )
 def test_parameters_elsewhere_in_a_message(parameter, value, shown):

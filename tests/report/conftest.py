@@ -42,7 +42,8 @@ def evil_facts() -> dict[str, Any]:
     Y = (rng.random((120, 150)) < np.linspace(0.6, 0.02, 150)).astype(int)
     names = (EVIL, "\"&' onload=x", "x" * 300, *(f"label {i}" for i in range(3, 149)), "</SCRIPT><!--")
     data = Dataset(X, Y, tuple("abcd"), names, EVIL + "y" * 200)
-    return facts_of(MLkNN(3).fit(X, Y), data, n_rows=20)
+    kept = {EVIL: [EVIL] * 120, "url": ["x" * 300] * 120}
+    return facts_of(MLkNN(3).fit(X, Y), data, n_rows=20, kept=kept, seen=True)
 
 
 @pytest.fixture(scope="session")

@@ -280,3 +280,28 @@ def test_bad_arguments():
     none = Dataset(training.X[:0], training.Y[:0], training.feature_names, NAMES, "none")
     with pytest.raises(ValueError, match="y must have at least one row"):
         model_facts(model, none, card=card)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_kept_columns_name_neighbours_and_training_samples(seen):
+    """Neighbours always; samples if they are the training samples; long texts are shortened."""
+    data = problem()
+    kept = {"id": [str(4711 + row) for row in range(40)], "distance": ["x" * 1000] * 40}
+    explorer = facts_of(MLkNN(3), data, data, kept=kept, seen=seen, n_rows=4)["explorer"]
+    assert explorer["kept_columns"] == ["id", "kept_distance"]
+    assert explorer["neighbor_columns"] == ["distance"]
+    for row in explorer["rows"]:
+        assert [one["id"] for one in row["neighbors"]] == [str(4711 + one["row"]) for one in row["neighbors"]]
+        assert {len(one["kept_distance"]) for one in row["neighbors"]} == {200}
+        assert row["kept"].get("id") == (str(4711 + row["row"]) if seen else None)
+
+
+def test_kept_columns_of_other_data_and_of_models_without_neighbours():
+    """The former are refused; the latter name the samples only."""
+    data = problem()
+    with pytest.raises(ValueError, match="kept must have a text for each of 40 training samples, got 39 of 'id'"):
+        facts_of(MLkNN(3), data, data, kept={"id": ["a"] * 39}, seen=True)
+    explorer = facts_of(BinaryRelevance(), data, data, kept={"id": ["a"] * 40}, seen=True)["explorer"]
+    assert explorer["kept_columns"] == []
+    assert explorer["rows"][0]["kept"] == {"id": "a"}
+    assert facts_of(MLkNN(3), data, data, seen=True)["explorer"]["rows"][0]["kept"] == {}

@@ -44,7 +44,8 @@ def _print_page(page: _console.Page, card: ModelCard) -> None:
 def _of_model(card: ModelCard) -> list[tuple[str, str]]:
     made_by = [(library, version) for library, version in card.versions.items()]
     trust = [("load_model must be told to trust", ", ".join(card.foreign_types))] if card.foreign_types else []
-    return [("saved", card.created), *made_by, ("format", str(card.format)), *trust]
+    kept = [("kept of each training row", ", ".join(card.kept))] if card.kept else []
+    return [("saved", card.created), *made_by, ("format", str(card.format)), *kept, *trust]
 
 
 def _of_data(data: DataSummary) -> list[tuple[str, str]]:

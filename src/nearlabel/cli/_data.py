@@ -19,7 +19,7 @@ from nearlabel.datasets import (
     load_dataset,
     load_multidigits,
 )
-from nearlabel.datasets.tables import cells_of_column, feature_names_of, guess_separator_of
+from nearlabel.datasets.tables import feature_names_of, guess_separator_of, read_columns
 
 EMBEDDED = "multidigits"
 DUPLICATES = "duplicates"
@@ -85,7 +85,7 @@ def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
     options = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
     groups = getattr(arguments, "groups", None)
     if groups not in (None, DUPLICATES):
-        options["ignore"] = (*options.get("ignore", ()), groups)
+        options["ignore"] = tuple(dict.fromkeys([*options.get("ignore", ()), groups]))
     found = _found(data, options, subset)
     return found if groups is None else replace(found, groups=_numbers_of_groups(data, groups, found.X))
 
@@ -94,7 +94,7 @@ def _numbers_of_groups(data: str, groups: str, X: Any) -> Any:
     """Return the number of each row's group: equal rows, or equal cells in a column, where an empty one is alone."""
     if groups == DUPLICATES:
         return duplicate_groups(X)
-    cells = cells_of_column(Path(data), groups)
+    cells = read_columns(Path(data), {groups: "--groups"})[groups]
     names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
     return np.unique(names, return_inverse=True)[1]
 

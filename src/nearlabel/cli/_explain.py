@@ -10,6 +10,7 @@ from typing import NamedTuple
 from nearlabel.cli import _console, _data, _model
 from nearlabel.datasets import RowBlock
 from nearlabel.lazy import Explanation, explain_samples
+from nearlabel.persistence import read_kept
 from nearlabel.plots import ExplanationDisplay, check_figure_file
 from nearlabel.utils.types import Matrix
 
@@ -42,7 +43,7 @@ def main(arguments: argparse.Namespace) -> None:
         model = _model.open_model(arguments)
         found = _find(arguments, model)
         with _model.asking(model, arguments.data, found.X, first=found.row):
-            explanation = _explained(model, found.X)
+            explanation = _explained(model, found.X).with_kept(read_kept(arguments.model))
     if arguments.figure is not None:
         ExplanationDisplay(explanation).write(arguments.figure)
     if arguments.format == "json":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from nearlabel.cli import _console, _data, _missing, _test_data
+from nearlabel.cli import _console, _data, _kept, _missing, _test_data
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
@@ -25,6 +25,7 @@ _MOST = 30  # numbers of neighbours that auto chooses from
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _data.add_data_options(parser)
+    _kept.add_kept_options(parser)
     add_file_options(parser, required=True)
     parser.add_argument(
         "--method",
@@ -94,18 +95,20 @@ def main(arguments: argparse.Namespace) -> None:
         cv=arguments.validate if is_judged else LOO,
         impute=_missing.imputation(arguments),
     )
-    data = _missing.open_training_data(arguments)
+    keep = _kept.open_kept(arguments)
+    data = _missing.open_training_data(_kept.without_kept(arguments, arguments.data))
     test = _test_data.open_test_data(arguments, data)
     print_severe(data, scales=(arguments.scale,), searches=(search,), by_neighbors=has_neighbors)
     if is_judged:
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
         chosen_of = f", the best of {len(tuned.trials)} by {title_of(arguments.metric)}" if k == _AUTO else ""
-        kept = KeptModel.of(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured, test=test)
+        scores, measured = tuned.scores, tuned.measured
+        kept = KeptModel.of(tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep)
         kept.print(chosen_of=chosen_of)
     else:
         candidate = Candidate(method, k, arguments.scale, search, impute=tuning.impute)
-        KeptModel.of(candidate, data, arguments.file, scores={}, test=test).print()
+        KeptModel.of(candidate, data, arguments.file, scores={}, test=test, keep=keep).print()
 
 
 def _number_of_neighbors(arguments: argparse.Namespace, *, has_neighbors: bool) -> Any:

@@ -12,7 +12,7 @@ from nearlabel.cli._matched_data import match_to, open_matched, with_columns_of
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, is_on_disk, load_multidigits
 from nearlabel.experiments import Problem
 from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.persistence import DataSummary, ModelCard
+from nearlabel.persistence import DataSummary, ModelCard, read_kept
 from nearlabel.plots import check_matplotlib
 from nearlabel.report import model_facts, run_facts, write_report
 
@@ -126,7 +126,15 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
     training = data if seen else _training(arguments, opened.card)
     card = json.loads(opened.card.to_json())
     with _model.asking(opened, arguments.data, data.X, first=0):
-        facts = model_facts(opened.model, data, card=card, training=training, seen=seen, n_rows=arguments.rows)
+        facts = model_facts(
+            opened.model,
+            data,
+            card=card,
+            training=training,
+            seen=seen,
+            n_rows=arguments.rows,
+            kept=read_kept(arguments.source),
+        )
     return facts | {"notes": notes}
 
 

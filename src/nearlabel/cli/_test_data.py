@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from nearlabel.cli import _console, _data, _missing
+from nearlabel.cli import _console, _data, _kept, _missing
 from nearlabel.cli._matched_data import are_numbers, match_to
 from nearlabel.datasets import Dataset
 from nearlabel.metrics import score_all
@@ -41,6 +41,8 @@ def open_test_data(arguments: argparse.Namespace, training: Dataset) -> Dataset 
     """
     if arguments.test_data is None:
         return None
+    if "show" in arguments:  # the model keeps columns of DATA, which are no features of the test data either
+        arguments = _kept.without_kept(arguments, arguments.test_data)
     test = _data.open_data(argparse.Namespace(**vars(arguments) | {"data": arguments.test_data}))
     if "impute" in arguments:  # a report fits nothing
         _missing.check_finite(arguments.test_data, test, imputes=_missing.imputation(arguments) is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -62,6 +62,7 @@ class KeptModel(NamedTuple):
     file: Path
     scores: Mapping[str, float]
     measured: str
+    kept: tuple[str, ...]
 
     @classmethod
     def of(
@@ -73,24 +74,26 @@ class KeptModel(NamedTuple):
         scores: Mapping[str, float],
         measured: str = "",
         test: Dataset | None = None,
+        keep: Mapping[str, Sequence[Any]],
     ) -> Self:
         """Fit a model to all rows, and write it with its card; scores on test data take the place of others."""
         with _console.progress_bar(f"model of {data.name}"):
             model = candidate.fit(data)
             if test is not None:
                 scores, measured = _test_data.scores_on(model, test), f"test data {test.name}, {test.X.shape[0]} rows"
-            save_model(model, file, data=data, scores=scores, measured=measured)
-        return cls(candidate, model, data, file, scores, measured)
+            save_model(model, file, data=data, scores=scores, measured=measured, keep=keep)
+        return cls(candidate, model, data, file, scores, measured, tuple(keep))
 
     def print(self, *, chosen_of: str = "") -> None:
         """Print the model; `chosen_of` says how k was selected."""
-        _print_model(self.candidate, self.model, self.data, chosen_of)
+        _print_model(self, chosen_of)
         if self.scores:
             _print_scores(self.scores, self.measured)
         _console.print_text(f"Model: {self.file}")
 
 
-def _print_model(candidate: Candidate, model: Any, data: Dataset, chosen_of: str) -> None:
+def _print_model(kept: KeptModel, chosen_of: str) -> None:
+    candidate, data = kept.candidate, kept.data
     rows = [("method", candidate.method)]
     if candidate.n_neighbors is not None:
         rows.append(("neighbours (k)", f"{candidate.n_neighbors}{chosen_of}"))
@@ -98,8 +101,10 @@ def _print_model(candidate: Candidate, model: Any, data: Dataset, chosen_of: str
     if candidate.impute is not None:
         rows.append(("missing features", candidate.impute))
     rows.append(("scaling", candidate.scale))
-    rows += _thresholds(model)
+    rows += _thresholds(kept.model)
     rows.append(("fitted to", f"{data.X.shape[0]} rows, {data.X.shape[1]} features, {data.Y.shape[1]} labels"))
+    if kept.kept:
+        rows.append(("keeps of each row", ", ".join(kept.kept)))
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nearlabel.cli import _comparison, _console, _data, _missing, _test_data
+from nearlabel.cli import _comparison, _console, _data, _kept, _missing, _test_data
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._evaluate import numbers
 from nearlabel.cli._first_look import print_severe
@@ -31,6 +31,7 @@ _SHOWN = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _data.add_data_options(parser)
+    _kept.add_kept_options(parser)
     add_file_options(parser, required=False)
     parser.add_argument(
         "--methods",
@@ -86,8 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Evaluate all models, save the best, print the scores."""
     check_file(arguments.file, force=arguments.force)
-    if arguments.test_data is not None and arguments.file is None:
-        raise ValueError("--test-data must go with --out: the model that is saved is evaluated on them.")
+    _check_goes_with_file(arguments)
     tuning = Tuning(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
         n_neighbors=arguments.k,
@@ -97,7 +97,8 @@ def main(arguments: argparse.Namespace) -> None:
         cv=arguments.cv,
         impute=_missing.imputation(arguments),
     )
-    data = _missing.open_training_data(arguments)
+    keep = _kept.open_kept(arguments)
+    data = _missing.open_training_data(_kept.without_kept(arguments, arguments.data))
     test = _test_data.open_test_data(arguments, data)
     by_neighbors = any(MethodSpec.of(method).has_neighbors for method in arguments.methods)
     print_severe(data, scales=arguments.scales, searches=arguments.search, by_neighbors=by_neighbors)
@@ -105,7 +106,8 @@ def main(arguments: argparse.Namespace) -> None:
         tuned = tuning.run(data, progress=progress)
     kept = None  # or, before anything is printed, in its file: whoever reads the table may close it early
     if arguments.file is not None:
-        kept = KeptModel.of(tuned.best, data, arguments.file, scores=tuned.scores, measured=tuned.measured, test=test)
+        scores, measured = tuned.scores, tuned.measured
+        kept = KeptModel.of(tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep)
     if arguments.format == "json":
         _console.print_json(_plain(tuned))
     elif arguments.format == "csv":
@@ -116,6 +118,17 @@ def main(arguments: argparse.Namespace) -> None:
             _console.print_text("Hint: --out best.skops saves the best model.")
         else:
             kept.print()
+
+
+def _check_goes_with_file(arguments: argparse.Namespace) -> None:
+    """Refuse options of the model that is saved where none is."""
+    if arguments.file is not None:
+        return
+    if arguments.test_data is not None:
+        raise ValueError("--test-data must go with --out: the model that is saved is evaluated on them.")
+    for option in ("id", "show"):
+        if getattr(arguments, option) is not None:
+            raise ValueError(f"--{option} must go with --out: the model that is saved keeps these columns.")
 
 
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""What the command line needs of files beside their data: names of features, lines of rows, and writing Parquet."""
+"""What the command line needs of files beside their data: names, columns for people, lines, and writing Parquet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,18 @@ from nearlabel.datasets._meka import has_label_option, labels_of_option
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
 from nearlabel.datasets._npz import matrix_of, names_of, open_npz
 from nearlabel.datasets._numeric_columns import FeatureColumns
-from nearlabel.datasets._table import SEPARATOR, features_beside, open_table
-from nearlabel.datasets._table_file import Kind, TableFile
+from nearlabel.datasets._table import POINT, SEPARATOR, features_beside, open_table
+from nearlabel.datasets._table_file import Kind, TableFile, require_columns
 
 __all__ = [
     "Kind",
     "ParquetWriter",
-    "cells_of_column",
+    "column_names_of",
     "columns_of_model",
     "feature_names_of",
     "guess_separator_of",
     "locate_row",
+    "read_columns",
     "suffix_of_content",
 ]
 
@@ -44,6 +45,29 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
         prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
         return features_beside(table, {*others, *prefixed}).names
     return _NAMES[format_](path)
+
+
+def column_names_of(path: Path) -> tuple[str, ...] | None:
+    """Return the names of all columns of a table, without reading its rows; None for other formats."""
+    return tuple(open_table(path).columns) if format_of(path) in TABLES else None
+
+
+def read_columns(path: Path, options: Mapping[str, str], *, decimal: str = POINT) -> dict[str, list[Any]]:
+    """Return the cells of some columns of a table; `options` says what names each column, for messages.
+
+    Cells of text files are texts, others what the file has; a missing one is None.
+    """
+    table = open_table(path, decimal)
+    for name, option in options.items():
+        require_columns(table, option, [name])
+        column = table.columns[name]
+        if column.kind in ("numbers", "texts"):
+            raise ValueError(f"{option} must name columns of one value in a cell, got {name!r}, {column.description}.")
+    cells: dict[str, list[Any]] = {name: [] for name in options}
+    for batch in table.batches(list(options)):
+        for name, values in cells.items():
+            values += batch.columns[name].to_pylist()
+    return cells
 
 
 def columns_of_model(
@@ -78,21 +102,6 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
         return False
     is_known = [name in known for name in names]
     return bool(2 * Y[:, is_known].sum() > Y.sum())
-
-
-def cells_of_column(path: Path, column: str) -> list[Any]:
-    """Return the cells of a column of a table, as text, numbers or dates; None where they are empty.
-
-    Raises
-    ------
-    ValueError
-        If the file is no table, or has no such column.
-    """
-    table = open_table(path) if format_of(path) in TABLES else None
-    if table is None or column not in table.columns:
-        known = [] if table is None else list(table.columns)
-        raise ValueError(f"{path} must have a column {column!r}, got {', '.join(known) or 'no table'}.")
-    return [cell for batch in table.batches([column]) for cell in batch.columns[column].to_pylist()]
 
 
 def guess_separator_of(path: Path, column: str) -> str | None:

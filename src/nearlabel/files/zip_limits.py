@@ -12,6 +12,7 @@ from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 LARGEST_CARD = 2**26
+LARGEST_KEPT = 2**27
 LARGEST_SCHEMA = 2**28
 _ALWAYS_ALLOWED = 2**29  # bytes that a file of any size may unpack to
 _ALLOWED_RATIO = 100  # of unpacked to packed bytes; deflate reaches 1000, models stay far below 100

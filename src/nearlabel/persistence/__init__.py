@@ -1,14 +1,22 @@
 """Save fitted models to files and load them without running code from the file.
 
 `save_model` writes a fitted estimator with its card, `load_model` reads it, `read_card` reads the card without building
-the model. `TRUSTED_TYPES` are the names of the types that `load_model` builds without asking. What a file may contain
-is described in ``docs/keeping_models.md``.
+the model, and `read_kept` what the file keeps of the training rows for people, such as ids and titles. `TRUSTED_TYPES`
+are the names of the types that `load_model` builds without asking. What a file may contain is described in
+``docs/keeping_models.md``.
 """
 
 from nearlabel.persistence._allow_list import TRUSTED_TYPES
 from nearlabel.persistence._card import ModelCard
 from nearlabel.persistence._data_summary import DataSummary
-from nearlabel.persistence._model_file import ModelVersionWarning, check_can_save, load_model, read_card, save_model
+from nearlabel.persistence._model_file import (
+    ModelVersionWarning,
+    check_can_save,
+    load_model,
+    read_card,
+    read_kept,
+    save_model,
+)
 
 __all__ = [
     "TRUSTED_TYPES",
@@ -18,5 +26,6 @@ __all__ = [
     "check_can_save",
     "load_model",
     "read_card",
+    "read_kept",
     "save_model",
 ]

@@ -1,4 +1,4 @@
-"""The file of a model: a zip archive that skops writes and reads, with the card as one more member.
+"""The file of a model: a zip archive that skops writes and reads, with the card and kept columns as further members.
 
 skops builds objects of trusted types only; nothing is unpickled.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -17,31 +17,48 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.files.zip_limits import LARGEST_CARD, LARGEST_SCHEMA, check_unpacked_size, members_of, read_member
+from nearlabel.files.zip_limits import (
+    LARGEST_CARD,
+    LARGEST_KEPT,
+    LARGEST_SCHEMA,
+    check_unpacked_size,
+    members_of,
+    read_member,
+)
 from nearlabel.persistence._allow_list import TRUSTED_TYPES
+from nearlabel.persistence._kept_columns import kept_from_lines, kept_to_lines
 from nearlabel.persistence._searches import with_saved_searches, with_searches
 from nearlabel.persistence._skops_schema import PROTOCOL, ProtocolError, check_schema
 from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.optional import import_optional
 
 _CARD = "nearlabel.json"
+_KEPT = "kept.jsonl"
 _SCHEMA = "schema.json"
 
 
 def write_archive(
-    path: Path, model: Any, card_of: Callable[[tuple[str, ...]], str], *, compress: bool
+    path: Path,
+    model: Any,
+    card_of: Callable[[tuple[str, ...]], str],
+    *,
+    kept: Mapping[str, Sequence[str]],
+    compress: bool,
 ) -> tuple[str, ...]:
-    """Write a model and its card atomically, and return the types that must be trusted.
+    """Write a model, its card and its kept columns atomically, and return the types that must be trusted.
 
     `card_of` makes the card, given these types.
     """
     io = skops_io()
+    lines = kept_to_lines(kept)
     with whole_file(path) as partial:
         with partial.open("wb") as file:
             _dump(io, with_saved_searches(model), file, zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED)
         foreign = _foreign_types(io, partial)
         with zipfile.ZipFile(partial, "a", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(_CARD, card_of(foreign))
+            if kept:
+                archive.writestr(_KEPT, lines)
         _check_will_be_read(partial, model)
     return foreign
 
@@ -55,6 +72,12 @@ def read_archived_card(path: Path) -> bytes:
         hint = " Hint: skops.io.load reads it." if _SCHEMA in members else ""
         raise ValueError(f"{path} must be a file that save_model wrote, got another archive.{hint}")
     return card
+
+
+def read_archived_kept(path: Path, names: Sequence[str], n_rows: int | None) -> dict[str, tuple[str, ...]]:
+    """Return the kept columns that the card names; raise OSError or ValueError if the file has others."""
+    with _opened(path) as file, zipfile.ZipFile(file) as archive:
+        return kept_from_lines(read_member(archive, _KEPT, LARGEST_KEPT), names, n_rows)
 
 
 def read_archived_model(path: Path, trusted: Sequence[str | type]) -> Any:

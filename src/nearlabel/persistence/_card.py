@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -17,7 +17,8 @@ from nearlabel import __version__
 from nearlabel.persistence._card_fields import read_fields, read_format
 from nearlabel.persistence._data_summary import DataSummary
 
-FORMAT = 1  # of the file; raised when an older nearlabel could not read it
+FORMAT = 2  # of the file; raised when an older nearlabel could not read it
+_WITHOUT_KEPT = 1  # of a file that keeps no columns, which older ones read
 _LONGEST_PARAMETER = 300
 
 
@@ -49,6 +50,8 @@ class ModelCard:
         Types in the file that `load_model` builds only if they are named in its `trusted`.
     notes : str, default=""
         Anything else.
+    kept : tuple of str, default=()
+        Names of the columns of the training rows that the file keeps; `read_kept` returns them.
 
     Examples
     --------
@@ -71,6 +74,7 @@ class ModelCard:
     measured: str = ""
     foreign_types: tuple[str, ...] = ()
     notes: str = ""
+    kept: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -114,7 +118,7 @@ class ModelCard:
             labels, or of other names.
         """
         return cls(
-            format=FORMAT,
+            format=_WITHOUT_KEPT,
             created=_time(date),
             versions=versions(),
             method=_name(model),
@@ -132,9 +136,10 @@ class ModelCard:
         Returns
         -------
         str
-            An object with the fields of the card; numbers that are not finite are texts.
+            An object with the fields of the card, but for `kept` if it is empty; numbers that are not finite are texts.
         """
-        return json.dumps(_finite(asdict(self)), indent=1, allow_nan=False) + "\n"
+        content = {name: value for name, value in asdict(self).items() if name != "kept" or value}
+        return json.dumps(_finite(content), indent=1, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -168,6 +173,11 @@ class ModelCard:
             return cls(**read_fields(content))
         except ValueError as error:
             raise ValueError(f"text must be the whole card of a model, got {error}.") from error
+
+
+def keeping(card: ModelCard, names: Sequence[str]) -> ModelCard:
+    """Return the card of a file that keeps columns of these names; without any, as it is."""
+    return replace(card, kept=tuple(names), format=FORMAT) if names else card
 
 
 def versions() -> dict[str, str]:

@@ -14,7 +14,7 @@ _NOT_FINITE = ("inf", "-inf", "nan")
 
 def read_fields(content: Any) -> dict[str, Any]:
     """Return the fields for `ModelCard`; raise ValueError that names the first invalid one."""
-    return _fields(content, _OF_CARD)
+    return _fields({"kept": [], **content}, _OF_CARD)  # a card without kept columns does not name them
 
 
 def read_format(content: Any) -> int:
@@ -115,4 +115,5 @@ _OF_CARD: Mapping[str, _Reader] = {
     "measured": _text,
     "foreign_types": _tuple_of(_text),
     "notes": _text,
+    "kept": _tuple_of(_text),
 }

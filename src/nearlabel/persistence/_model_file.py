@@ -14,8 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.datasets import Dataset
-from nearlabel.persistence._archive import read_archived_card, read_archived_model, skops_io, write_archive
-from nearlabel.persistence._card import ModelCard, versions
+from nearlabel.persistence._archive import (
+    read_archived_card,
+    read_archived_kept,
+    read_archived_model,
+    skops_io,
+    write_archive,
+)
+from nearlabel.persistence._card import ModelCard, keeping, versions
+from nearlabel.persistence._kept_columns import as_kept
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_flag
 
@@ -51,6 +58,7 @@ def save_model(
     measured: str = "",
     notes: str = "",
     date: datetime | None = None,
+    keep: Mapping[str, Sequence[Any]] | None = None,
     compress: bool = False,
 ) -> Path:
     """Write a fitted model and its card to a file.
@@ -78,6 +86,10 @@ def save_model(
         Anything else for readers of the card.
     date : datetime, default=None
         When the model was made. None: now, in UTC.
+    keep : mapping of str to sequence of length n_samples, or data frame, default=None
+        Columns that tell people what the training rows are, such as ids, titles and paths of pictures: `read_kept`
+        returns them. Numbers and dates are kept as text, None and NaN as empty text. Values may occur more than once,
+        ids too: nothing is looked up by them.
     compress : bool, default=False
         Whether to compress. Sparse rows and label sets shrink much, dense rows of measurements hardly.
 
@@ -96,8 +108,8 @@ def save_model(
         If `model` is not an estimator, or another argument has the wrong type.
     ValueError
         If the model is not fitted or contains a part that cannot be saved (`DaskNeighbors`, an approximate search that
-        is not reproducible, a lambda); if it was not fitted to `data`; or if `load_model` would refuse the file. Then
-        nothing is written.
+        is not reproducible, a lambda); if it was not fitted to `data`; if `keep` has another number of rows or takes
+        more than 128 MiB; or if `load_model` would refuse the file. Then nothing is written.
 
     Warns
     -----
@@ -108,6 +120,7 @@ def save_model(
     --------
     load_model : Read the file.
     read_card : Read the card only.
+    read_kept : Read the kept columns only.
 
     Notes
     -----
@@ -131,8 +144,12 @@ def save_model(
     _check_model(model)
     check_flag("compress", compress)
     card = ModelCard.of(model, data=data, scores=scores, measured=measured, notes=notes, date=date)
+    kept = as_kept(keep, card.data.rows)
+    card = keeping(card, tuple(kept))
     path = Path(path)
-    types = write_archive(path, model, lambda types: replace(card, foreign_types=types).to_json(), compress=compress)
+    types = write_archive(
+        path, model, lambda types: replace(card, foreign_types=types).to_json(), kept=kept, compress=compress
+    )
     _warn_of_foreign_types(path, types)
     return path
 
@@ -217,6 +234,47 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
         return ModelCard.from_json(text)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def read_kept(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
+    """Read the columns of the training rows that a file keeps, without building the model: safe for any file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that `save_model` wrote.
+
+    Returns
+    -------
+    dict of str to tuple of str of length n_samples
+        The columns that were given as ``keep=``, in that order, as text; empty if none were. `ModelCard.kept` names
+        them. `Explanation.with_kept` names neighbours by them.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        If there is no such file.
+    ValueError
+        If the file is not a model, is damaged, has a newer format, or its columns are not those on the card or take
+        more than 128 MiB.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nearlabel.lazy import BRkNN
+    >>> from nearlabel.persistence import read_kept, save_model
+    >>> model = BRkNN(n_neighbors=1).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
+    >>> path = Path(tempfile.mkdtemp()) / "songs.skops"
+    >>> path = save_model(model, path, keep={"id": [4711, 12], "title": ["Abbey Road", "Help!"]})
+    >>> kept = read_kept(path)
+    >>> kept
+    {'id': ('4711', '12'), 'title': ('Abbey Road', 'Help!')}
+    >>> model.explain([[0.1]])[0].with_kept(kept).neighbors["title"].tolist()
+    ['Abbey Road']
+    """
+    path = Path(path)
+    card = read_card(path)
+    return read_archived_kept(path, card.kept, card.data.rows) if card.kept else {}
 
 
 def _check_model(model: Any) -> None:

@@ -11,16 +11,26 @@ from scipy import sparse
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import Explanation, explain_samples
 from nearlabel.report._pictures import Pictures
+from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _MOST_LABELS, _MOST_NEIGHBORS = 12, 20
+_LONGEST_TEXT = 200  # of a kept column
 _COMMON_COLUMNS = ("votes", "score", "threshold", "flip")
 _OF_NEIGHBORS = ("row", "labels", "names")  # shown for the neighbours of every method
 _UNEXPLAINED: Mapping[str, Any] = {"novelty": None, "rule": "", "labels": (), "neighbors": ()}
 
 
 def explorer_facts(
-    model: Any, data: Dataset, predicted: Matrix, scores: FloatArray | None, training: Dataset | None, n_rows: int
+    model: Any,
+    data: Dataset,
+    predicted: Matrix,
+    scores: FloatArray | None,
+    training: Dataset | None,
+    n_rows: int,
+    *,
+    kept: Mapping[str, Sequence[str]],
+    seen: bool,
 ) -> dict[str, Any]:
     """Return some samples, spread evenly over the data, with all that is known of them.
 
@@ -38,25 +48,33 @@ def explorer_facts(
         Training data of the model, for pictures of the neighbours.
     n_rows : int
         Maximum number of samples.
+    kept : mapping of str to sequence of str of length n_training_samples
+        Columns that name the training samples for people.
+    seen : bool
+        Whether `data` are the training data, whose samples `kept` names too.
 
     Returns
     -------
     dict
         ``names`` of the labels that occur in it; ``rows``, each with the number of the ``row``, its ``true`` and
         ``predicted`` labels as positions in `names`, its most relevant ``labels``, its first ``neighbors``,
-        ``n_neighbors`` in all, and the ``rule`` of its decisions in words; ``n_rows`` of the data; ``pictures`` by row
-        number, ``neighbor_pictures`` likewise, and their ``shape``, None if the samples are no pictures;
+        ``n_neighbors`` in all, the ``rule`` of its decisions in words, and what is ``kept`` of it; ``n_rows`` of the
+        data; ``kept_columns``, the names of the columns that name neighbours; ``pictures`` by row number,
+        ``neighbor_pictures`` likewise, and their ``shape``, None if the samples are no pictures;
         ``explained``, whether the model explains itself; ``label_columns`` and ``neighbor_columns``, the columns of
         an explanation; ``change``, what would change a decision, in words.
     """
     chosen = np.unique(np.linspace(0, data.Y.shape[0] - 1, n_rows).round().astype(np.intp))
     explanations = explain_samples(model, data.X[chosen])
     first = None if explanations is None else explanations[0]
+    if explanations is not None:
+        explanations = [explanation.with_kept(kept) for explanation in explanations]
     names = _Names(data.label_names)
     true, decided = sparse.csr_array(data.Y[chosen]), sparse.csr_array(predicted[chosen])
     rows = [
         {
             "row": row,
+            "kept": {name: _in_short(values[row]) for name, values in kept.items()} if seen else {},
             **_row_facts(
                 (true[[i]].indices, decided[[i]].indices),
                 None if scores is None else scores[row],
@@ -74,6 +92,7 @@ def explorer_facts(
         "explained": first is not None,
         "label_columns": _label_columns(first),
         "neighbor_columns": [] if first is None else [name for name in first.neighbors if name not in _OF_NEIGHBORS],
+        "kept_columns": _kept_columns(explanations, first),
         "change": "" if first is None else first.change,
         **_pictures(data, chosen, training, rows),
     }
@@ -138,6 +157,13 @@ def _label_columns(explanation: Explanation | None) -> list[str]:
     return [*common, *(name for name in explanation.shown if name not in common)]
 
 
+def _kept_columns(named: Sequence[Explanation] | None, first: Explanation | None) -> list[str]:
+    """Return the columns that name the neighbours: those that the first explanation had not before it got them."""
+    return (
+        [] if named is None or first is None else [name for name in named[0].neighbors if name not in first.neighbors]
+    )
+
+
 def _labels(
     shown: IntArray,
     scores: FloatArray | None,
@@ -158,9 +184,16 @@ def _labels(
 
 def _neighbors(explanation: Mapping[str, Any], names: _Names) -> list[dict[str, Any]]:
     return [
-        {**{key: value for key, value in one.items() if key != "names"}, "labels": names.positions(one["labels"])}
+        {
+            **{key: _in_short(value) for key, value in one.items() if key != "names"},
+            "labels": names.positions(one["labels"]),
+        }
         for one in explanation["neighbors"][:_MOST_NEIGHBORS]
     ]
+
+
+def _in_short(value: Any) -> Any:
+    return shortened(value, _LONGEST_TEXT) if isinstance(value, str) else value
 
 
 def _pictures(data: Dataset, chosen: IntArray, training: Dataset | None, rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ def model_facts(
     training: Dataset | None = None,
     seen: bool = False,
     n_rows: int = 200,
+    kept: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Return the facts of a fitted classifier on a data set.
 
@@ -47,6 +48,9 @@ def model_facts(
         Whether `data` are the training data.
     n_rows : int, default=200
         Maximum number of samples in the explorer; they are spread evenly over the data.
+    kept : mapping of str to sequence of str of length n_training_samples, default=None
+        Columns of the training samples, such as ids and titles, by which the explorer names neighbours and, if `seen`,
+        samples: what `nearlabel.persistence.read_kept` returns. Texts of more than 200 characters are shortened.
 
     Returns
     -------
@@ -57,7 +61,8 @@ def model_facts(
     Raises
     ------
     ValueError
-        If the model was fitted to other numbers of features or labels, or the data have no row or missing labels.
+        If the model was fitted to other numbers of features or labels, or the data have no row or missing labels, or
+        `kept` is not of the training samples.
     TypeError
         If `n_rows` is no integer, or the model predicts nothing.
 
@@ -84,6 +89,9 @@ def model_facts(
     if not hasattr(model, "predict"):
         raise TypeError(f"model must be a classifier, got {type(model).__name__}.")
     Y = as_label_matrix(data.Y)
+    kept = {} if kept is None else kept
+    if seen:
+        _check_kept(kept, Y.shape[0])
     of_labels = labelset_facts(Y, data.label_names)
     predicted, scores, method = _answers(model, data.X, Y.shape[1])
     _check_labels(predicted, Y)
@@ -102,7 +110,7 @@ def model_facts(
         "frontier": None if frontier is None else _frontier(frontier, compared.in_total),
         "co_occurrence": of_labels["co_occurrence"],
         "notes": [],
-        "explorer": explorer_facts(model, data, predicted, scores, training, n_rows),
+        "explorer": explorer_facts(model, data, predicted, scores, training, n_rows, kept=kept, seen=seen),
     }
 
 
@@ -113,6 +121,14 @@ def _answers(model: Any, X: Matrix, n_labels: int) -> tuple[Matrix, FloatArray |
         # Rows of a file have no column names for scikit-learn to compare; the caller has ordered the columns.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         return model.predict(X), label_scores(model, X, n_labels, method) if method else None, method
+
+
+def _check_kept(kept: Mapping[str, Sequence[str]], n_rows: int) -> None:
+    for name, values in kept.items():
+        if len(values) != n_rows:
+            raise ValueError(
+                f"kept must have a text for each of {n_rows} training samples, got {len(values)} of {name!r}."
+            )
 
 
 def _check_labels(predicted: Matrix, Y: Matrix) -> None:

@@ -54,6 +54,7 @@ def _card(card: Facts) -> Markup:
         ("Saved", card["created"]),
         ("Trained on", data["name"]),
         *((f"Training {name}", value) for name, value in known),
+        *([("Kept of each training row", ", ".join(card["kept"]))] if card.get("kept") else []),
         ("Versions", libraries),
     ]
     remarks = notes([card["notes"]] if card["notes"] else [])

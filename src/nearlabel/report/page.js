@@ -200,10 +200,12 @@
       make("th", { scope: "row" }, String(one.row)),
       ...(pictured ? [make("td", {}, drawn(facts.neighbor_pictures[one.row], facts.shape,
         Math.max(1, Math.round(32 / facts.shape[1])), `training row ${one.row}`))] : []),
+      ...facts.kept_columns.map((key) => make("td", { class: "kept" }, one[key])),
       ...facts.neighbor_columns.map((key) => number(one[key])),
       make("td", {}, ...orNone(chips(one.labels, facts.names, kind)))));
     const titles = [["training row", false], ...(pictured ? [["picture", false]] : []),
-      ...facts.neighbor_columns.map((key) => [key, true]), ["labels", false]];
+      ...facts.kept_columns.map((key) => [key, false]), ...facts.neighbor_columns.map((key) => [key, true]),
+      ["labels", false]];
     const hidden = row.n_neighbors - row.neighbors.length;
     const notes = [meanings(facts.neighbor_columns), `Green: labels that are true of row ${row.row}.`,
       hidden && `${hidden} more are not shown.`];
@@ -229,7 +231,9 @@
   }
 
   function summary(facts, row) {
+    const kept = Object.entries(row.kept).map(([name, text]) => `${name}: ${text}`);
     const words = make("div", {},
+      kept.length ? make("p", { class: "kept" }, kept.join("; ")) : null,
       make("p", {}, "True: ", ...orNone(chips(row.true, facts.names, kindOf(row)))),
       make("p", {}, "Predicted: ", ...orNone(chips(row.predicted, facts.names, kindOf(row)))),
       row.novelty === null ? null : make("p", {}, `Novelty ${row.novelty.toFixed(2)}: farther from its neighbours than`

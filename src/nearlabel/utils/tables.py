@@ -21,7 +21,9 @@ OF_LABELSETS = ("labels", "names")  # columns whose cells are tuples: the number
 _MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
 _LONGEST_LINE = 112
 _HEADS = {"name": "label", "names": "labels", "likelihood_without": "likelihood, without"}
+_HEADS_OF_NEIGHBORS = {"row": "neighbour", "names": "labels"}  # which may have a column `name` of their own
 _SIGNED = ("flip", "flip_by_votes")
+SHOWN_SPECIALLY = (*OF_LABELSETS, *_SIGNED, "score", "threshold")  # columns of a meaning that no others may have
 
 
 def column_of(values: list[Any]) -> NDArray[Any]:
@@ -147,9 +149,8 @@ def grid(
 
 
 def _head(name: str, title: str) -> str:
-    if name == "row":
-        return "neighbour" if title == "neighbours" else name
-    return _HEADS.get(name, name.replace("_", " "))
+    heads = _HEADS_OF_NEIGHBORS if title == "neighbours" else _HEADS
+    return heads.get(name, name.replace("_", " "))
 
 
 def _is_text(column: NDArray[Any]) -> bool:

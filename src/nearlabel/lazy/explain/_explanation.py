@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.utils.tables import OF_LABELSETS, Grid, frame_of, grid, names_within, plain_rows, plain_value, wrapped
+from nearlabel.utils.tables import (
+    OF_LABELSETS,
+    SHOWN_SPECIALLY,
+    Grid,
+    column_of,
+    frame_of,
+    grid,
+    names_within,
+    plain_rows,
+    plain_value,
+    wrapped,
+)
 from nearlabel.utils.types import CSR, Table
 from nearlabel.utils.validation import check_choice
 
@@ -93,6 +104,45 @@ class Explanation:
         return sparse.csr_array(
             (np.ones(len(columns), dtype=np.int8), columns, ends), shape=(len(sets), self.settings["n_labels"])
         )
+
+    def with_kept(self, kept: Mapping[str, Sequence[Any]]) -> Explanation:
+        """Name the neighbours by what people call the training rows.
+
+        Parameters
+        ----------
+        kept : mapping of str to sequence of length n_samples
+            Columns of the training rows, such as ids and titles: what `nearlabel.persistence.read_kept` returns.
+
+        Returns
+        -------
+        Explanation
+            A copy whose table `neighbors` has these columns, after `row`. A name that the table uses itself gets
+            ``kept_`` before it.
+
+        Raises
+        ------
+        ValueError
+            If a column ends before the row of a neighbour.
+
+        Examples
+        --------
+        >>> from nearlabel.lazy import BRkNN
+        >>> model = BRkNN(n_neighbors=1).fit([[0], [1], [9]], [[1, 0], [1, 1], [0, 1]])
+        >>> explanation = model.explain([[8]])[0].with_kept({"title": ["Help!", "Revolver", "Abbey Road"]})
+        >>> explanation.to_dict()["neighbors"]
+        [{'row': 2, 'title': 'Abbey Road', 'distance': 1.0, 'labels': [1], 'names': [1]}]
+        """
+        rows = self.neighbors["row"]
+        columns: dict[str, Any] = {"row": rows}
+        taken = {*self.neighbors, *SHOWN_SPECIALLY}
+        for name, values in kept.items():
+            if len(values) <= max(rows.tolist(), default=-1):
+                raise ValueError(f"kept must have a value for every training row, got {len(values)} of {name!r}.")
+            free = name
+            while free in taken or free in columns:
+                free = f"kept_{free}"
+            columns[free] = column_of([values[row] for row in rows.tolist()])
+        return replace(self, neighbors={**columns, **self.neighbors})
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that any JSON library writes: numbers, text, lists and dictionaries.

@@ -1,0 +1,66 @@
+"""--id and --show: columns of the training rows that the model keeps for people, and which are no features."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nearlabel.cli import _data
+from nearlabel.datasets.tables import column_names_of, read_columns
+
+
+def add_kept_options(parser: argparse.ArgumentParser) -> None:
+    """Add --id and --show."""
+    group = parser.add_argument_group("columns that the model keeps of its training rows, and which are no features")
+    group.add_argument("--id", metavar="COLUMN", help="of ids, by which explain and report name neighbours")
+    group.add_argument(
+        "--show", type=_data.columns, metavar="A,B", help="further ones that they show, such as titles and paths"
+    )
+
+
+def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
+    """Return the columns of DATA that the model is to keep.
+
+    Raises
+    ------
+    ValueError
+        If DATA is no table, or a name is no column, or one of a label.
+    """
+    asked = _asked(arguments)
+    if not asked:
+        return {}
+    _data.check_file(arguments.data)
+    known = column_names_of(Path(arguments.data)) if _data.is_file(arguments.data) else None
+    option = next(iter(asked.values()))
+    if known is None:
+        raise ValueError(
+            f"{option} must go with a table (CSV, Excel, JSON lines or Parquet), got {arguments.data!r}, whose columns"
+            " are features and labels only."
+        )
+    for name, option in asked.items():
+        if _is_label(arguments, name):
+            raise ValueError(f"{option} must name columns that are no labels, got {name!r}.")
+    return read_columns(Path(arguments.data), asked, decimal=arguments.decimal or ".")
+
+
+def without_kept(arguments: argparse.Namespace, data: str) -> argparse.Namespace:
+    """Return arguments that ignore the columns to keep, as far as a file has them: test data may lack them."""
+    asked = _asked(arguments)
+    if not asked or not _data.is_file(data):
+        return arguments
+    known = column_names_of(Path(data)) or ()
+    ignored = dict.fromkeys([*(arguments.ignore or ()), *(name for name in asked if name in known)])
+    return argparse.Namespace(**vars(arguments) | {"ignore": tuple(ignored)})
+
+
+def _asked(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the columns to keep, each with the option that names it."""
+    of_id = {} if arguments.id is None else {arguments.id: "--id"}
+    return {**of_id, **{name: "--show" for name in arguments.show or () if name not in of_id}}
+
+
+def _is_label(arguments: argparse.Namespace, name: str) -> bool:
+    prefixed = bool(arguments.labels_prefix) and name.startswith(arguments.labels_prefix)
+    return prefixed or name == arguments.labels_column or name in (arguments.labels or ())
