@@ -49,6 +49,13 @@ def test_other_commands(nearlabel, songs, command):
     assert alone.out != grouped.out
 
 
+def test_no_advice_on_copies_that_are_held_out_together(nearlabel, songs, tmp_path):
+    """Without groups the command says that figures are too good, and names the option."""
+    arguments = ("fit", songs, *LABELS, "--k", 1, "--out", tmp_path / "m.skops", "--force")
+    assert "--groups duplicates" in nearlabel(*arguments, "--ignore", "song").err
+    assert nearlabel(*arguments, "--groups", "song").err == ""
+
+
 def test_a_column_that_is_not_there(nearlabel, songs):
     """The message names those that are."""
     found = nearlabel("fit", songs, *LABELS, "--groups", "sing", "--out", "m.skops")

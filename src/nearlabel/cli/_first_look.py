@@ -21,6 +21,8 @@ def print_severe(data: Dataset, *, scales: Iterable[str], searches: Iterable[str
     if _console.is_quiet() or data.X.shape[0] < _LEAST_ROWS:
         return
     hidden = {*_REFUSED, *mended(scales, searches), *(() if by_neighbors else _OF_DISTANCES)}
+    if data.groups is not None:
+        hidden.add("duplicates")  # or the user has better groups
     severe = [finding for finding in examine(data, search=False).severe if finding.kind not in hidden]
     _console.print_notes(f"{data.name}: {finding.sentence} Remedy: {finding.remedy}" for finding in severe)
 
