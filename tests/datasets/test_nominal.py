@@ -63,9 +63,10 @@ def test_distances_are_those_of_overlap(write_meka, monkeypatch, table, storage,
     np.testing.assert_array_equal(dense(data.Y).ravel(), table[:, 0])
 
 
-def test_yes_is_one(write_meka, table):
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+def test_yes_is_one(write_meka, table, storage):
     """Of two values that say yes and no, yes is 1, whichever is declared first."""
-    X = read_meka(write_meka(HEADER, written(table, "sparse"))).X.toarray()
+    X = dense(read_meka(write_meka(HEADER, written(table, storage))).X)
     np.testing.assert_array_equal(X[:, NAMES.index("f")], table[:, 2] == 0)
     np.testing.assert_array_equal(X[:, NAMES.index("g")], table[:, 4] == 0)
     np.testing.assert_array_equal(X[:, NAMES.index("z")], table[:, 6])
@@ -175,7 +176,7 @@ def test_kinds_are_kept(write_meka, tmp_path, table):
 
 @pytest.mark.parametrize(
     ("kinds", "message"),
-    [(("number",), "must contain 2 kinds, got 1"), (("number", "colour"), "must be some of number, .*, got 'colour'")],
+    [(("flag",), "must contain 2 kinds, got 1"), (("number", "colour"), "must be some of number, .*, got 'colour'")],
 )
 def test_bad_kinds(kinds, message):
     """Kinds are as many as features, each a known one."""

@@ -61,7 +61,8 @@ class Dataset:
             raise ValueError(f"Y must have as many rows as X, {rows}, got {self.Y.shape[0]}.")
         if len(self.feature_names) != features:
             raise ValueError(f"feature_names must contain {features} names, got {len(self.feature_names)}.")
-        object.__setattr__(self, "feature_kinds", tuple(self.feature_kinds) or (_KINDS[0],) * features)
+        if set(self.feature_kinds) <= {"number"}:  # of any length, so that `dataclasses.replace` may change X
+            object.__setattr__(self, "feature_kinds", ("number",) * features)
         if len(self.feature_kinds) != features:
             raise ValueError(f"feature_kinds must contain {features} kinds, got {len(self.feature_kinds)}.")
         if unknown := set(self.feature_kinds) - set(_KINDS):
