@@ -398,3 +398,25 @@ def test_memory_does_not_grow_with_the_file(nearlabel, model, tmp_path, monkeypa
         tracemalloc.stop()
         assert out.read_text().count("\n") == n_rows
     assert peaks[1] < peaks[0] + 2**20 + data.stat().st_size
+
+
+def test_nominal_features_of_arff(nearlabel, tmp_path):
+    """A model of colours finds them in a file that declares them in another order; a new colour is refused."""
+    head = "@relation 'toy: -C 1'\n@attribute y {{0,1}}\n@attribute n numeric\n@attribute colour {{{}}}\n@data\n"
+    training, queries, new = (tmp_path / f"{name}.arff" for name in ("training", "queries", "new"))
+    rows = "1,0,red\n1,1,red\n0,0,green\n0,1,green\n0,0,'dark blue'\n0,1,'dark blue'\n"
+    training.write_text(head.format("red,green,'dark blue'") + rows)
+    queries.write_text(head.format("'dark blue',red") + "0,0,'dark blue'\n1,0,red\n")
+    new.write_text(head.format("red,violet") + "1,0,red\n0,0,violet\n")
+    model = tmp_path / "m.skops"
+    assert nearlabel("fit", training, "--method", "brknn", "--k", 1, "--out", model).code == 0
+    assert nearlabel("predict", model, queries).out.splitlines() == ["row,labels", "0,", "1,y"]
+    evaluate = ("evaluate", training, "--methods", "brknn", "--k", 1, "--metrics", "micro_f1", "--format", "csv")
+    split = nearlabel(*evaluate, "--test-data", queries)
+    assert split.out.splitlines()[1].startswith("training,brknn,1,micro_f1,1.0"), split.err
+    for command in ("predict", model, new), (*evaluate, "--test-data", new):
+        refused = nearlabel(*command)
+        assert refused.code == 2
+        assert "must hold categories that the model knows, got 'colour=violet'" in refused.err.replace(
+            "the training data", "the model"
+        )

@@ -96,17 +96,20 @@ def test_header_spellings(write):
     np.testing.assert_array_equal(data.X, [[2, 3, 4, 1]])
 
 
-def test_nominal_feature_is_the_index_of_its_value(write_meka):
-    """Words become their position in the declaration; quoted ones may hold blanks and commas."""
+def test_a_code_is_the_position_of_its_value(write_meka):
+    """Words become their position in the declaration if that is asked for; quoted ones may hold blanks and commas."""
     attributes = "@attribute y {0,1}\n@attribute a {YES, NO}\n@attribute b {'x, y','it\\'s',z}"
-    data = read_meka(write_meka(attributes, "1,NO,'x, y'\n0, YES ,\"it's\"\n0,NO,z\n"))
+    data = read_meka(write_meka(attributes, "1,NO,'x, y'\n0, YES ,\"it's\"\n0,NO,z\n"), nominal="codes")
+    assert (data.feature_names, data.feature_kinds) == (("a", "b"), ("code", "code"))
     np.testing.assert_array_equal(data.X, [[1, 0], [0, 1], [1, 2]])
 
 
 def test_sparse_nominal_absent_is_the_first_declared(write_meka):
     """In sparse rows the first declared value, index 0, is the one left out."""
-    data = read_meka(write_meka("@attribute y {0,1}\n@attribute a {'r, d',g,b}", "{1 b}\n{1 'r, d'}\n{}\n"))
-    np.testing.assert_array_equal(data.X.toarray(), [[2], [0], [0]])
+    path = write_meka("@attribute y {0,1}\n@attribute a {'r, d',g,b}", "{1 b}\n{1 'r, d'}\n{}\n")
+    np.testing.assert_array_equal(read_meka(path, nominal="codes").X.toarray(), [[2], [0], [0]])
+    first, last = [0.5, 0, 0, 0.5, 0, 0], [0, 0, 0.5, 0, 0, 0.5]
+    np.testing.assert_array_equal(read_meka(path).X.toarray(), [last, first, first])
 
 
 @pytest.mark.parametrize(
@@ -302,4 +305,4 @@ def test_nothing_behind_a_declaration_is_lost(write, text, message):
 def test_comments_behind_declarations(write):
     """A comment may stand there."""
     text = "@relation 'toy: -C 1'\n@attribute y {0,1} % label\n@attribute a {u,v} % letters\n@data % rows\n1,v"
-    assert read_meka(write("toy.arff", text)).X.tolist() == [[1.0]]
+    assert read_meka(write("toy.arff", text)).X.tolist() == [[0, 0.5, 0, 0.5]]

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from nearlabel.cli import _data
 from nearlabel.datasets import Dataset
-from nearlabel.datasets.tables import columns_of_model
+from nearlabel.datasets.tables import FeatureMatch, attribute_of, columns_of_model
 from nearlabel.persistence import DataSummary
 from nearlabel.utils.types import IntArray, Matrix
 
@@ -70,7 +70,8 @@ def with_features(model: DataSummary, data: Dataset) -> Dataset:
     names = features_among(model, data.feature_names)
     if names == data.feature_names:
         return data
-    return replace(data, X=data.X[:, _positions(names, data.feature_names)], feature_names=names)
+    match = FeatureMatch("DATA", data.feature_names, data.feature_kinds, names)
+    return replace(data, X=match.take(data.X), feature_names=names, feature_kinds=match.kinds)
 
 
 def features_among(model: DataSummary, known: Sequence[str]) -> tuple[str, ...]:
@@ -80,8 +81,9 @@ def features_among(model: DataSummary, known: Sequence[str]) -> tuple[str, ...]:
     else all columns, by position.
     """
     names = model.feature_names or tuple(map(str, range(model.features or 0)))
-    there = set(known)
-    lacking = [name for name in names if name not in there]
+    # A file may declare some categories of an attribute only: the others are in no row.
+    there = {*known, *(f"{attribute_of(name)}=" for name in known if "=" in name)}
+    lacking = [name for name in names if name not in there and f"{attribute_of(name)}=" not in there]
     if names and not lacking:
         return names
     if not are_numbers(names):

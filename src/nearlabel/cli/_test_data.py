@@ -67,7 +67,7 @@ def _widened(test: Dataset, names: tuple[str, ...]) -> Dataset:
         return test
     X = test.X.copy()
     X.resize((X.shape[0], len(names)))
-    return replace(test, X=X, feature_names=names)
+    return replace(test, X=X, feature_names=names, feature_kinds=())  # all are numbers
 
 
 def scores_on(model: Any, test: Dataset) -> Mapping[str, float]:

@@ -13,20 +13,18 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._arff_cells import CellReader
+from nearlabel.datasets._arff_cells import CellReader, SparseCells
 from nearlabel.datasets._arff_header import Attribute, Header, read_header
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._lines import Lines, plain_name
+from nearlabel.datasets._nominal import CodedColumns, CodedRows, Nominal, is_true, says_yes_or_no
 from nearlabel.datasets._row_store import DenseRows, SparseRows
 from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 
 Blocks = Iterator[tuple[int, bytes]]
 
-_TRUE = frozenset({"1", "1.0", "yes", "y", "true", "t"})
-_FALSE = frozenset({"0", "0.0", "-1", "no", "n", "false", "f"})
 
-
-def read_arff(path: str | Path, choose_labels: Callable[[Header], Sequence[int]]) -> Dataset:
+def read_arff(path: str | Path, choose_labels: Callable[[Header], Sequence[int]], nominal: Nominal) -> Dataset:
     """Read an ARFF file in one pass.
 
     Parameters
@@ -35,6 +33,8 @@ def read_arff(path: str | Path, choose_labels: Callable[[Header], Sequence[int]]
         Plain, gzip or bzip2.
     choose_labels : callable
         Takes the header, returns the columns of the labels in the order wanted.
+    nominal : {"overlap", "codes"}
+        What nominal features become.
 
     Raises
     ------
@@ -44,48 +44,42 @@ def read_arff(path: str | Path, choose_labels: Callable[[Header], Sequence[int]]
     path = Path(path)
     with Lines(path) as lines:
         header = read_header(lines)
-        columns = _Columns(header, choose_labels(header))
+        columns = _Columns(header, choose_labels(header), nominal)
         is_sparse, blocks = peek_storage(path, lines.blocks())
         X, Y = (_read_sparse if is_sparse else _read_dense)(columns, blocks)
-    names = header.names
-    feature_names = tuple(names[column] for column in columns.features)
-    label_names = tuple(names[column] for column in columns.labels)
-    return Dataset(X, _as_indicator(Y), feature_names, label_names, Path(plain_name(path)).stem)
+    label_names = tuple(header.names[column] for column in columns.labels)
+    coded = columns.coded
+    return Dataset(X, _as_indicator(Y), coded.names, label_names, Path(plain_name(path)).stem, coded.kinds)
 
 
 class _Columns:
     """Which columns of the file are features and which labels, and how a label's code becomes 0 or 1."""
 
-    def __init__(self, header: Header, labels: Sequence[int]) -> None:
+    def __init__(self, header: Header, labels: Sequence[int], nominal: Nominal) -> None:
         binary = {column: _binary(header, header.attributes[column]) for column in labels}
         self.header = header.with_attributes(binary)
         self.labels: IntArray = np.array(labels, dtype=np.intp)
         self.is_label: BoolArray = np.zeros(len(header.attributes), dtype=np.bool_)
         self.is_label[self.labels] = True
         self.features: IntArray = np.flatnonzero(~self.is_label)
+        self.coded = CodedColumns([header.attributes[column] for column in self.features], nominal)
         self.place: IntArray = np.empty(len(header.attributes), dtype=np.intp)  # column in X or in Y
         self.place[self.labels] = np.arange(len(self.labels))
         self.place[self.features] = np.arange(len(self.features))
         # Where "1" is declared first its code is 0, also for the cells that a sparse row leaves out.
-        self.inverted: IntArray = np.flatnonzero([_is_true(binary[column]) for column in labels])
+        self.inverted: IntArray = np.flatnonzero([is_true(binary[column]) for column in labels])
 
 
 def _binary(header: Header, attribute: Attribute) -> Attribute:
     """Return the label's attribute as a nominal one that says 0 or 1."""
     if attribute.values is None:
         return Attribute(attribute.name, ("0", "1"))
-    words = [value.lower() for value in attribute.values]
-    positive, negative = sum(word in _TRUE for word in words), sum(word in _FALSE for word in words)
-    if positive + negative != len(words) or max(positive, negative) > 1:
+    if not says_yes_or_no(attribute):
         raise ValueError(
             f"{header.path}: label {attribute.name!r} must be numeric or declared {{0,1}} (or YES, NO; true, false),"
             f" got {{{','.join(attribute.values[:5])}}}."
         )
     return attribute
-
-
-def _is_true(label: Attribute) -> bool:
-    return label.values is not None and label.values[0].lower() in _TRUE
 
 
 def peek_storage(path: Path, blocks: Blocks) -> tuple[bool, Blocks]:
@@ -100,18 +94,18 @@ def peek_storage(path: Path, blocks: Blocks) -> tuple[bool, Blocks]:
 
 def _read_sparse(columns: _Columns, blocks: Blocks) -> tuple[CSR, CSR]:
     reader = CellReader(columns.header)
-    X, Y = SparseRows(), SparseRows()
+    X, Y = CodedRows(columns.coded, is_sparse=True), SparseRows()
     for first_line, block in blocks:
         n_rows, rows, cells, values = reader.sparse(first_line, block)
         place, label = columns.place[cells], columns.is_label[cells]
         Y.append(n_rows, rows[label], place[label], values[label])
-        X.append(n_rows, rows[~label], place[~label], values[~label])
-    return X.matrix(len(columns.features)), _invert_sparse(Y.matrix(len(columns.labels)), columns.inverted)
+        X.append(SparseCells(n_rows, rows[~label], place[~label], values[~label]))
+    return X.matrix(), _invert_sparse(Y.matrix(len(columns.labels)), columns.inverted)
 
 
 def _read_dense(columns: _Columns, blocks: Blocks) -> tuple[Matrix, Matrix]:
     reader = CellReader(columns.header)
-    X, Y = DenseRows(len(columns.features)), DenseRows(len(columns.labels))
+    X, Y = CodedRows(columns.coded, is_sparse=False), DenseRows(len(columns.labels))
     for first_line, block in blocks:
         cells = reader.dense(first_line, block)
         X.append(cells[:, columns.features])

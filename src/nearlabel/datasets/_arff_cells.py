@@ -174,6 +174,15 @@ def _ordered(cells: SparseCells, width: int) -> SparseCells | None:
     return SparseCells(cells.n_rows, cells.rows, cells.columns[order], cells.values[order])
 
 
+def cells_of(cells: SparseCells | FloatArray, columns: IntArray) -> SparseCells | FloatArray:
+    """Return the cells of some columns, which are ascending, numbered anew."""
+    if not isinstance(cells, SparseCells):
+        return cells[:, columns]
+    place = np.searchsorted(columns, cells.columns)
+    here = columns[np.minimum(place, len(columns) - 1)] == cells.columns
+    return SparseCells(cells.n_rows, cells.rows[here], place[here], cells.values[here])
+
+
 def _data_lines(first_line: int, block: bytes) -> Iterator[tuple[int, str]]:
     """Yield (line number, text) of the lines that hold a row."""
     for number, line in enumerate(block.split(b"\n"), first_line):

@@ -16,6 +16,7 @@ from nearlabel.datasets._download import cache_folder, cached_file
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import read_meka
 from nearlabel.datasets._mulan import read_mulan
+from nearlabel.datasets._nominal import attribute_of
 from nearlabel.datasets._svmlight import read_svmlight
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import check_choice
@@ -159,8 +160,8 @@ def _locate(entry: CatalogueEntry, file: CatalogueFile) -> Path:
 def _drop_features(data: Dataset, names: tuple[str, ...]) -> Dataset:
     if not names:
         return data
-    kept = np.flatnonzero([name not in names for name in data.feature_names])
-    return replace(data, X=data.X[:, kept], feature_names=tuple(data.feature_names[column] for column in kept))
+    kept = np.flatnonzero([attribute_of(name) not in names for name in data.feature_names])
+    return data.with_features(kept)
 
 
 def _stack(parts: list[Dataset]) -> Dataset:

@@ -12,6 +12,7 @@ from nearlabel.datasets._formats import A_TABLE, TABLES, format_of
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, read_meka
 from nearlabel.datasets._mulan import find_label_xml, read_mulan
+from nearlabel.datasets._nominal import Nominal, check_arff
 from nearlabel.datasets._npz import read_npz
 from nearlabel.datasets._svmlight import read_svmlight
 from nearlabel.datasets._table import POINT, SEPARATOR, read_table
@@ -32,6 +33,7 @@ def load_dataset(
     labels_separator: str = SEPARATOR,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
+    nominal: Nominal = "overlap",
 ) -> Dataset:
     r"""Read a data set in the format that its name and content show.
 
@@ -51,6 +53,8 @@ def load_dataset(
     ignore : sequence of str, default=()
     decimal : {".", ","}, default="."
         As in `read_table`. Other formats take none of these six: they say by themselves what is a label.
+    nominal : {"overlap", "codes"}, default="overlap"
+        What nominal features of ARFF become, as in `read_mulan`. Other formats have none.
 
     Returns
     -------
@@ -82,12 +86,13 @@ def load_dataset(
         "decimal": decimal,
     }
     format_ = format_of(path)
+    check_arff(path, format_, nominal)
     if format_ in TABLES:
         return read_table(path, **options)
     _refuse_options(path, format_, options)
     if format_ == "npz":
         return read_npz(path)
-    return _load_arff(path) if format_ == "arff" else read_svmlight(path, labels_zero_based="auto")
+    return _load_arff(path, nominal) if format_ == "arff" else read_svmlight(path, labels_zero_based="auto")
 
 
 def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
@@ -97,13 +102,13 @@ def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
             raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
 
 
-def _load_arff(path: Path) -> Dataset:
+def _load_arff(path: Path, nominal: Nominal) -> Dataset:
     header = _header(path)
     xml_path = find_label_xml(header)
     if xml_path is not None:
-        return read_mulan(path, xml_path)
+        return read_mulan(path, xml_path, nominal=nominal)
     if has_label_option(header):
-        return read_meka(path)
+        return read_meka(path, nominal=nominal)
     raise ValueError(
         f"{path} must say which attributes are labels, by an XML file beside it or by -C in the relation's name,"
         f" got neither (relation {header.relation!r})."

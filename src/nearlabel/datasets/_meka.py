@@ -8,11 +8,12 @@ from pathlib import Path
 from nearlabel.datasets._arff import read_arff
 from nearlabel.datasets._arff_header import Header
 from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._nominal import Nominal
 
 _OPTION = re.compile(r"(?:^|[\s:])-C\s*(-?\d+)(?![\w.])")
 
 
-def read_meka(path: str | Path) -> Dataset:
+def read_meka(path: str | Path, *, nominal: Nominal = "overlap") -> Dataset:
     r"""Read a data set in MEKA's format.
 
     The relation's name ends in options, ``'Music: -C 6'``: with ``-C n`` the first n attributes are the labels, with
@@ -22,6 +23,8 @@ def read_meka(path: str | Path) -> Dataset:
     ----------
     path : path-like
         The ARFF file: plain, gzip or bzip2.
+    nominal : {"overlap", "codes"}, default="overlap"
+        What nominal features become, as in `read_mulan`.
 
     Returns
     -------
@@ -33,7 +36,8 @@ def read_meka(path: str | Path) -> Dataset:
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file is malformed (with file and line), or ``-C`` is missing or out of range.
+        If the file is malformed (with file and line), ``-C`` is missing or out of range, or `nominal` is
+        neither value.
 
     References
     ----------
@@ -49,7 +53,7 @@ def read_meka(path: str | Path) -> Dataset:
     >>> pets.label_names, pets.X.toarray().tolist(), pets.Y.toarray().tolist()
     (('cat',), [[3.5]], [[0]])
     """
-    return read_arff(path, labels_of_option)
+    return read_arff(path, labels_of_option, nominal)
 
 
 def has_label_option(header: Header) -> bool:

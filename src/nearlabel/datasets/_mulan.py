@@ -11,9 +11,10 @@ from nearlabel.datasets._arff import read_arff
 from nearlabel.datasets._arff_header import Header, unescape
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._lines import plain_name
+from nearlabel.datasets._nominal import Nominal
 
 
-def read_mulan(arff_path: str | Path, xml_path: str | Path | None = None) -> Dataset:
+def read_mulan(arff_path: str | Path, xml_path: str | Path | None = None, *, nominal: Nominal = "overlap") -> Dataset:
     r"""Read a data set in Mulan's format.
 
     The labels are those the XML file names, in the order in which it names them, wherever their attributes are in the
@@ -27,18 +28,27 @@ def read_mulan(arff_path: str | Path, xml_path: str | Path | None = None) -> Dat
     xml_path : path-like, default=None
         The XML file. By default ``NAME.xml`` beside ``NAME.arff``, else the only XML file there of which every label is
         an attribute of the ARFF file (``yeast.xml`` for ``yeast-train.arff.gz``).
+    nominal : {"overlap", "codes"}, default="overlap"
+        What nominal features become.
+
+        - "overlap": columns whose Euclidean distance is 1 between different values, as in WEKA and Mulan. Values such
+          as 0 and 1 or NO and YES, in any order, are one column that is 1 for the one that says yes. Others have two
+          columns for each declared value, ``attribute=value`` and ``attribute=value (again)``, which hold 1/2. A
+          missing value, ``?``, is NaN in all columns of its attribute.
+        - "codes": one column with the position of the value in the declaration, from 0.
 
     Returns
     -------
     Dataset
-        X (n_samples, n_features) and Y (n_samples, n_labels); a nominal feature holds the index of its value.
+        X (n_samples, n_features) and Y (n_samples, n_labels); its `feature_kinds` say which columns were nominal.
 
     Raises
     ------
     FileNotFoundError
         If a file does not exist.
     ValueError
-        If a file is malformed (with file and line), a label of the XML file is no attribute, or no XML file fits.
+        If a file is malformed (with file and line), a label of the XML file is no attribute, no XML file fits, or
+        `nominal` is neither value.
 
     References
     ----------
@@ -70,7 +80,7 @@ def read_mulan(arff_path: str | Path, xml_path: str | Path | None = None) -> Dat
             )
         return labels_of_xml(header, chosen)
 
-    return read_arff(arff_path, choose_labels)
+    return read_arff(arff_path, choose_labels, nominal)
 
 
 def find_label_xml(header: Header) -> Path | None:

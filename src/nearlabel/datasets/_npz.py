@@ -27,7 +27,8 @@ def read_npz(path: str | Path) -> Dataset:
     ----------
     path : path-like
         Holds ``X`` and ``Y`` as two-dimensional arrays, or, of a CSR matrix, ``X_data``, ``X_indices``, ``X_indptr``
-        and ``X_shape``; and, if it has them, ``feature_names`` and ``label_names``. Nothing in it is ever unpickled.
+        and ``X_shape``; and, if it has them, ``feature_names``, ``feature_kinds`` and ``label_names``. Nothing in it is
+        ever unpickled.
 
     Returns
     -------
@@ -52,7 +53,8 @@ def read_npz(path: str | Path) -> Dataset:
         Y = _labels_of(path, arrays, X.shape[0])
         feature_names = names_of(path, arrays, "feature_names", X.shape[1])
         label_names = names_of(path, arrays, "label_names", Y.shape[1])
-    return Dataset(X, Y, feature_names, label_names, path.stem)
+        kinds = names_of(path, arrays, "feature_kinds", X.shape[1]) if "feature_kinds" in arrays else ()
+    return Dataset(X, Y, feature_names, label_names, path.stem, kinds)
 
 
 def write_npz(path: str | Path, dataset: Dataset) -> Path:
@@ -95,6 +97,8 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     arrays = _arrays_of("X", dataset.X) | _arrays_of("Y", dataset.Y)
     arrays |= {"feature_names": np.array(dataset.feature_names, dtype=np.str_)}
     arrays |= {"label_names": np.array(dataset.label_names, dtype=np.str_)}
+    if set(dataset.feature_kinds) > {"number"} or "number" not in dataset.feature_kinds:
+        arrays |= {"feature_kinds": np.array(dataset.feature_kinds, dtype=np.str_)}
     with whole_file(path) as partial, partial.open("wb") as file:
         np.savez(file, **arrays)
     return path

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from nearlabel.datasets._nominal import Nominal
 from nearlabel.datasets._row_sources import RowBlock, RowSource, open_source
 from nearlabel.datasets._table import POINT
 from nearlabel.utils.blocks import BLOCK_BYTES
@@ -26,6 +27,7 @@ def open_rows(
     block_rows: int | None = None,
     block_bytes: int = BLOCK_BYTES,
     decimal: str = POINT,
+    nominal: Nominal = "overlap",
 ) -> RowBlocks:
     r"""Open a file to read the features of a model, block by block.
 
@@ -48,6 +50,9 @@ def open_rows(
         Limit of the size of X in a block. A block has at least one row.
     decimal : {".", ","}, default="."
         As in `read_table`.
+    nominal : {"overlap", "codes"}, default="overlap"
+        As in `read_mulan`, and as the training file was read. Nominal features of ARFF are found by name and category,
+        in whatever order this file declares them; rows with a category that is not among `feature_names` are refused.
 
     Returns
     -------
@@ -60,7 +65,7 @@ def open_rows(
         If the file does not exist.
     TypeError, ValueError
         If the suffix is unknown, a feature or the column of ids is missing, or a parameter has a wrong type; while
-        reading, if the file has no rows or is malformed (with the line or row).
+        reading, if the file has no rows, is malformed (with the line or row) or has a row with an unknown category.
 
     See Also
     --------
@@ -68,8 +73,7 @@ def open_rows(
 
     Notes
     -----
-    In addition to a block, the reader takes some MiB for the present part of the file. Nominal features of ARFF are
-    numbered in the order in which this file declares their values, which must be that of the training file.
+    In addition to a block, the reader takes some MiB for the present part of the file.
 
     Examples
     --------
@@ -84,7 +88,7 @@ def open_rows(
     if block_rows is not None:
         block_rows = check_integer("block_rows", block_rows, low=1)
     block_bytes = check_integer("block_bytes", block_bytes, low=1)
-    source = open_source(Path(path), _distinct(feature_names), id_column, decimal)
+    source = open_source(Path(path), _distinct(feature_names), id_column, decimal, nominal)
     return RowBlocks(Path(path), source, block_rows, block_bytes)
 
 

@@ -8,20 +8,19 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from nearlabel.datasets._arff import peek_storage
-from nearlabel.datasets._arff_cells import CellReader
+from nearlabel.datasets._arff_cells import CellReader, SparseCells, cells_of
 from nearlabel.datasets._arff_header import Header, read_header
 from nearlabel.datasets._formats import TABLES, format_of
 from nearlabel.datasets._lines import Lines
+from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import array_of, matrix_of, names_of, open_npz
 from nearlabel.datasets._numeric_columns import FeatureColumns, missing_features
-from nearlabel.datasets._row_store import SparseRows
 from nearlabel.datasets._svmlight import svmlight_rows
 from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
-from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 class RowBlock(NamedTuple):
@@ -52,13 +51,16 @@ class RowSource(Protocol):
         ...
 
 
-def open_source(path: Path, names: tuple[str, ...], id_column: str | None, decimal: str) -> RowSource:
+def open_source(path: Path, names: tuple[str, ...], id_column: str | None, decimal: str, nominal: Nominal) -> RowSource:
     """Open a file by its suffix; raise ValueError if a feature or the column of ids is missing."""
     format_ = format_of(path)
+    check_arff(path, format_, nominal)
     if format_ in TABLES:
         return _TableRows(open_table(path, decimal), names, id_column)
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
+    if format_ == "arff":
+        return _ArffRows(path, names, id_column, nominal)
     source: RowSource = _SOURCES[format_](path, names, id_column)
     return source
 
@@ -89,15 +91,19 @@ class _TableRows:
 
 
 class _ArffRows:
-    """Rows of ARFF; nominal features are numbered in the order in which this file declares their values."""
+    """Rows of ARFF."""
 
-    n_rows = None
+    n_rows: int | None = None
 
-    def __init__(self, path: Path, names: tuple[str, ...], id_column: str | None) -> None:
+    def __init__(self, path: Path, names: tuple[str, ...], id_column: str | None, nominal: Nominal) -> None:
         self._path = path
         with Lines(path) as lines:
-            known = read_header(lines).names
-        self._columns = _places(path, names, known)
+            header = read_header(lines)
+        known = header.names
+        wanted = {*names, *map(attribute_of, names)}
+        self._used = np.flatnonzero([name in wanted or attribute_of(name) in wanted for name in known])
+        self._coded = CodedColumns([header.attributes[column] for column in self._used], nominal)
+        self._match = FeatureMatch(path, self._coded.names, self._coded.kinds, names)
         if id_column is not None and id_column not in known:
             raise ValueError(f"id_column must name an attribute of {path}, got {id_column!r}.")
         self._id = None if id_column is None else known.index(id_column)
@@ -108,14 +114,16 @@ class _ArffRows:
             is_sparse, texts = peek_storage(self._path, lines.blocks())
             reader = CellReader(header)
             for first_line, text in texts:
-                cells = _sparse_cells(reader, header, first_line, text) if is_sparse else reader.dense(first_line, text)
-                yield RowBlock(cells[:, self._columns], self._ids(header, cells), lines.share_read)
+                cells = reader.sparse(first_line, text) if is_sparse else reader.dense(first_line, text)
+                rows = CodedRows(self._coded, is_sparse=is_sparse)
+                rows.append(cells_of(cells, self._used))
+                yield RowBlock(self._match.take(rows.matrix()), self._ids(header, cells), lines.share_read)
 
-    def _ids(self, header: Header, cells: Matrix) -> NDArray[np.object_] | None:
+    def _ids(self, header: Header, cells: SparseCells | FloatArray) -> NDArray[np.object_] | None:
         if self._id is None:
             return None
-        column = cells[:, [self._id]]
-        codes = (column.toarray() if sparse.issparse(column) else column).ravel().tolist()
+        column = cells_of(cells, np.array([self._id]))
+        codes = (_dense_column(column) if isinstance(column, SparseCells) else column).ravel().tolist()
         declared = header.attributes[self._id].values
         if declared is None:
             return _objects([int(code) if code.is_integer() else code for code in codes])
@@ -163,7 +171,6 @@ class _NpzRows:
 
 
 _SOURCES: dict[str, Any] = {
-    "arff": _ArffRows,
     "npz": _NpzRows,
     "svmlight": _SvmlightRows,
 }
@@ -180,10 +187,10 @@ def _places(path: Path, names: Sequence[str], known: Sequence[str]) -> IntArray:
     return np.array([place[name] for name in names], dtype=np.intp)
 
 
-def _sparse_cells(reader: CellReader, header: Header, first_line: int, block: bytes) -> CSR:
-    rows = SparseRows()
-    rows.append(*reader.sparse(first_line, block))
-    return rows.matrix(len(header.attributes))
+def _dense_column(cells: SparseCells) -> FloatArray:
+    column = np.zeros(cells.n_rows)
+    column[cells.rows] = cells.values
+    return column
 
 
 def _id_array(path: Path, arrays: Any, name: str, n_rows: int) -> NDArray[np.object_]:

@@ -15,14 +15,17 @@ from nearlabel.datasets._label_columns import TagColumn, guess_separator
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, labels_of_option
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
+from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, attribute_of
 from nearlabel.datasets._npz import matrix_of, names_of, open_npz
 from nearlabel.datasets._numeric_columns import FeatureColumns
 from nearlabel.datasets._table import POINT, SEPARATOR, features_beside, open_table
 from nearlabel.datasets._table_file import Kind, TableFile, require_columns
 
 __all__ = [
+    "FeatureMatch",
     "Kind",
     "ParquetWriter",
+    "attribute_of",
     "column_names_of",
     "columns_of_model",
     "feature_names_of",
@@ -124,7 +127,8 @@ def _of_arff(path: Path) -> tuple[str, ...]:
     with Lines(path) as lines:
         header = read_header(lines)
     labels = set(_labels(header))
-    return tuple(name for column, name in enumerate(header.names) if column not in labels)
+    features = [attribute for column, attribute in enumerate(header.attributes) if column not in labels]
+    return CodedColumns(features, "overlap").names
 
 
 def _labels(header: Header) -> Sequence[int]:

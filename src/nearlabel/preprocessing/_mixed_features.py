@@ -86,7 +86,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         The fitted parts, a pipeline for each group and each text.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, where all are texts.
 
     See Also
