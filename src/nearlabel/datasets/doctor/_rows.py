@@ -50,7 +50,7 @@ def duplicate_groups(X: MatrixLike) -> IntArray:
     Examples
     --------
     >>> from nearlabel.datasets import duplicate_groups
-    >>> a, b, c = duplicate_groups([[1, 0], [2, 0], [1, 0]])
+    >>> a, b, c = duplicate_groups([[1, 0], [2, 0], [1, 0]]).tolist()
     >>> a == c, a == b
     (True, False)
     """
