@@ -23,6 +23,9 @@ class Dataset:
     feature_names : tuple of str of length n_features
     label_names : tuple of str of length n_labels
     name : str
+    feature_kinds : tuple of str of length n_features, default=()
+        What each column of X holds: "number", "category", "text" or "date"; empty if all hold numbers. Else X may be an
+        array of objects, as `read_table` describes it, for `nearlabel.preprocessing.MixedFeaturesEncoder`.
 
     Raises
     ------
@@ -42,6 +45,7 @@ class Dataset:
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
     name: str
+    feature_kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         rows, features = self.X.shape
@@ -49,6 +53,8 @@ class Dataset:
             raise ValueError(f"Y must have as many rows as X, {rows}, got {self.Y.shape[0]}.")
         if len(self.feature_names) != features:
             raise ValueError(f"feature_names must contain {features} names, got {len(self.feature_names)}.")
+        if self.feature_kinds and len(self.feature_kinds) != features:
+            raise ValueError(f"feature_kinds must be empty or contain {features}, got {len(self.feature_kinds)}.")
         if len(self.label_names) != self.Y.shape[1]:
             raise ValueError(f"label_names must contain {self.Y.shape[1]} names, got {len(self.label_names)}.")
         if len(set(self.label_names)) < len(self.label_names):

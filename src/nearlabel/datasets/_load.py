@@ -32,6 +32,9 @@ def load_dataset(
     labels_separator: str = SEPARATOR,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
+    categorical: Sequence[str] = (),
+    text: Sequence[str] = (),
+    dates: Sequence[str] = (),
 ) -> Dataset:
     r"""Read a data set in the format that its name and content show.
 
@@ -50,7 +53,8 @@ def load_dataset(
     labels_separator : str, default=";"
     ignore : sequence of str, default=()
     decimal : {".", ","}, default="."
-        As in `read_table`. Other formats take none of these six: they say by themselves what is a label.
+    categorical, text, dates : sequence of str, default=()
+        As in `read_table`. Other formats take none of these nine: they say by themselves what is a label.
 
     Returns
     -------
@@ -80,6 +84,9 @@ def load_dataset(
         "labels_separator": labels_separator,
         "ignore": ignore,
         "decimal": decimal,
+        "categorical": categorical,
+        "text": text,
+        "dates": dates,
     }
     format_ = format_of(path)
     if format_ in TABLES:

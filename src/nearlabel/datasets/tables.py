@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from nearlabel.datasets._formats import TABLES, Format, format_of
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, labels_of_option
+from nearlabel.datasets._mixed_columns import FeatureKind
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
 from nearlabel.datasets._npz import matrix_of, names_of, open_npz
 from nearlabel.datasets._numeric_columns import FeatureColumns
@@ -46,7 +47,13 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
 
 
 def columns_of_model(
-    path: Path, features: tuple[str, ...], labels: tuple[str, ...], *, separator: str | None, ignore: Sequence[str]
+    path: Path,
+    features: tuple[str, ...],
+    labels: tuple[str, ...],
+    *,
+    separator: str | None,
+    ignore: Sequence[str],
+    kinds: Mapping[str, FeatureKind] | None = None,
 ) -> dict[str, Any]:
     """Return the options by which `load_dataset` finds the features and labels of a model in a table, by their names.
 
@@ -56,7 +63,7 @@ def columns_of_model(
     if format_of(path) not in TABLES:
         return {}
     table = open_table(path)
-    taken = {*FeatureColumns.named(table, features).columns, *ignore}
+    taken = {*FeatureColumns.named(table, features, kinds).columns, *ignore}
     others = [name for name in table.columns if name not in taken]
     if set(labels) <= set(others):
         return {"labels": labels, "ignore": (*ignore, *(name for name in others if name not in set(labels)))}

@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold
 
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
+from nearlabel.experiments._encoding import encoded, kinds_of_cells
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
 from nearlabel.experiments._guests import by_name, describe_object, described
 from nearlabel.experiments._imputing import check_impute, imputed
@@ -171,7 +172,7 @@ class Plan:
         if self.cv > n:
             raise ValueError(f"cv must be at most the {n} rows of {name}, got {self.cv}.")
         return [
-            Fold(name, seed, number, problem.X, problem.Y, training, test)
+            Fold(name, seed, number, problem.X, problem.Y, training, test, kinds_of_cells(problem))
             for seed in self.seeds
             for number, (training, test) in enumerate(self._splitter(seed).split(problem.Y, problem.Y))
             if self.first_folds is None or number < self.first_folds
@@ -213,8 +214,7 @@ class Plan:
 
     def values_by(self, finder: Finder, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records, with the neighbours that a given search finds."""
-        X, X_test = imputed(self.impute, fold.X[fold.training], fold.X[fold.test])
-        X, X_test = scale_features(self.scale, X, X_test)
+        X, X_test = self.prepared(fold, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
         found: dict[tuple[str, int | None], list[float | None]] = {}
         for selection, specs in self._by_selection().items():
@@ -227,6 +227,14 @@ class Plan:
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
                 yield from found[method, k]
+
+    def prepared(self, fold: Fold, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
+        """Return training and test rows imputed and scaled, or encoded, by what the training rows say."""
+        if fold.kinds:
+            rows, test_rows = encoded(fold.kinds, self.impute, self.scale, training, test)
+            return rows, test_rows
+        rows, test_rows = imputed(self.impute, training, test)
+        return scale_features(self.scale, rows, test_rows)
 
     def _by_selection(self) -> dict[Part | None, dict[str, MethodSpec]]:
         """Return the methods by the features that they see."""
