@@ -12,7 +12,12 @@ from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_dataset, 
 from nearlabel.datasets.tables import feature_names_of, guess_separator_of
 
 EMBEDDED = "multidigits"
-_OPTIONS = ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore", "decimal")
+_PARAMETERS = {  # of load_dataset, and the options for them
+    **{name: name for name in ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore", "decimal")},
+    "categorical": "categorical",
+    "text": "text",
+    "dates": "date",
+}
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -60,7 +65,8 @@ def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
 
 def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
     data: str = arguments.data
-    options = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
+    given = {name: getattr(arguments, option, None) for name, option in _PARAMETERS.items()}
+    options = {name: value for name, value in given.items() if value is not None}
     check_file(data)
     is_path = data != EMBEDDED and is_file(data)
     if subset != "all" and (is_path or data == EMBEDDED):
@@ -68,7 +74,7 @@ def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
     if is_path:
         return load_dataset(data, **_with_separator(data, options))
     if options:
-        option = next(iter(options)).replace("_", "-")
+        option = _PARAMETERS[next(iter(options))].replace("_", "-")
         raise ValueError(f"--{option} must go with a file, got the data set {data!r}. Hint: its labels are known.")
     return load_multidigits() if data == EMBEDDED else fetch_dataset(data, subset=subset)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data, _missing, _test_data
+from nearlabel.cli._columns import add_kind_options, is_mixed
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._evaluate import numbers
 from nearlabel.cli._first_look import print_severe
@@ -22,8 +23,8 @@ from nearlabel.cli._training import (
 from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, MethodSpec, Trial, Tuned, Tuning
 
 _METHODS = ("brknn-a", "lpknn", "mlknn", "brknn@micro-f", "mlknn@micro-f")  # brknn-a and lpknn share brknn's scores
-_SCALES = ("none", "minmax")
-_SEARCHES = ("exact", "exact:metric=cosine")
+_SCALES, _SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")
+_SEARCHES, _SEARCHES_OF_MIXED = ("exact", "exact:metric=cosine"), ("exact",)
 _MOST = 30  # numbers of neighbours, as far as the rows allow
 _SHOWN = 20
 
@@ -31,6 +32,7 @@ _SHOWN = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _data.add_data_options(parser)
+    add_kind_options(parser)
     add_file_options(parser, required=False)
     parser.add_argument(
         "--methods",
@@ -45,18 +47,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scales",
         type=_comparison.some_names,
-        default=_SCALES,
-        help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(_SCALES)}",
+        default=None,
+        help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(_SCALES)}, beside columns of other kinds"
+        f" {','.join(_SCALES_OF_MIXED)}",
     )
     _missing.add_impute_option(parser)
     _test_data.add_test_data_option(parser, used="on which the best model is evaluated")
     parser.add_argument(
         "--search",
         type=_comparison.some_names,
-        default=_SEARCHES,
+        default=None,
         help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
         " default:"
-        f" {','.join(_SEARCHES)}",
+        f" {','.join(_SEARCHES)}, beside columns of other kinds {','.join(_SEARCHES_OF_MIXED)}",
     )
     parser.add_argument(
         "--thresholds",
@@ -87,11 +90,14 @@ def main(arguments: argparse.Namespace) -> None:
     check_file(arguments.file, force=arguments.force)
     if arguments.test_data is not None and arguments.file is None:
         raise ValueError("--test-data must go with --out: the model that is saved is evaluated on them.")
+    mixed = is_mixed(arguments)
+    scales = arguments.scales or (_SCALES_OF_MIXED if mixed else _SCALES)
+    searches = arguments.search or (_SEARCHES_OF_MIXED if mixed else _SEARCHES)
     tuning = Tuning(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
         n_neighbors=arguments.k,
-        scales=arguments.scales,
-        searches=arguments.search,
+        scales=scales,
+        searches=searches,
         metric=arguments.metric,
         cv=arguments.cv,
         impute=_missing.imputation(arguments),
@@ -99,7 +105,7 @@ def main(arguments: argparse.Namespace) -> None:
     data = _missing.open_training_data(arguments)
     test = _test_data.open_test_data(arguments, data)
     by_neighbors = any(MethodSpec.of(method).has_neighbors for method in arguments.methods)
-    print_severe(data, scales=arguments.scales, searches=arguments.search, by_neighbors=by_neighbors)
+    print_severe(data, scales=scales, searches=searches, by_neighbors=by_neighbors)
     with _console.progress_bar(f"models of {data.name}") as progress:
         tuned = tuning.run(data, progress=progress)
     kept = None  # or, before anything is printed, in its file: whoever reads the table may close it early

@@ -61,7 +61,8 @@ def open_source(
     if format_ in TABLES:
         return _TableRows(open_table(path, decimal), names, id_column, kinds)
     if kinds:
-        raise ValueError(f"feature_kinds must be empty unless {path} is {A_TABLE}, got {sorted(set(kinds.values()))}.")
+        name, kind = next(iter(kinds.items()))
+        raise ValueError(f"{path} must be {A_TABLE} to have a {kind} as feature {name!r}, got another format.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
     source: RowSource = _SOURCES[format_](path, names, id_column)

@@ -14,7 +14,6 @@ from nearlabel.datasets._formats import TABLES, Format, format_of
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, labels_of_option
-from nearlabel.datasets._mixed_columns import FeatureKind
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
 from nearlabel.datasets._npz import matrix_of, names_of, open_npz
 from nearlabel.datasets._numeric_columns import FeatureColumns
@@ -53,7 +52,7 @@ def columns_of_model(
     *,
     separator: str | None,
     ignore: Sequence[str],
-    kinds: Mapping[str, FeatureKind] | None = None,
+    kinds: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the options by which `load_dataset` finds the features and labels of a model in a table, by their names.
 
