@@ -124,7 +124,7 @@ def test_mistyped_options_of_every_command(nearlabel, command):
             answer = nearlabel(command, mistyped)
             near = [one for one in options if one[:-2] + one[-1] == mistyped]  # --tet: --test and --text
             hints = [f": {mistyped} (did you mean {one}?). Hint: nearlabel {command} --help.\n" for one in near]
-            assert option in near and any(hint in answer.err for hint in hints)
+            assert any(hint in answer.err for hint in hints)
 
 
 def test_an_error_of_several_lines_is_one_line(nearlabel):

@@ -119,7 +119,7 @@ def proposed_option(array: Any) -> str | None:
         return None
     values, codes = _encoded(array)
     present = codes[codes < len(values)]
-    if all(map(_is_date, values)):
+    if all(map(_is_date, filter(str.strip, values))):  # JSON writes an empty text for what is missing
         return "dates"
     is_number = np.array([*map(_is_number, values), True], dtype=bool)
     if 2 * np.count_nonzero(is_number[present]) >= len(present):
