@@ -48,7 +48,7 @@ def test_leave_one_out_is_that_of_the_pipeline(songs):
 def test_refused(songs):
     """A missing number without imputation, and weights of words for what is no count."""
     with pytest.raises(
-        ValueError, match="X of songs must be finite, got 1 missing or infinite values, .* row 3, column 0"
+        ValueError, match=r"X of songs must be finite, got 1 missing or infinite values, .* row 3, column 0"
     ):
         Tuning(("brknn",), (3,)).run(songs)
     with pytest.raises(ValueError, match="scale must be one of none, minmax, standard with columns of several kinds"):
