@@ -409,7 +409,7 @@ def test_a_single_text_is_no_sequence_of_names(write, option):
     ("\na,y\n1,0\n2,0\r3\r4,1\n", "line 4: a line must end in a newline, got a carriage return alone"),
     ('a,"y\n1,0\n', "line 1: a quote must be closed, got one that is not"),
     ("a,y\n1,0\n\nx1,0\n", r"line 4: column 'a' must contain numbers, got 'x1'\. Hint: ignore=\['a'\] leaves them out"),
-    ("a,b,c,y\n1,u,v,0\n", r"line 2: column 'b' .* got 'u'\. Hint: ignore=\['b', 'c'\] leaves"),
+    ("a,b,c,y\n1,u,v,0\n", r"line 2: column 'b' .* got 'u'\. Hint: text=\['b', 'c'\], or ignore=\['b', 'c'\] leaves"),
     ("a,y\n1_0,0\n", "must contain numbers, got '1_0'"),
     ("a;y\n1,5;0\n", r"must contain numbers, got '1,5'\. Hint: decimal=',' reads such decimals"),
     ("a,y\n1,0\n2,\n", "line 3: label 'y' must be 0 or 1, got a missing value"),
@@ -470,7 +470,7 @@ def test_a_quote_that_swallows_the_file(write, monkeypatch):
 
 @pytest.mark.parametrize(("columns", "options", "message"), [
     ({"x": [1], "s": ["a"], "d": pa.array([0], pa.date32()), "y": [1]}, {"labels": ["y"]},
-     r"column 's' of .* must contain numbers, got type string\. Hint: ignore=\['s', 'd'\]"),
+     r"column 's' of .* must contain numbers, got type string\. Hint: dates=\['d'\], text=\['s'\], or ignore=\['s', "),
     ({"x": [1], "y": [[1]]}, {"labels": ["y"]}, "column 'y' of .* must contain 0 and 1, got type list"),
     ({"x": [1, 2], "y": [1, 3]}, {"labels": ["y"]}, "row 2: label 'y' must be 0 or 1, got 3"),
     ({"x": [1, 2], "y": [1, None]}, {"labels": ["y"]}, "row 2: label 'y' must be 0 or 1, got a missing value"),

@@ -23,7 +23,12 @@ from nearlabel.datasets.tables import feature_names_of, guess_separator_of, read
 
 EMBEDDED = "multidigits"
 DUPLICATES = "duplicates"
-_OPTIONS = ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore", "decimal")
+_PARAMETERS = {  # of load_dataset, and the options for them
+    **{name: name for name in ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore", "decimal")},
+    "categorical": "categorical",
+    "text": "text",
+    "dates": "date",
+}
 
 
 def add_data_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -82,7 +87,8 @@ def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:
 
 def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
     data: str = arguments.data
-    options = {name: value for name in _OPTIONS if (value := getattr(arguments, name)) is not None}
+    given = {name: getattr(arguments, option, None) for name, option in _PARAMETERS.items()}
+    options = {name: value for name, value in given.items() if value is not None}
     groups = getattr(arguments, "groups", None)
     if groups not in (None, DUPLICATES):
         options["ignore"] = tuple(dict.fromkeys([*options.get("ignore", ()), groups]))
@@ -92,10 +98,13 @@ def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
 
 def _numbers_of_groups(data: str, groups: str, X: Any) -> Any:
     """Return the number of each row's group: equal rows, or equal cells in a column, where an empty one is alone."""
-    if groups == DUPLICATES:
+    if groups != DUPLICATES:
+        cells = read_columns(Path(data), {groups: "--groups"})[groups]
+        names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
+    elif X.dtype.kind == "O":  # cells of several kinds
+        names = [repr(row) for row in X.tolist()]
+    else:
         return duplicate_groups(X)
-    cells = read_columns(Path(data), {groups: "--groups"})[groups]
-    names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
     return np.unique(names, return_inverse=True)[1]
 
 
@@ -107,7 +116,7 @@ def _found(data: str, options: dict[str, Any], subset: str) -> Dataset:
     if is_path:
         return load_dataset(data, **_with_separator(data, options))
     if options:
-        option = next(iter(options)).replace("_", "-")
+        option = _PARAMETERS[next(iter(options))].replace("_", "-")
         raise ValueError(f"--{option} must go with a file, got the data set {data!r}. Hint: its labels are known.")
     return load_multidigits() if data == EMBEDDED else fetch_dataset(data, subset=subset)
 

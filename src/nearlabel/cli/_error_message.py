@@ -15,7 +15,9 @@ from nearlabel.utils.errors import ParameterError
 # Parameters of the library and the options for them, of which a command has at most one. Parameters that also occur in
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
 _OPTIONS = {
+    "categorical": ("categorical",),
     "cv": ("cv", "validate"),
+    "dates": ("date",),
     "decimal": ("decimal",),
     "file": ("figure",),
     "id_column": ("id",),
@@ -31,8 +33,10 @@ _OPTIONS = {
     "n_rows": ("rows",),
     "n_workers": ("jobs",),
     "scale": ("scale", "scales"),
+    "text": ("text",),
     "trusted": ("trusted",),
 }
+_OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -52,13 +56,16 @@ def message_of(error: Exception, arguments: argparse.Namespace) -> str:
 
 def _show(arguments: argparse.Namespace, name: str, value: Any) -> str:
     """Return ``--ignore a,b`` for the parameter `ignore` and the value ``["a", "b"]``, as a shell takes it."""
+    option = _option(name, arguments)
     if value is None:
-        return _option(name, arguments)
+        return option
+    if option == name:
+        option = _OF_FIT.get(name, name)
     if isinstance(value, str):
-        return f"{_option(name, arguments)} {shlex.quote(value)}"
+        return f"{option} {shlex.quote(value)}"
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(value)
-    return f"{_option(name, arguments)} {shlex.quote(text.getvalue())}"
+    return f"{option} {shlex.quote(text.getvalue())}"
 
 
 def _option(parameter: str, arguments: argparse.Namespace) -> str:

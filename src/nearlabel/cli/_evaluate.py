@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data, _missing, _test_data
+from nearlabel.cli._columns import add_kind_options, usual_scale
 from nearlabel.cli._first_look import print_severe
 from nearlabel.comparison import TESTS, compare
 from nearlabel.experiments import (
@@ -35,6 +36,7 @@ _METRICS_OF_SEARCHES = ("micro_f1",)  # unless others are asked for
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _data.add_data_options(parser)
+    add_kind_options(parser)
     parser.add_argument(
         "--methods",
         type=_comparison.names,
@@ -72,8 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scale",
         choices=SCALES,
-        default="none",
-        help="how to scale features (fitted on the training part of each fold); default: none",
+        default=None,
+        help="how to scale numbers (fitted on the training part of each fold); default: none, beside columns of other"
+        " kinds minmax",
     )
     _missing.add_impute_option(parser)
     _data.add_groups_option(parser)
@@ -115,7 +118,7 @@ def main(arguments: argparse.Namespace) -> None:
         methods=_with_thresholds(methods, arguments.thresholds),
         n_neighbors=arguments.k,
         cv=10 if arguments.cv in (None, "given") else _number("--cv", arguments.cv),
-        scale=arguments.scale,
+        scale=arguments.scale or usual_scale(arguments),
         seeds=(arguments.seed,),
         stratify=arguments.stratify,
         impute=_missing.imputation(arguments),

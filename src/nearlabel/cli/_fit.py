@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from nearlabel.cli import _console, _data, _kept, _missing, _test_data
+from nearlabel.cli._columns import add_kind_options, usual_scale
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _data.add_data_options(parser)
     _kept.add_kept_options(parser)
+    add_kind_options(parser)
     add_file_options(parser, required=True)
     parser.add_argument(
         "--method",
@@ -42,7 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"number of neighbours; auto: the best of 1 to {_MOST} on held-out rows; default: auto",
     )
     parser.add_argument(
-        "--scale", choices=SCALES, default="none", help="how to scale features (fitted on training data); default: none"
+        "--scale",
+        choices=SCALES,
+        default=None,
+        help="how to scale numbers (fitted on training data); default: none, beside columns of other kinds minmax",
     )
     _missing.add_impute_option(parser)
     _data.add_groups_option(parser)
@@ -84,12 +89,13 @@ def main(arguments: argparse.Namespace) -> None:
     method = with_thresholds(arguments.method, arguments.thresholds)
     has_neighbors = MethodSpec.of(method).has_neighbors
     k = _number_of_neighbors(arguments, has_neighbors=has_neighbors)
-    search = usual_search(arguments.scale) if arguments.search is None else arguments.search
+    scale = arguments.scale or usual_scale(arguments)
+    search = usual_search(scale) if arguments.search is None else arguments.search
     is_judged = arguments.validate != _NONE
     tuning = Tuning(
         methods=(method,),
         n_neighbors=_MOST if k in (None, _AUTO) else (k,),
-        scales=(arguments.scale,),
+        scales=(scale,),
         searches=(search,),
         metric=arguments.metric,
         cv=arguments.validate if is_judged else LOO,
@@ -98,7 +104,7 @@ def main(arguments: argparse.Namespace) -> None:
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments, arguments.data))
     test = _test_data.open_test_data(arguments, data)
-    print_severe(data, scales=(arguments.scale,), searches=(search,), by_neighbors=has_neighbors)
+    print_severe(data, scales=(scale,), searches=(search,), by_neighbors=has_neighbors)
     if is_judged:
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
@@ -107,7 +113,7 @@ def main(arguments: argparse.Namespace) -> None:
         kept = KeptModel.of(tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep)
         kept.print(chosen_of=chosen_of)
     else:
-        candidate = Candidate(method, k, arguments.scale, search, impute=tuning.impute)
+        candidate = Candidate(method, k, scale, search, impute=tuning.impute)
         KeptModel.of(candidate, data, arguments.file, scores={}, test=test, keep=keep).print()
 
 

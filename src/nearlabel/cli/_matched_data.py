@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.cli import _data
+from nearlabel.cli._columns import options_of_kinds
 from nearlabel.datasets import Dataset
 from nearlabel.datasets.tables import FeatureMatch, attribute_of, columns_of_model
 from nearlabel.persistence import DataSummary
@@ -19,21 +20,34 @@ from nearlabel.utils.types import IntArray, Matrix
 _MOST_NAMED = 5
 
 
-def open_matched(arguments: argparse.Namespace, model: DataSummary) -> tuple[Dataset, list[str]]:
-    """Return DATA with the features and labels of a model, and notes for the user."""
-    arguments = with_columns_of(model, arguments)
+def open_matched(
+    arguments: argparse.Namespace, model: DataSummary, kinds: Sequence[str] = ()
+) -> tuple[Dataset, list[str]]:
+    """Return DATA with the features, of these kinds, and labels of a model, and notes for the user."""
+    arguments = with_columns_of(model, arguments, kinds)
     return match_to(model, _data.open_data(arguments), tags=_data.has_tags(arguments))
 
 
-def with_columns_of(model: DataSummary, arguments: argparse.Namespace) -> argparse.Namespace:
-    """Return arguments that say which columns of a table are labels: if they did not, those that the model names."""
+def with_columns_of(model: DataSummary, arguments: argparse.Namespace, kinds: Sequence[str] = ()) -> argparse.Namespace:
+    """Return arguments that say what the columns of a table are.
+
+    Labels are those that the model names, if the arguments do not name any. `kinds` are those of the model's features,
+    empty if all are numbers.
+    """
     _data.check_file(arguments.data)
+    of_names = dict(zip(model.feature_names or (), kinds, strict=False))
+    arguments = argparse.Namespace(**vars(arguments) | options_of_kinds(of_names))
     says_labels = any(getattr(arguments, option) is not None for option in ("labels", "labels_prefix", "labels_column"))
     features, labels = model.feature_names, model.label_names
     if says_labels or not features or not labels or are_numbers(features) or not _data.is_file(arguments.data):
         return arguments
     found = columns_of_model(
-        Path(arguments.data), features, labels, separator=arguments.labels_separator, ignore=arguments.ignore or ()
+        Path(arguments.data),
+        features,
+        labels,
+        separator=arguments.labels_separator,
+        ignore=arguments.ignore or (),
+        kinds=of_names,
     )
     return argparse.Namespace(**vars(arguments) | found)
 
@@ -70,6 +84,10 @@ def with_features(model: DataSummary, data: Dataset) -> Dataset:
     names = features_among(model, data.feature_names)
     if names == data.feature_names:
         return data
+    if data.X.dtype.kind == "O":  # cells of several kinds: each column is a feature
+        places = _positions(names, data.feature_names)
+        kinds = tuple(data.feature_kinds[place] for place in places)
+        return replace(data, X=data.X[:, places], feature_names=names, feature_kinds=kinds)
     match = FeatureMatch("DATA", data.feature_names, data.feature_kinds, names)
     return replace(data, X=match.take(data.X), feature_names=names, feature_kinds=match.kinds)
 

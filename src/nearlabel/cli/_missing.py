@@ -13,7 +13,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.datasets.tables import locate_row
 from nearlabel.experiments import IMPUTATIONS
 from nearlabel.utils.types import Matrix
-from nearlabel.utils.validation import first_not_finite, without_missing
+from nearlabel.utils.validation import first_not_finite, numbers_of, without_missing
 
 _NONE = "none"
 
@@ -43,7 +43,8 @@ def open_training_data(arguments: argparse.Namespace) -> Dataset:
 
 def check_finite(name: str, data: Dataset, *, imputes: bool) -> None:
     """Raise ValueError for an infinite feature, or a missing one that is not imputed; how many there are is told."""
-    X = without_missing(data.X) if imputes else data.X
+    cells = numbers_of(data.X)
+    X = without_missing(cells) if imputes else cells
     problem = not_finite(name, X, data.feature_names)
     if problem is None:
         return
@@ -59,7 +60,7 @@ def not_finite(data: str, X: Matrix, feature_names: tuple[str, ...], *, first: i
 
     `first` is the number of the first row of X in DATA.
     """
-    place = first_not_finite(X)
+    place = first_not_finite(numbers_of(X))
     if place is None:
         return None
     where = f"{data}, {_location(data, first + place.row)}: column {feature_names[place.column]!r}"

@@ -12,15 +12,16 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from nearlabel.cli import _data
+from nearlabel.cli._columns import encoder_of, kinds_of_model
 from nearlabel.cli._matched_data import are_numbers, features_among, with_features
 from nearlabel.cli._missing import not_finite
 from nearlabel.datasets import RowBlock, open_rows
 from nearlabel.persistence import ModelCard, load_model, read_card
 from nearlabel.utils.types import Matrix
-from nearlabel.utils.validation import without_missing
+from nearlabel.utils.validation import numbers_of, without_missing
 
 _BLOCK_CELLS = 2**20  # rows of a block times their features or labels, whichever are more
-_NOT_FINITE = re.compile("contains? (NaN|infinity)", re.IGNORECASE)  # in the words of scikit-learn
+_NOT_FINITE = re.compile("(contains?|got) (NaN|infinity)", re.IGNORECASE)  # in the words of scikit-learn
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +43,11 @@ class OpenModel(NamedTuple):
     card: ModelCard
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
+
+    @property
+    def feature_kinds(self) -> tuple[str, ...]:
+        """What the features are; empty if all are numbers."""
+        return kinds_of_model(self.model)
 
     @property
     def block_rows(self) -> int:
@@ -92,6 +98,7 @@ def open_blocks(arguments: argparse.Namespace, model: OpenModel, *, id_column: s
             id_column=id_column,
             block_rows=model.block_rows,
             decimal=arguments.decimal or ".",
+            feature_kinds=model.feature_kinds,
         )
     if id_column is not None:
         raise ValueError(f"--id must go with a file, got {arguments.data!r}, whose rows have numbers only.")
@@ -130,4 +137,8 @@ def asking(model: OpenModel, data: str, X: Matrix, *, first: int) -> Iterator[No
 
 def _without_imputed(model: Any, X: Matrix) -> Matrix:
     """Return X without the missing values that the model imputes."""
-    return without_missing(X) if isinstance(model, Pipeline) and isinstance(model[0], SimpleImputer) else X
+    encoder = encoder_of(model)
+    imputes = isinstance(model, Pipeline) and isinstance(model[0], SimpleImputer)
+    if encoder is not None:
+        imputes = encoder.missing_numbers != "distance"
+    return without_missing(numbers_of(X)) if imputes else X

@@ -129,7 +129,7 @@ def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
     """Return the label sets of DATA, in the model's order of labels."""
     if arguments.id is not None:
         arguments.ignore = (*(arguments.ignore or ()), arguments.id)
-    data, notes = open_matched(arguments, model.card.data)
+    data, notes = open_matched(arguments, model.card.data, model.feature_kinds)
     _console.print_notes(notes)
     return as_label_matrix(data.Y)
 

@@ -120,10 +120,10 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.test_data is not None:
         raise ValueError("--test-data must go with a run. Hint: nearlabel report MODEL TEST --out FILE.")
     opened = _model.open_model(argparse.Namespace(model=arguments.source, trusted=arguments.trusted))
-    data, notes = open_matched(arguments, opened.card.data)
+    data, notes = open_matched(arguments, opened.card.data, opened.feature_kinds)
     seen = _is_training(opened.card, data)
     _console.print_notes(notes)
-    training = data if seen else _training(arguments, opened.card)
+    training = data if seen else _training(arguments, opened)
     card = json.loads(opened.card.to_json())
     with _model.asking(opened, arguments.data, data.X, first=0):
         facts = model_facts(
@@ -138,11 +138,13 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
     return facts | {"notes": notes}
 
 
-def _training(arguments: argparse.Namespace, card: ModelCard) -> Dataset | None:
+def _training(arguments: argparse.Namespace, model: _model.OpenModel) -> Dataset | None:
     """Return what the model was fitted to, if it is given."""
     if arguments.training is None:
         return None
-    named = with_columns_of(card.data, argparse.Namespace(**vars(arguments) | {"data": arguments.training}))
+    card = model.card
+    of_training = argparse.Namespace(**vars(arguments) | {"data": arguments.training})
+    named = with_columns_of(card.data, of_training, model.feature_kinds)
     found = _data.open_data(named)
     try:
         data, _ = match_to(card.data, found, tags=_data.has_tags(named))

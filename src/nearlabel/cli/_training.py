@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from nearlabel.cli import _console, _test_data
+from nearlabel.cli._columns import counted
 from nearlabel.cli._comparison import title_of
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
@@ -100,6 +101,8 @@ def _print_model(kept: KeptModel, chosen_of: str) -> None:
         rows.append(("search", str(candidate.search)))
     if candidate.impute is not None:
         rows.append(("missing features", candidate.impute))
+    if data.X.dtype.kind == "O":  # cells of several kinds
+        rows.append(("columns", counted(data.feature_kinds)))
     rows.append(("scaling", candidate.scale))
     rows += _thresholds(kept.model)
     rows.append(("fitted to", f"{data.X.shape[0]} rows, {data.X.shape[1]} features, {data.Y.shape[1]} labels"))

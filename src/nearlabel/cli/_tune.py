@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data, _kept, _missing, _test_data
+from nearlabel.cli._columns import add_kind_options, is_mixed
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._evaluate import numbers
 from nearlabel.cli._first_look import print_severe
@@ -22,8 +23,8 @@ from nearlabel.cli._training import (
 from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, MethodSpec, Trial, Tuned, Tuning
 
 _METHODS = ("brknn-a", "lpknn", "mlknn", "brknn@micro-f", "mlknn@micro-f")  # brknn-a and lpknn share brknn's scores
-_SCALES = ("none", "minmax")
-_SEARCHES = ("exact", "exact:metric=cosine")
+_SCALES, _SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")
+_SEARCHES, _SEARCHES_OF_MIXED = ("exact", "exact:metric=cosine"), ("exact",)
 _MOST = 30  # numbers of neighbours, as far as the rows allow
 _SHOWN = 20
 
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _data.add_data_options(parser)
     _kept.add_kept_options(parser)
+    add_kind_options(parser)
     add_file_options(parser, required=False)
     parser.add_argument(
         "--methods",
@@ -46,8 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scales",
         type=_comparison.some_names,
-        default=_SCALES,
-        help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(_SCALES)}",
+        default=None,
+        help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(_SCALES)}, beside columns of other kinds"
+        f" {','.join(_SCALES_OF_MIXED)}",
     )
     _missing.add_impute_option(parser)
     _data.add_groups_option(parser)
@@ -55,10 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--search",
         type=_comparison.some_names,
-        default=_SEARCHES,
+        default=None,
         help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
         " default:"
-        f" {','.join(_SEARCHES)}",
+        f" {','.join(_SEARCHES)}, beside columns of other kinds {','.join(_SEARCHES_OF_MIXED)}",
     )
     parser.add_argument(
         "--thresholds",
@@ -88,11 +91,14 @@ def main(arguments: argparse.Namespace) -> None:
     """Evaluate all models, save the best, print the scores."""
     check_file(arguments.file, force=arguments.force)
     _check_goes_with_file(arguments)
+    mixed = is_mixed(arguments)
+    scales = arguments.scales or (_SCALES_OF_MIXED if mixed else _SCALES)
+    searches = arguments.search or (_SEARCHES_OF_MIXED if mixed else _SEARCHES)
     tuning = Tuning(
         methods=_with_thresholds(arguments.methods, arguments.thresholds),
         n_neighbors=arguments.k,
-        scales=arguments.scales,
-        searches=arguments.search,
+        scales=scales,
+        searches=searches,
         metric=arguments.metric,
         cv=arguments.cv,
         impute=_missing.imputation(arguments),
@@ -101,7 +107,7 @@ def main(arguments: argparse.Namespace) -> None:
     data = _missing.open_training_data(_kept.without_kept(arguments, arguments.data))
     test = _test_data.open_test_data(arguments, data)
     by_neighbors = any(MethodSpec.of(method).has_neighbors for method in arguments.methods)
-    print_severe(data, scales=arguments.scales, searches=arguments.search, by_neighbors=by_neighbors)
+    print_severe(data, scales=scales, searches=searches, by_neighbors=by_neighbors)
     with _console.progress_bar(f"models of {data.name}") as progress:
         tuned = tuning.run(data, progress=progress)
     kept = None  # or, before anything is printed, in its file: whoever reads the table may close it early

@@ -106,8 +106,16 @@ _LISTS: dict[Kind, Kind] = {"number": "numbers", "text": "texts"}
 def _kind_of_scalar(types: Any, data_type: Any) -> Kind:
     if types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type):
         return "text"
+    if types.is_date(data_type) or types.is_timestamp(data_type):
+        return "time"
     tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
     return "number" if any(test(data_type) for test in tests) else "other"
+
+
+def naive_times(array: Any) -> Any:
+    """Return dates and times as times without a zone, in microseconds; those with a zone are moved to UTC."""
+    arrow = import_optional("pyarrow", extra=_EXTRA, purpose=_PURPOSE)
+    return array.cast(arrow.timestamp("us"), safe=False)
 
 
 def swapped(array: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nearlabel.utils.types import IntArray, Matrix
 
-_KINDS = ("number", "flag", "category", "code")
+_KINDS = ("number", "flag", "category", "code", "text", "date")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,6 +35,9 @@ class Dataset:
           ``attribute=value`` and ``attribute=value (again)``, so that the squared Euclidean distance between two
           categories is 1, exactly;
         - ``"code"``: the position of a category in the declaration of its attribute, from 0.
+
+        If X is an array of objects, as `read_table` describes it for `nearlabel.preprocessing.MixedFeaturesEncoder`,
+        its columns hold the cells themselves: "number", "category", "text" or "date".
     groups : ndarray of int of shape (n_samples,), default=None
         The number of each row's group, for whatever holds rows out: rows of a group, such as copies of a text or images
         of one patient, are held out together. None: each row by itself.

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets._numeric_columns import CellError, numbers
+from nearlabel.datasets._numeric_columns import numbers
 from nearlabel.datasets._row_store import SparseRows
-from nearlabel.datasets._table_file import Batch, TableFile, shortened
+from nearlabel.datasets._table_file import Batch, CellError, TableFile, shortened
 from nearlabel.utils.blocks import BLOCK_BYTES
 from nearlabel.utils.types import CSR, IntArray, Matrix
 

@@ -34,6 +34,9 @@ def load_dataset(
     ignore: Sequence[str] = (),
     decimal: str = POINT,
     nominal: Nominal = "overlap",
+    categorical: Sequence[str] = (),
+    text: Sequence[str] = (),
+    dates: Sequence[str] = (),
 ) -> Dataset:
     r"""Read a data set in the format that its name and content show.
 
@@ -52,9 +55,11 @@ def load_dataset(
     labels_separator : str, default=";"
     ignore : sequence of str, default=()
     decimal : {".", ","}, default="."
-        As in `read_table`. Other formats take none of these six: they say by themselves what is a label.
+        As in `read_table`.
     nominal : {"overlap", "codes"}, default="overlap"
         What nominal features of ARFF become, as in `read_mulan`. Other formats have none.
+    categorical, text, dates : sequence of str, default=()
+        As in `read_table`. Other formats than tables take none of these nine: they say by themselves what is a label.
 
     Returns
     -------
@@ -84,6 +89,9 @@ def load_dataset(
         "labels_separator": labels_separator,
         "ignore": ignore,
         "decimal": decimal,
+        "categorical": categorical,
+        "text": text,
+        "dates": dates,
     }
     format_ = format_of(path)
     check_arff(path, format_, nominal)

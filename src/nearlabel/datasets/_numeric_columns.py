@@ -1,16 +1,17 @@
-"""Cells of tables as numbers."""
+"""The features of tables: cells as numbers, beside columns of other kinds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from nearlabel.datasets._arrow import kind_of, swapped
-from nearlabel.datasets._table_file import Batch, TableFile, columns_hint, shortened
+from nearlabel.datasets._mixed_columns import EXPECTED, Cells, FeatureKind, may_be, proposed_option, read_cells
+from nearlabel.datasets._table_file import Batch, CellError, TableFile, columns_hint, shortened
 from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.types import FloatArray, IntArray
 
@@ -19,14 +20,6 @@ _SWAP = str.maketrans(".,", ",.")
 _WITH_COMMA = re.compile(r"'\s*+[-+]?+\d++,\d++\s*+'")
 _NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf|infinity)")
 _ELEMENT = re.compile(r"(.+)\[(0|[1-9]\d*)\]", re.DOTALL)
-
-
-class CellError(ValueError):
-    """An invalid cell: its row in the batch, and what was got."""
-
-    def __init__(self, row: int, got: str) -> None:
-        super().__init__(got)
-        self.row = row
 
 
 def numbers(array: Any, decimal: str = ".", words: dict[str, float] | None = None) -> FloatArray:
@@ -81,18 +74,20 @@ def vectors(array: Any, width: int) -> FloatArray:
 
 
 class _Part(NamedTuple):
-    """The features in one column: `elements` of its lists (None for single numbers), which go to `places` in X."""
+    """The features in one column: `elements` of its lists (None for single cells), which go to `places` in X."""
 
     column: str
     places: IntArray
     elements: IntArray | None = None
     width: int = 1
+    kind: FeatureKind = "number"
 
 
 class FeatureColumns:
     """The features of X in their order, and the columns of a table in which they are.
 
     A column of lists, such as embeddings, has a feature for each number: ``embedding[0]``, ``embedding[1]`` and so on.
+    `kinds` are those of the features, in their order; empty if all are numbers.
     """
 
     def __init__(self, table: TableFile, parts: Iterable[_Part], names: tuple[str, ...], *, may_ignore: bool) -> None:
@@ -100,24 +95,38 @@ class FeatureColumns:
         self._parts = tuple(parts)
         self._may_ignore = may_ignore
         self.names = names
+        of_place = {place: part.kind for part in self._parts for place in part.places.tolist()}
+        is_mixed = any(part.kind != "number" for part in self._parts)
+        self.kinds: tuple[FeatureKind, ...] = tuple(of_place[place] for place in range(len(names))) if is_mixed else ()
 
     @classmethod
-    def all(cls, table: TableFile, columns: Iterable[str]) -> Self:
-        """Take all features of some columns."""
+    def all(cls, table: TableFile, columns: Iterable[str], kinds: Mapping[str, FeatureKind]) -> Self:
+        """Take all features of some columns; `kinds` are those of columns that hold no numbers."""
         names: list[str] = []
         for column in columns:
-            names += _element_names(table, column) if table.columns[column].kind == "numbers" else [column]
-        return cls.named(table, tuple(names), may_ignore=True)
+            is_list = table.columns[column].kind == "numbers" and column not in kinds
+            names += _element_names(table, column) if is_list else [column]
+        return cls.named(table, tuple(names), kinds, may_ignore=True)
 
     @classmethod
-    def named(cls, table: TableFile, names: tuple[str, ...], *, may_ignore: bool = False) -> Self:
+    def named(
+        cls,
+        table: TableFile,
+        names: tuple[str, ...],
+        kinds: Mapping[str, FeatureKind] | None = None,
+        *,
+        may_ignore: bool = False,
+    ) -> Self:
         """Take the features of these names, in this order; `may_ignore` adds a hint to errors."""
+        kinds = kinds or {}
         sources = [_source(table, name) for name in names]
-        _check_found(table, names, sources)
+        _check_found(table, names, sources, kinds)
         of_column: dict[str, list[int]] = {}
         for place, (column, _) in enumerate(sources):
             of_column.setdefault(column, []).append(place)
-        parts = (_part(table, column, places, sources) for column, places in of_column.items())
+        parts = (
+            _part(table, column, places, sources, kinds.get(column, "number")) for column, places in of_column.items()
+        )
         return cls(table, parts, names, may_ignore=may_ignore)
 
     @property
@@ -125,14 +134,17 @@ class FeatureColumns:
         """The columns that must be read."""
         return tuple(part.column for part in self._parts)
 
-    def matrix(self, batch: Batch) -> FloatArray:
-        """Return the rows of X."""
-        X = np.empty((batch.n_rows, len(self.names)))
+    def matrix(self, batch: Batch) -> FloatArray | Cells:
+        """Return the rows of X: an array of objects if a feature is no number."""
+        shape = batch.n_rows, len(self.names)
+        X: FloatArray | Cells = np.empty(shape, dtype=np.object_) if self.kinds else np.empty(shape)
         wrong: dict[str, CellError] = {}
         for part in self._parts:
             array = batch.columns[part.column]
             try:
-                if part.elements is None:
+                if part.kind != "number":
+                    X[:, part.places] = read_cells(part.kind, array)[:, np.newaxis]
+                elif part.elements is None:
                     X[:, part.places] = numbers(array, self._table.decimal)[:, np.newaxis]
                 else:
                     X[:, part.places] = vectors(array, part.width)[:, part.elements]
@@ -144,12 +156,16 @@ class FeatureColumns:
 
     def _refused(self, batch: Batch, wrong: dict[str, CellError]) -> ValueError:
         column, error = next(iter(wrong.items()))
-        problem = f"{self._table.path}, {batch.locate(error.row)}: column {column!r} must contain numbers, got {error}."
+        kind = next(part.kind for part in self._parts if part.column == column)
+        where = f"{self._table.path}, {batch.locate(error.row)}"
+        problem = f"{where}: column {column!r} must contain {EXPECTED[kind]}, got {error}."
         if self._table.decimal == "." and _WITH_COMMA.fullmatch(str(error)):
             return ParameterError(
                 "{problem} Hint: {decimal} reads such decimals.", {"decimal": ","}, {"problem": problem}
             )
-        return not_features(problem, wrong) if self._may_ignore else ValueError(problem)
+        if kind != "number" or not self._may_ignore:
+            return ValueError(problem)
+        return not_features(problem, {column: proposed_option(batch.columns[column]) for column in wrong})
 
 
 def _element_names(table: TableFile, column: str) -> list[str]:
@@ -174,20 +190,32 @@ def _source(table: TableFile, name: str) -> tuple[str, int | None]:
     return element[1], int(element[2])
 
 
-def _check_found(table: TableFile, names: Sequence[str], sources: Sequence[tuple[str, int | None]]) -> None:
+def _check_found(
+    table: TableFile,
+    names: Sequence[str],
+    sources: Sequence[tuple[str, int | None]],
+    kinds: Mapping[str, FeatureKind],
+) -> None:
     missing = [name for name, (column, _) in zip(names, sources, strict=True) if not column]
     if missing:
         raise missing_features(table.path, missing, columns_hint(table, missing[0]))
     for column, element in sources:
-        if element is None and table.columns[column].kind not in ("cell", "number"):
+        kind = kinds.get(column, "number")
+        if element is None and not may_be(kind, table.columns[column].kind):
             got = table.columns[column].description
-            raise ValueError(f"column {column!r} of {table.path} must contain numbers, got type {got}.")
+            raise ValueError(f"column {column!r} of {table.path} must contain {EXPECTED[kind]}, got type {got}.")
 
 
-def _part(table: TableFile, column: str, places: list[int], sources: Sequence[tuple[str, int | None]]) -> _Part:
+def _part(
+    table: TableFile,
+    column: str,
+    places: list[int],
+    sources: Sequence[tuple[str, int | None]],
+    kind: FeatureKind,
+) -> _Part:
     elements = [element for place in places if (element := sources[place][1]) is not None]
     if not elements:
-        return _Part(column, np.array(places))
+        return _Part(column, np.array(places), kind=kind)
     width = table.width(column)
     if max(elements) >= width:
         raise ValueError(f"column {column!r} of {table.path} must contain {max(elements) + 1} numbers, got {width}.")
@@ -200,6 +228,17 @@ def missing_features(path: Path, missing: Sequence[str], hint: str) -> ValueErro
     return ValueError(f"{path} must have a column for every feature, got none for {missing[0]!r}{others}.{hint}")
 
 
-def not_features(problem: str, columns: Iterable[str]) -> ParameterError:
-    """Return the error for columns that cannot be features, with the hint how to leave them out."""
-    return ParameterError("{problem} Hint: {ignore} leaves them out.", {"ignore": list(columns)}, {"problem": problem})
+def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterError:
+    """Return the error for columns that hold no numbers.
+
+    The hint proposes, beside leaving them out, the option that reads a column, if `columns` names one for it.
+    """
+    proposed: dict[str, list[str]] = {}
+    for column, option in columns.items():
+        if option is not None:
+            proposed.setdefault(option, []).append(column)
+    read_by = "".join(f"{{{option}}}, " for option in sorted(proposed))
+    left_out = "or {ignore} leaves them out" if proposed else "{ignore} leaves them out"
+    return ParameterError(
+        f"{{problem}} Hint: {read_by}{left_out}.", {**proposed, "ignore": list(columns)}, {"problem": problem}
+    )

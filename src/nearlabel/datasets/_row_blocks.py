@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from scipy import sparse
 
+from nearlabel.datasets._mixed_columns import FeatureKind
 from nearlabel.datasets._nominal import Nominal
 from nearlabel.datasets._row_sources import RowBlock, RowSource, open_source
 from nearlabel.datasets._table import POINT
@@ -28,6 +30,7 @@ def open_rows(
     block_bytes: int = BLOCK_BYTES,
     decimal: str = POINT,
     nominal: Nominal = "overlap",
+    feature_kinds: Sequence[str] = (),
 ) -> RowBlocks:
     r"""Open a file to read the features of a model, block by block.
 
@@ -53,6 +56,8 @@ def open_rows(
     nominal : {"overlap", "codes"}, default="overlap"
         As in `read_mulan`, and as the training file was read. Nominal features of ARFF are found by name and category,
         in whatever order this file declares them; rows with a category that is not among `feature_names` are refused.
+    feature_kinds : sequence of str of length n_features, default=()
+        Of a table, such as `Dataset.feature_kinds` of the training data: what each feature is. Empty: all are numbers.
 
     Returns
     -------
@@ -88,7 +93,8 @@ def open_rows(
     if block_rows is not None:
         block_rows = check_integer("block_rows", block_rows, low=1)
     block_bytes = check_integer("block_bytes", block_bytes, low=1)
-    source = open_source(Path(path), _distinct(feature_names), id_column, decimal, nominal)
+    names = _distinct(feature_names)
+    source = open_source(Path(path), names, id_column, decimal, nominal, _kinds_by_name(names, feature_kinds))
     return RowBlocks(Path(path), source, block_rows, block_bytes)
 
 
@@ -133,6 +139,15 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise ValueError(f"feature_names must be distinct, got {twice!r} twice.")
     return tuple(names)
+
+
+def _kinds_by_name(names: tuple[str, ...], kinds: Sequence[str]) -> dict[str, FeatureKind]:
+    """Return the kinds of the features that are no numbers."""
+    known = get_args(FeatureKind)
+    if kinds and (len(kinds) != len(names) or not set(kinds) <= set(known)):
+        expected = f"{len(names)} of {', '.join(known)}"
+        raise ValueError(f"feature_kinds must be empty or contain {expected}, got {kinds!r}.")
+    return {name: kind for name, kind in zip(names, kinds, strict=False) if kind != "number"}  # type: ignore[misc]
 
 
 def _fitted(blocks: Iterable[RowBlock], most_rows: int, most_bytes: int) -> Iterator[RowBlock]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from nearlabel.datasets._arff import peek_storage
 from nearlabel.datasets._arff_cells import CellReader, SparseCells, cells_of
 from nearlabel.datasets._arff_header import Header, read_header
-from nearlabel.datasets._formats import TABLES, format_of
+from nearlabel.datasets._formats import A_TABLE, TABLES, format_of
 from nearlabel.datasets._lines import Lines
+from nearlabel.datasets._mixed_columns import FeatureKind
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
 from nearlabel.datasets._npz import array_of, matrix_of, names_of, open_npz
 from nearlabel.datasets._numeric_columns import FeatureColumns, missing_features
@@ -29,7 +30,7 @@ class RowBlock(NamedTuple):
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
-        Float64, the features that were asked for, in that order.
+        Float64, or objects if features are not all numbers: those that were asked for, in that order.
     ids : ndarray of shape (n_rows,) or None
         The cells of the column of ids, as text or numbers in an array of objects; None if none was asked for.
     share_done : float
@@ -51,12 +52,22 @@ class RowSource(Protocol):
         ...
 
 
-def open_source(path: Path, names: tuple[str, ...], id_column: str | None, decimal: str, nominal: Nominal) -> RowSource:
+def open_source(
+    path: Path,
+    names: tuple[str, ...],
+    id_column: str | None,
+    decimal: str,
+    nominal: Nominal,
+    kinds: Mapping[str, FeatureKind],
+) -> RowSource:
     """Open a file by its suffix; raise ValueError if a feature or the column of ids is missing."""
     format_ = format_of(path)
     check_arff(path, format_, nominal)
     if format_ in TABLES:
-        return _TableRows(open_table(path, decimal), names, id_column)
+        return _TableRows(open_table(path, decimal), names, id_column, kinds)
+    if kinds:
+        name, kind = next(iter(kinds.items()))
+        raise ValueError(f"{path} must be {A_TABLE} to have a {kind} as feature {name!r}, got another format.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
     if format_ == "arff":
@@ -68,9 +79,11 @@ def open_source(path: Path, names: tuple[str, ...], id_column: str | None, decim
 class _TableRows:
     """Rows of a table."""
 
-    def __init__(self, table: TableFile, names: tuple[str, ...], id_column: str | None) -> None:
+    def __init__(
+        self, table: TableFile, names: tuple[str, ...], id_column: str | None, kinds: Mapping[str, FeatureKind]
+    ) -> None:
         self._table = table
-        self._features = FeatureColumns.named(table, names)
+        self._features = FeatureColumns.named(table, names, kinds)
         self._id_column = id_column
         self.n_rows = self._table.n_rows
         if id_column is not None:

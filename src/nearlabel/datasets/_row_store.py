@@ -81,5 +81,25 @@ class DenseRows:
         return _view(self._data, np.float64).reshape(self._n_rows, self._n_columns)
 
 
+class CellRows:
+    """A growing array of objects of a known width."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._blocks = [np.empty((0, n_columns), dtype=np.object_)]
+        self._n_rows = 0
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def append(self, block: NDArray[np.object_]) -> None:
+        """Add the rows of a block (n_rows, n_columns)."""
+        self._n_rows += len(block)
+        self._blocks.append(block)
+
+    def matrix(self) -> NDArray[np.object_]:
+        """Return the rows as one array."""
+        return np.vstack(self._blocks)
+
+
 def _view(store: array[Any], dtype: type[np.generic]) -> NDArray[Any]:
     return np.frombuffer(store, dtype=dtype) if store else np.empty(0, dtype=dtype)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from nearlabel.datasets._csv_file import CsvFile
 from nearlabel.datasets._dataset import Dataset
@@ -12,10 +14,11 @@ from nearlabel.datasets._formats import A_TABLE, Format, format_of
 from nearlabel.datasets._json_file import JsonLinesFile
 from nearlabel.datasets._label_columns import IndicatorColumns, LabelSource, TagColumn
 from nearlabel.datasets._lines import plain_name
+from nearlabel.datasets._mixed_columns import FeatureKind, kinds_of_options, proposed_option
 from nearlabel.datasets._numeric_columns import FeatureColumns, not_features
 from nearlabel.datasets._parquet_file import ParquetFile
-from nearlabel.datasets._row_store import DenseRows
-from nearlabel.datasets._table_file import TableFile, columns_hint, require_columns
+from nearlabel.datasets._row_store import CellRows, DenseRows
+from nearlabel.datasets._table_file import Column, TableFile, columns_hint, require_columns
 from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.validation import check_choice
 
@@ -35,14 +38,18 @@ def read_table(
     labels_separator: str = SEPARATOR,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
+    categorical: Sequence[str] = (),
+    text: Sequence[str] = (),
+    dates: Sequence[str] = (),
 ) -> Dataset:
     r"""Read a CSV, Excel, JSON lines or Parquet file, block by block.
 
     Exactly one of `labels`, `labels_prefix` and `labels_column` names the labels. All other columns that are not
-    ignored are features and must contain numbers or booleans. In Parquet and JSON, a column of lists of numbers, all of
-    one length, has a feature for each number, named ``embedding[0]``, ``embedding[1]`` and so on; no other column may
-    have such a name. Index columns are no features: the first column of a CSV or Excel file if it has no name, and in
-    Parquet the index of a pandas data frame.
+    ignored are features and must contain numbers or booleans, unless `categorical`, `text` or `dates` names them; then
+    X holds the cells, for `nearlabel.preprocessing.MixedFeaturesEncoder`. In Parquet and JSON, a column of lists of
+    numbers, all of one length, has a feature for each number, named ``embedding[0]``, ``embedding[1]`` and so on; no
+    other column may have such a name. Index columns are no features: the first column of a CSV or Excel file if it has
+    no name, and in Parquet the index of a pandas data frame.
 
     Parameters
     ----------
@@ -64,11 +71,18 @@ def read_table(
     decimal : {".", ","}, default="."
         What stands before the decimals of numbers in a CSV file, or in text of an Excel file. With "," a point in a
         number is an error: it might be one between thousands.
+    categorical, text : sequence of str, default=()
+        Features that are categories, such as a genre or the number of a place, and those that are texts, of words.
+    dates : sequence of str, default=()
+        Features that are dates or times, in text as 2026-01-31 or 2026-01-31T12:00. Those with a time zone are moved to
+        UTC.
 
     Returns
     -------
     Dataset
-        X is a dense array (n_samples, n_features), Y an indicator matrix (n_samples, n_labels): a CSR array where a
+        X is a dense array (n_samples, n_features): of float64, or, if `categorical`, `text` or `dates` name a feature,
+        of objects, with `Dataset.feature_kinds`: numbers as float, categories and texts as str, dates as
+        ``datetime.datetime``. Y an indicator matrix (n_samples, n_labels): a CSR array where a
         dense one would take more than 64 MiB and fewer than one cell in ten is 1.
 
     Raises
@@ -88,6 +102,7 @@ def read_table(
     Notes
     -----
     A missing feature (in CSV and Excel: an empty cell, NA, N/A, NaN, null or None) is NaN, which estimators refuse. A
+    missing category or text (an empty cell only: "none" may be a category) is None, a missing date NaN. A
     missing label is an error. A row without tags has no label: in CSV and Excel the cell is empty, in Parquet and JSON
     the list or text is empty (null is a missing value). A repeated tag counts once.
 
@@ -114,15 +129,17 @@ def read_table(
     ignored = _names("ignore", ignore)
     require_columns(table, "ignore", ignored)
     source = _label_source(table, labels, labels_prefix, labels_column, labels_separator, set(ignored))
-    features = features_beside(table, {*ignored, *source.columns})
-    X = DenseRows(len(features.names))
+    kinds = _kinds(table, {*ignored, *source.columns}, categorical=categorical, text=text, dates=dates)
+    features = features_beside(table, {*ignored, *source.columns}, kinds)
+    X: Any = (CellRows if features.kinds else DenseRows)(len(features.names))
     for batch in table.batches([*features.columns, *source.columns]):
         X.append(features.matrix(batch))
         source.append(batch)
     if not len(X):
         raise ValueError(f"{path} must contain at least one row below the column names, got none.")
     Y, label_names = source.labels()
-    return Dataset(X.matrix(), Y, features.names, label_names, Path(plain_name(table.path)).stem)
+    name = Path(plain_name(table.path)).stem
+    return Dataset(X.matrix(), Y, features.names, label_names, name, feature_kinds=features.kinds)
 
 
 def open_table(path: Path, decimal: str = POINT) -> TableFile:
@@ -188,16 +205,37 @@ def _with_prefix(table: TableFile, prefix: str, ignored: set[str]) -> tuple[str,
     return names
 
 
-def features_beside(table: TableFile, others: set[str]) -> FeatureColumns:
-    """Return all columns as features, except `others` and index columns."""
-    columns = [column for column in table.columns.values() if column.name not in others and not column.names_rows]
-    wrong = {column.name: column.description for column in columns if column.kind in ("text", "texts", "other")}
+def _kinds(table: TableFile, others: set[str], **options: Sequence[str]) -> dict[str, FeatureKind]:
+    """Return the kinds of the features that options name."""
+    for option, names in options.items():
+        require_columns(table, option, _names(option, names))
+        if both := sorted(others.intersection(names)):
+            raise ValueError(f"{option} must name features, got {both[0]!r}, which is a label or ignored.")
+    return kinds_of_options(**options)
+
+
+def features_beside(
+    table: TableFile, others: set[str], kinds: Mapping[str, FeatureKind] | None = None
+) -> FeatureColumns:
+    """Return all columns as features, except `others` and index columns; `kinds` are those that are no numbers."""
+    kinds = kinds or {}
+    columns = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
+    wrong = [c for c in columns if c.name not in kinds and c.kind in ("text", "time", "texts", "other")]
     if wrong:
-        name, got = next(iter(wrong.items()))
-        raise not_features(f"column {name!r} of {table.path} must contain numbers, got type {got}.", wrong)
+        problem = f"column {wrong[0].name!r} of {table.path} must contain numbers, got type {wrong[0].description}."
+        raise not_features(problem, _proposed(table, wrong))
     if not columns:
         raise ValueError(f"{table.path} must contain at least one feature, got none beside labels and what is ignored.")
-    return FeatureColumns.all(table, [column.name for column in columns])
+    return FeatureColumns.all(table, [column.name for column in columns], kinds)
+
+
+def _proposed(table: TableFile, columns: Sequence[Column]) -> dict[str, str | None]:
+    """Return, for each column, the option that would read it, by its first cells; None if none would."""
+    options: dict[str, str | None] = {c.name: "dates" if c.kind == "time" else None for c in columns}
+    texts = [column.name for column in columns if column.kind == "text"]
+    for batch in islice(table.batches(texts), 1) if texts else ():
+        options |= {name: proposed_option(batch.columns[name]) for name in texts}
+    return options
 
 
 def _names(option: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -10,8 +10,16 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 _ALWAYS_ALLOWED, _CELLS_PER_VALUE = 2**24, 100
 
-# "cell" is a cell of CSV or Excel, which has no type; "numbers" and "texts" are lists.
-Kind: TypeAlias = Literal["cell", "number", "text", "numbers", "texts", "other"]
+# "cell" is a cell of CSV or Excel, which has no type; "time" is a date or a time; "numbers" and "texts" are lists.
+Kind: TypeAlias = Literal["cell", "number", "text", "time", "numbers", "texts", "other"]
+
+
+class CellError(ValueError):
+    """An invalid cell: its row in the batch, and what was got."""
+
+    def __init__(self, row: int, got: str) -> None:
+        super().__init__(got)
+        self.row = row
 
 
 class Column(NamedTuple):

@@ -74,7 +74,13 @@ def read_columns(path: Path, options: Mapping[str, str], *, decimal: str = POINT
 
 
 def columns_of_model(
-    path: Path, features: tuple[str, ...], labels: tuple[str, ...], *, separator: str | None, ignore: Sequence[str]
+    path: Path,
+    features: tuple[str, ...],
+    labels: tuple[str, ...],
+    *,
+    separator: str | None,
+    ignore: Sequence[str],
+    kinds: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the options by which `load_dataset` finds the features and labels of a model in a table, by their names.
 
@@ -84,7 +90,7 @@ def columns_of_model(
     if format_of(path) not in TABLES:
         return {}
     table = open_table(path)
-    taken = {*FeatureColumns.named(table, features).columns, *ignore}
+    taken = {*FeatureColumns.named(table, features, kinds).columns, *ignore}
     others = [name for name in table.columns if name not in taken]
     if set(labels) <= set(others):
         return {"labels": labels, "ignore": (*ignore, *(name for name in others if name not in set(labels)))}

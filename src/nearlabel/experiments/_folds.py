@@ -11,8 +11,9 @@ from scipy import sparse
 
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
+from nearlabel.experiments._encoding import kinds_of_cells
 from nearlabel.utils.types import IntArray, Matrix
-from nearlabel.utils.validation import as_label_matrix, first_not_finite, without_missing
+from nearlabel.utils.validation import as_label_matrix, first_not_finite, numbers_of, without_missing
 
 # A data set to be cut into folds, or its given training and test part.
 Problem: TypeAlias = Dataset | tuple[Dataset, Dataset]
@@ -29,6 +30,7 @@ class Fold(NamedTuple):
     training: IntArray
     test: IntArray
     groups: IntArray | None = None  # of the training rows
+    kinds: tuple[str, ...] = ()  # of the columns of X, if it holds cells to be encoded
 
     def label(self) -> dict[str, Any]:
         """Return the fields of a record that say which fold it belongs to."""
@@ -37,18 +39,17 @@ class Fold(NamedTuple):
 
 def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
     """Return the given split as a fold; raise ValueError if the parts do not fit each other."""
-    for what in ("feature_names", "label_names"):
+    for what in ("feature_names", "label_names", "feature_kinds"):
         if getattr(training, what) != getattr(test, what):
             raise ValueError(f"training and test part of {name} must have the same {what}, in the same order.")
     n, m = training.X.shape[0], test.X.shape[0]
     X, Y = stacked(training.X, test.X), stacked(training.Y, test.Y)
-    return Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m), training.groups)
+    return Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m), training.groups, kinds_of_cells(training))
 
 
 def check_matrices(name: str, X: Matrix, Y: Matrix, *, impute: str | None = None) -> None:
     """Raise ValueError unless X is finite, missing values that are imputed apart, and Y an indicator matrix."""
-    if impute is not None:
-        X = without_missing(X)
+    X = numbers_of(X) if impute is None else without_missing(numbers_of(X))
     bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
     first = first_not_finite(X) if bad else None
     if first is not None:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from nearlabel import out_of_sample
 from nearlabel.decision import cut
+from nearlabel.experiments._encoding import encoded
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._imputing import imputed
 from nearlabel.experiments._methods import MethodSpec
@@ -42,6 +43,21 @@ class Answer(NamedTuple):
         return decided
 
 
+class Ready(NamedTuple):
+    """What is done to features before a method sees them; `kinds` are those of columns of cells to be encoded."""
+
+    impute: str | None
+    scale: str
+    kinds: tuple[str, ...] = ()
+
+    def rows(self, X: Matrix, Y: Matrix, *others: Matrix) -> list[Matrix]:
+        """Return rows, and other rows, as the first ones say."""
+        if self.kinds:
+            return encoded(self.kinds, self.impute, self.scale, X, *others)
+        X, *others_imputed = imputed(self.impute, X, *others)
+        return scaled(self.scale, X, Y, *others_imputed)
+
+
 class HoldingOut(Protocol):
     """A way to hold out rows of one data set, its features in one scaling."""
 
@@ -59,28 +75,18 @@ class HoldingOut(Protocol):
 class LeaveOneOut:
     """Each row is answered for by all others, or all of other groups, without a refit.
 
-    The scaling, and what is imputed, have seen it.
+    What is done to features has seen it.
     """
 
-    def __init__(
-        self,
-        X: Matrix,
-        Y: Matrix,
-        scale: str,
-        n_neighbors: int,
-        *,
-        impute: str | None = None,
-        groups: IntArray | None = None,
-    ) -> None:
-        self._X, self._Y, self._scale, self._impute, self._groups = X, Y, scale, impute, groups
+    def __init__(self, X: Matrix, Y: Matrix, ready: Ready, n_neighbors: int, groups: IntArray | None = None) -> None:
+        self._X, self._Y, self._ready, self._groups = X, Y, ready, groups
         self.name = "leave-one-out" if groups is None else "leave-one-group-out"
         self.most_neighbors = Y.shape[0] - 1 - out_of_sample.largest_group(groups)
         self._to_find = n_neighbors + out_of_sample.largest_group(groups)
 
     @cached_property
     def _rows(self) -> out_of_sample.LeaveOneOut:
-        (X,) = imputed(self._impute, self._X)
-        return out_of_sample.LeaveOneOut(scaled(self._scale, X, self._Y)[0], self._Y, self._groups)
+        return out_of_sample.LeaveOneOut(self._ready.rows(self._X, self._Y)[0], self._Y, self._groups)
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
         """Answer by the method's own leave-one-out label sets and scores."""
@@ -91,17 +97,8 @@ class LeaveOneOut:
 class Folds:
     """Each row is answered for by a fit to the rows of other folds, what is done to features included."""
 
-    def __init__(
-        self,
-        X: Matrix,
-        Y: Matrix,
-        scale: str,
-        parts: Sequence[IntArray],
-        n_neighbors: int,
-        *,
-        impute: str | None = None,
-    ) -> None:
-        self._X, self._Y, self._scale, self._parts, self._impute = X, Y, scale, parts, impute
+    def __init__(self, X: Matrix, Y: Matrix, ready: Ready, parts: Sequence[IntArray], n_neighbors: int) -> None:
+        self._X, self._Y, self._ready, self._parts = X, Y, ready, parts
         self.name = f"{len(parts)}-fold cross-validation"
         self.most_neighbors = Y.shape[0] - max(map(len, parts)) - 1
         self._to_find = n_neighbors + 1
@@ -120,8 +117,7 @@ class Folds:
 
     def _fold(self, spec: MethodSpec, part: IntArray) -> out_of_sample.Fold:
         others = np.delete(np.arange(self._Y.shape[0]), part)
-        rows, held = imputed(self._impute, self._X[others], self._X[part])
-        rows, held = scaled(self._scale, rows, self._Y[others], held)
+        rows, held = self._ready.rows(self._X[others], self._Y[others], self._X[part])
         selector = spec.selector()
         if selector is not None:
             selector.fit(rows, self._Y[others])

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
+from nearlabel.experiments._encoding import encoded, kinds_of_cells
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
 from nearlabel.experiments._guests import by_name, describe_object, described
 from nearlabel.experiments._imputing import check_impute, imputed
@@ -170,11 +171,16 @@ class Plan:
                 )
 
     def _shuffled(self, name: str, problem: Dataset) -> list[Fold]:
-        n, groups = problem.Y.shape[0], problem.groups
+        n, groups, kinds = problem.Y.shape[0], problem.groups, kinds_of_cells(problem)
         if self.cv > n:
             raise ValueError(f"cv must be at most the {n} rows of {name}, got {self.cv}.")
+
+        def fold(seed: int, number: int, training: IntArray, test: IntArray) -> Fold:
+            of_training = None if groups is None else groups[training]
+            return Fold(name, seed, number, problem.X, problem.Y, training, test, of_training, kinds)
+
         return [
-            Fold(name, seed, number, problem.X, problem.Y, training, test, None if groups is None else groups[training])
+            fold(seed, number, training, test)
             for seed in self.seeds
             for number, (training, test) in enumerate(self._splits(problem, seed))
             if self.first_folds is None or number < self.first_folds
@@ -219,8 +225,7 @@ class Plan:
 
     def values_by(self, finder: Finder, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records, with the neighbours that a given search finds."""
-        X, X_test = imputed(self.impute, fold.X[fold.training], fold.X[fold.test])
-        X, X_test = scale_features(self.scale, X, X_test)
+        X, X_test = self.prepared(fold, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
         found: dict[tuple[str, int | None], list[float | None]] = {}
         for selection, specs in self._by_selection().items():
@@ -235,6 +240,14 @@ class Plan:
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
                 yield from found[method, k]
+
+    def prepared(self, fold: Fold, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
+        """Return training and test rows imputed and scaled, or encoded, by what the training rows say."""
+        if fold.kinds:
+            rows, test_rows = encoded(fold.kinds, self.impute, self.scale, training, test)
+            return rows, test_rows
+        rows, test_rows = imputed(self.impute, training, test)
+        return scale_features(self.scale, rows, test_rows)
 
     def _by_selection(self) -> dict[Part | None, dict[str, MethodSpec]]:
         """Return the methods by the features that they see."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from nearlabel.experiments._folds import Fold, Problem
 from nearlabel.experiments._guests import by_name, describe_object, described
-from nearlabel.experiments._imputing import imputed
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._searches import Finder, check_searches, exact_search_for, make_search
 from nearlabel.experiments._summary import Cell, summarise
@@ -99,7 +98,8 @@ class SearchPlan:
 
     def values(self, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records."""
-        (some,) = imputed(self.plan.impute, fold.X[fold.training[:64]])
+        first = fold.X[fold.training[:64]]
+        some, _ = self.plan.prepared(fold, first, first)
         # The first search of a process loads libraries: that time is not to count against the first one measured.
         Finder(ExactNeighbors()).find(None, some, some, 1)
         finders: dict[str, Finder] = {}

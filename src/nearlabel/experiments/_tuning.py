@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
+from nearlabel.experiments._encoding import kinds_of_cells, make_encoder
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import check_matrices
 from nearlabel.experiments._guests import by_name
-from nearlabel.experiments._held_out import Folds, HoldingOut, LeaveOneOut
+from nearlabel.experiments._held_out import Folds, HoldingOut, LeaveOneOut, Ready
 from nearlabel.experiments._imputing import check_impute, make_imputer
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import read_metric
@@ -63,8 +64,20 @@ class Candidate:
     search_object: Any = field(default=None, compare=False, repr=False)
     impute: str | None = None
 
-    def make(self) -> Any:
-        """Return the unfitted model: the method, behind an imputer and a `FeatureScaler` where they are asked for."""
+    def make(self, feature_kinds: Sequence[str] = ()) -> Any:
+        """Return the unfitted model: the method, behind an imputer and a `FeatureScaler` where they are asked for.
+
+        Parameters
+        ----------
+        feature_kinds : sequence of str, default=()
+            As `Dataset.feature_kinds`, where X is to hold cells of several kinds: the method is behind a
+            `MixedFeaturesEncoder`, which imputes and scales numbers. Empty: X is to hold numbers.
+
+        Returns
+        -------
+        estimator
+            The method or a pipeline.
+        """
         search = None
         if self.search not in (None, EXACT) or self.search_object is not None:
             search = make_search(self.search if self.search_object is None else self.search_object)
@@ -72,6 +85,8 @@ class Candidate:
         model = spec.make(self.n_neighbors, search)
         if isinstance(model, TunedThresholdsClassifierCV) and spec.is_tuned:
             model.set_params(random_state=0)  # the samples in a file are often sorted
+        if feature_kinds:
+            return make_pipeline(make_encoder(feature_kinds, self.impute, self.scale), model)
         steps = [] if self.impute is None else [make_imputer(self.impute)]
         steps += [] if self.scale == "none" else [FeatureScaler(self.scale)]
         return make_pipeline(*steps, model) if steps else model
@@ -96,7 +111,7 @@ class Candidate:
         """
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
-        return _fit_with_groups(self.make(), data)
+        return _fit_with_groups(self.make(kinds_of_cells(data)), data)
 
 
 def _fit_with_groups(model: Any, data: Dataset) -> Any:
@@ -193,7 +208,7 @@ class Tuning:
 
     1. While candidates are compared on another part, its samples are among those that thresholds are tuned on.
     2. With leave-one-out, its samples are among the neighbours of the other parts' samples.
-    3. With leave-one-out, features are imputed and scaled by all samples.
+    3. With leave-one-out, features are imputed, scaled and encoded by all samples.
 
     Examples
     --------
@@ -254,7 +269,7 @@ class Tuning:
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
         Y = as_label_matrix(data.Y)
         choice = _Choice(Y, self._parts(data.name, Y.shape[0], data.groups), self.metric)
-        fits = list(self._fits(data.X, Y, choice.parts, data.groups))
+        fits = list(self._fits(data, Y, choice.parts))
         trials: list[Trial] = []
         for done, fit in enumerate(fits, start=1):
             spec = next(iter(fit.specs.values()))
@@ -297,12 +312,13 @@ class Tuning:
         splitter = splitter_of(n_parts, n_rows, 0, groups)
         return [part for _, part in splitter.split(np.zeros((n_rows, 1)), **of_groups(groups))]
 
-    def _fits(self, X: Matrix, Y: Matrix, parts: Sequence[IntArray], groups: IntArray | None) -> Iterator[_Fit]:
+    def _fits(self, data: Dataset, Y: Matrix, parts: Sequence[IntArray]) -> Iterator[_Fit]:
         """Yield what has to be fitted; methods that differ in their thresholds share a fit."""
         largest = max(self.n_neighbors) if isinstance(self.n_neighbors, tuple) else self.n_neighbors
         for scale in self.scales:
-            left_out = LeaveOneOut(X, Y, scale, largest, impute=self.impute, groups=groups)
-            folds = Folds(X, Y, scale, parts, largest, impute=self.impute)
+            ready = Ready(self.impute, scale, kinds_of_cells(data))
+            left_out = LeaveOneOut(data.X, Y, ready, largest, data.groups)
+            folds = Folds(data.X, Y, ready, parts, largest)
             for specs in sharing_a_fit(self._specs):
                 spec = next(iter(specs.values()))
                 by: HoldingOut = left_out if self.cv == LOO and spec.has_left_out_scores else folds

@@ -230,6 +230,13 @@ def first_not_finite(X: Matrix) -> NotFinite | None:
     return NotFinite(int(row), int(column), "a missing value" if np.isnan(values[place]) else f"{values[place]:g}")
 
 
+def numbers_of(X: Matrix) -> Matrix:
+    """Return X, if it holds cells of several kinds as numbers: NaN and infinity where they are, and 0 elsewhere."""
+    if X.dtype.kind != "O":
+        return X
+    return np.select([np.not_equal(X, X), np.inf == X, -np.inf == X], [np.nan, np.inf, -np.inf], 0.0)
+
+
 def without_missing(X: Matrix) -> Matrix:
     """Return X with 0 for NaN: what is left that is not finite is infinite."""
     values = X.data if sparse.issparse(X) else X

@@ -1,0 +1,67 @@
+"""Columns of categories, texts and dates: the options that name them, and what a model knows of its own."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from nearlabel.cli import _data
+from nearlabel.preprocessing import MixedFeaturesEncoder
+
+_KINDS = {"numbers": "number", "categories": "category", "text": "text", "dates": "date"}  # by the encoder's groups
+_OPTIONS = {"category": "categorical", "text": "text", "date": "date"}
+_PLURALS = {"number": "numbers", "category": "categories", "text": "texts", "date": "dates"}
+
+
+def add_kind_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the columns of a table that are no numbers."""
+    group = parser.add_argument_group("columns of a table that hold no numbers")
+    group.add_argument("--categorical", type=_data.columns, metavar="A,B", help="categories: equal or not")
+    group.add_argument("--text", type=_data.columns, metavar="A,B", help="texts, compared by their words (tf-idf)")
+    group.add_argument("--date", type=_data.columns, metavar="A,B", help="dates such as 2026-01-31, or times")
+
+
+def is_mixed(arguments: argparse.Namespace) -> bool:
+    """Return whether an option names a column that holds no numbers."""
+    return any(getattr(arguments, option) is not None for option in _OPTIONS.values())
+
+
+def usual_scale(arguments: argparse.Namespace) -> str:
+    """Return the scaling of features where no option says it: beside categories, numbers differ by at most 1."""
+    return "minmax" if is_mixed(arguments) else "none"
+
+
+def encoder_of(model: Any) -> MixedFeaturesEncoder | None:
+    """Return the encoder at the beginning of a model; None if it takes numbers."""
+    first = model[0] if isinstance(model, Pipeline) else None
+    return first if isinstance(first, MixedFeaturesEncoder) else None
+
+
+def kinds_of_model(model: Any) -> tuple[str, ...]:
+    """Return the kinds of the columns that a model takes; empty if all are numbers."""
+    encoder = encoder_of(model)
+    if encoder is None:
+        return ()
+    kinds = {place: _KINDS[group] for group, places in encoder.groups_.items() for place in places}
+    return tuple(kinds[place] for place in range(len(kinds)))
+
+
+def options_of_kinds(kinds: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the options that name columns of these kinds, by the names of the columns."""
+    return {
+        option: tuple(name for name, of_column in kinds.items() if of_column == kind)
+        for kind, option in _OPTIONS.items()
+        if kind in kinds.values()
+    }
+
+
+def counted(kinds: Sequence[str]) -> str:
+    """Return how many columns there are of each kind, in words."""
+    counts = Counter(kinds)
+    return ", ".join(
+        f"{counts[kind]} {kind if counts[kind] == 1 else plural}" for kind, plural in _PLURALS.items() if kind in counts
+    )

@@ -1,0 +1,122 @@
+"""Tables with categories, texts, dates and holes, from the file to the report."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from nearlabel.cli._columns import kinds_of_model
+from nearlabel.datasets import load_dataset
+from nearlabel.persistence import load_model
+from nearlabel.utils.validation import as_dense
+
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "mixed_columns.md").read_text()
+SONGS = re.search(r"^```\n(id,.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[1]
+COMMANDS = [shlex.split(line)[1:] for line in re.findall(r"^nearlabel .+$", PAGE, re.MULTILINE)]
+KINDS = ("--categorical", "genre", "--text", "title", "--date", "released")
+LABELS = ("--labels-column", "moods", "--ignore", "id")
+
+
+@pytest.fixture(autouse=True)
+def songs(tmp_path, monkeypatch):
+    """The table of the page."""
+    monkeypatch.chdir(tmp_path)
+    Path("songs.csv").write_text(SONGS)
+
+
+@pytest.fixture
+def model(nearlabel):
+    """A model of the table."""
+    answer = nearlabel(
+        "fit", "songs.csv", *LABELS, *KINDS, "--impute", "median", "--k", 2, "--validate", "none", "--out", "m.skops"
+    )
+    assert answer.code == 0, answer.err
+    return load_model("m.skops")
+
+
+def test_the_commands_of_the_page(nearlabel):
+    """From a table with holes to a tuned model, an explanation, a report and predictions, in a command each."""
+    assert [words[0] for words in COMMANDS] == ["tune", "explain", "report", "fit", "predict"]
+    answers = {words[0]: nearlabel(*words) for words in COMMANDS}
+    assert {name: answer.err for name, answer in answers.items() if answer.code} == {}
+    assert "1 number, 1 category, 1 text, 1 date" in answers["tune"].out
+    assert "Row 4 of songs.csv, whose id is s5" in answers["explain"].out
+    assert "The model was fitted to these samples" in Path("songs.html").read_text()  # known by the digest of the cells
+    assert answers["predict"].out.startswith("id,labels\ns1,calm\n")
+
+
+def test_the_model_equals_one_of_python(model):
+    """What the command saved predicts as a pipeline on a frame does, and knows what its columns are."""
+    pandas = pytest.importorskip("pandas")
+    data = load_dataset("songs.csv", labels_column="moods", ignore=["id"], categorical=["genre"], text=["title"],
+                        dates=["released"])  # fmt: skip
+    assert kinds_of_model(model) == data.feature_kinds == ("number", "category", "date", "text")
+    frame = pandas.read_csv("songs.csv", parse_dates=["released"]).drop(columns=["id", "moods"])
+    expected = type(model[0])(categorical=["genre"], text=["title"], dates=["released"]).fit(frame)
+    assert (as_dense(model[0].transform(data.X)) == as_dense(expected.transform(frame))).all()
+
+
+def test_prediction_from_other_files(nearlabel, model):
+    """Columns are found by name, whatever their order and types; an unseen category and missing cells are no error."""
+    arrow = pytest.importorskip("pyarrow")
+    from datetime import date
+
+    from pyarrow import parquet
+
+    Path("new.csv").write_text("title,more,genre,released,tempo\nNo riot,x,ska,1979-02-02,165\n,y,,,\n")
+    columns = {"released": [date(1979, 2, 2), None], "tempo": [165, None], "title": ["No riot", None]}
+    parquet.write_table(arrow.table({**columns, "genre": ["ska", None]}), "new.parquet")
+    answers = [nearlabel("predict", "m.skops", file, "--scores", "all") for file in ("new.csv", "new.parquet")]
+    assert answers[0].code == 0
+    assert answers[0].out.splitlines()[1].startswith("0,wild")
+    assert answers[0] == answers[1]
+
+
+def test_evaluate(nearlabel):
+    """Methods are compared by folds that refit the encoder, also on a file of one's own."""
+    options = (*LABELS, *KINDS, "--impute", "median", "--methods", "brknn", "--k", 1, "--metrics", "micro_f1")
+    for held_out in (("--cv", 2), ("--test-data", "songs.csv")):
+        answer = nearlabel("evaluate", "songs.csv", *options, *held_out, "--format", "csv")
+        assert answer.code == 0, answer.err
+    assert ",1.0," in answer.out.splitlines()[1]  # the test rows are those of training
+
+
+def test_the_hint_for_text_columns(nearlabel):
+    """It names the option for each column: all dates, few distinct values, others."""
+    answer = nearlabel("fit", "songs.csv", *LABELS, "--out", "m.skops")
+    hint = (
+        "Hint: --categorical genre, --date released, --text title, or --ignore genre,released,title leaves them out.\n"
+    )
+    assert answer.code == 2
+    assert answer.err.endswith(hint)
+    assert "Hint: fit --categorical genre, " in nearlabel("describe", "songs.csv", *LABELS).err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--categorical", "gener"), r"must name columns of songs.csv, got 'gener'\. Did you mean 'genre'"),
+        ((*KINDS, "--text", "genre,title"), r"--text must name columns of no other kind, each once, got 'genre' again"),
+        ((*KINDS, "--date", "moods"), "--date must name features, got 'moods', which is a label or ignored"),
+        ((*KINDS, "--date", "tempo"), "line 2: column 'tempo' must contain dates such as 2026-01-31, got '92'"),
+        (KINDS, "line 7: column 'tempo' must contain numbers that are finite, got a missing value; .*: --impute"),
+        ((*KINDS, "--impute", "mean", "--scale", "tfidf"), "--scale must be one of none, minmax, standard with"),
+    ],
+)  # fmt: skip
+def test_errors(nearlabel, options, message):
+    """One line says what is wrong."""
+    answer = nearlabel("fit", "songs.csv", *LABELS, *options, "--out", "m.skops")
+    assert answer.code == 2
+    assert re.search(message, answer.err)
+
+
+def test_a_hole_without_imputation(nearlabel):
+    """A model of rows without holes refuses one, with its place."""
+    whole = [line for line in SONGS.splitlines() if line.split(",")[0] not in ("s6", "s8")]
+    Path("whole.csv").write_text("\n".join(whole) + "\n")
+    fitted = nearlabel("fit", "whole.csv", *LABELS, *KINDS, "--k", 2, "--validate", "none", "--out", "m.skops")
+    assert fitted.code == 0, fitted.err
+    answer = nearlabel("predict", "m.skops", "songs.csv")
+    assert answer.code == 2
+    assert "songs.csv, line 7: column 'tempo' must contain numbers that are finite, got a missing value" in answer.err
