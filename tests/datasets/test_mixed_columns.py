@@ -42,7 +42,7 @@ def test_cells_of_csv(table):
 def test_numbers_alone_stay_a_matrix(table):
     """Without the options nothing changes."""
     data = read_table(table, labels=["y"], ignore=["place", "said", "on"])
-    assert (data.X.dtype, data.feature_kinds) == (np.float64, ())
+    assert (data.X.dtype, data.feature_kinds) == (np.float64, ("number",))
 
 
 def test_rows_for_prediction(table):
@@ -145,7 +145,7 @@ def test_bad_kinds(table, tmp_path):
     (tmp_path / "t.svm").write_text("0 0:1\n")
     with pytest.raises(ValueError, match=r"t\.svm must be a CSV, .* to have a text as feature '0'"):
         open_rows(tmp_path / "t.svm", ["0"], feature_kinds=["text"])
-    with pytest.raises(ValueError, match="feature_kinds must be empty or contain 2, got 1"):
+    with pytest.raises(ValueError, match="feature_kinds must contain 2 kinds, got 1"):
         Dataset(np.zeros((1, 2)), np.zeros((1, 1)), ("a", "b"), ("y",), "t", feature_kinds=("text",))
 
 
