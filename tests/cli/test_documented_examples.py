@@ -28,6 +28,7 @@ QUICK = "--methods brknn,mlknn,lpknn --k 3 --cv 3 --metrics hamming_loss,micro_f
 PREPARATIONS = {
     "model.skops": "fit multidigits --k 3 --out model.skops",
     "songs.skops": "fit songs.csv --labels-prefix mood_ --ignore id,title --k 3 --out songs.skops",
+    "named.skops": "fit songs.csv --labels-prefix mood_ --id id --show title --k 3 --out named.skops",
     "results": f"evaluate emotions {QUICK} --out results",
     "results-emotions": f"evaluate emotions {QUICK} --out results-emotions",
     "results-yeast": f"evaluate yeast {QUICK} --out results-yeast",
