@@ -30,7 +30,7 @@ from nearlabel.utils.validation import (
     check_flag,
     check_problem,
     check_rows,
-    named_labels,
+    predict_labels,
     with_multilabel_target,
 )
 
@@ -120,21 +120,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             labels[:, self._varying] = as_dense(self._decide(queries))
         return self._container.wrap(labels)
 
-    def predict_labels(self, X: MatrixLike) -> list[tuple[Any, ...]]:
-        """Return the names of the labels of every query.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Queries.
-
-        Returns
-        -------
-        labels : list of tuple, of length n_queries
-            Names from `label_names_`, in their order: tags, column names of a data frame, or column numbers. For a
-            one-dimensional y, the predicted class.
-        """
-        return named_labels(self, self.predict(X))
+    predict_labels = predict_labels
 
     @abstractmethod
     def _learn(self, X: Matrix, labels: Matrix) -> None:

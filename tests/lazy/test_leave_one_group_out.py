@@ -1,6 +1,7 @@
 """Leave-one-group-out: what a fit of all rows of other groups answers, found without that fit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -93,9 +94,10 @@ def test_many_rare_labels(container, seed):
 def test_groups_of_one_row_are_leaving_one_out(problem):
     """Whatever the groups are called."""
     X, y, _ = problem
-    names = np.random.default_rng(0).permutation(40).astype(str)
-    for model in (BRkNN(3).fit(X, y), MLkNN(3).fit(X, y)):
-        np.testing.assert_array_equal(model.loo_predict_proba(names), model.loo_predict_proba())
+    numbers = np.random.default_rng(0).permutation(40)
+    for names in (numbers, numbers.astype(str), numbers.astype(object), pd.Series(list(numbers), dtype="Int64")):
+        for model in (BRkNN(3).fit(X, y), MLkNN(3).fit(X, y)):
+            np.testing.assert_array_equal(model.loo_predict_proba(names), model.loo_predict_proba())
 
 
 def test_duplicates_do_not_answer_for_each_other():
@@ -127,6 +129,18 @@ def test_blocks_change_nothing(problem, monkeypatch):
     [
         (MLkNN(3), [1, 2], r"groups must be of shape \(40,\), one for each row, got shape \(2,\)"),
         (MLkNN(3), np.ones((40, 1)), r"got shape \(40, 1\)"),
+        (
+            MLkNN(3),
+            np.where(np.arange(40) == 7, np.nan, 1),
+            "every row, got nan for row 7, counted from 0. Hint",
+        ),
+        (MLkNN(3), [*"ab", None] + ["c"] * 37, "must name the group of every row, got None for row 2"),
+        (
+            MLkNN(3),
+            pd.Series(["a", pd.NA] * 20, dtype="string"),
+            "the group of every row, got <NA> for row 1",
+        ),
+        (MLkNN(3), np.array([1, "a"] * 20, dtype=object), "groups must have names of one type, got several"),
         (BRkNN(3), np.ones(40), "n_neighbors must be at most 0 to leave out groups of up to 40 of n_samples=40 rows"),
         (MLkNN(30), GROUPS["one"], "n_neighbors must be at most 24 to leave out groups of up to 15"),
         (MLkNN(3, search=KNOWN), GROUPS["one"], "search must know 18 neighbours .* groups of up to 15, got 6"),

@@ -305,8 +305,8 @@ class LazyClassifier(MultilabelClassifier):
         Parameters
         ----------
         groups : array-like of shape (n_samples,), default=None
-            Names of the rows' groups. None: each row is a group. Memory grows with the size of the largest group, as
-            that many more neighbours of each row are needed.
+            Names of the rows' groups; of rows that were fitted with a weight above 0. None: each row is a group. Memory
+            grows with the size of the largest group, as that many more neighbours of each row are needed.
 
         Returns
         -------

@@ -24,7 +24,7 @@ from nearlabel.utils.validation import (
     check_choice,
     check_integer,
     check_target,
-    named_labels,
+    predict_labels,
     remember_target,
     with_multilabel_target,
 )
@@ -118,21 +118,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return self._container.wrap(self._label_sets(self._scores(X, self.response_method_)))
 
-    def predict_labels(self, X: MatrixLike) -> list[tuple[Any, ...]]:
-        """Return the names of the labels of every row.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : list of tuple, of length n_queries
-            Names from `label_names_`, in their order: tags, column names of a data frame, or column numbers. For a
-            one-dimensional y, the predicted class.
-        """
-        return named_labels(self, self.predict(X))
+    predict_labels = predict_labels
 
     @available_if(_has("explain"))
     def explain(self, X: MatrixLike) -> list[Any]:

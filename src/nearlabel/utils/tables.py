@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from nearlabel.utils.optional import import_optional
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import IntArray, Matrix, Table
+from nearlabel.utils.validation import names_of_labels
 
 OF_LABELSETS = ("labels", "names")  # columns whose cells are tuples: the numbers and the names of labels
 _MOST_NEIGHBORS, _MOST_LABELS, _LEAST_LABELS, _WIDEST = 10, 16, 8, 36
@@ -35,11 +35,8 @@ def column_of(values: list[Any]) -> NDArray[Any]:
 
 def labelset_columns(labelsets: Matrix, names: NDArray[Any]) -> Table:
     """Return the columns `labels` and `names` of label sets (n_sets, n_labels): tuples of numbers, and of names."""
-    rows = sparse.csr_array(labelsets)
-    rows.sort_indices()
-    numbers = np.split(rows.indices, rows.indptr[1:-1])
-    columns = [tuple(some.tolist()) for some in numbers], [tuple(names[some].tolist()) for some in numbers]
-    return dict(zip(("labels", "names"), map(column_of, columns), strict=True))
+    columns = (names_of_labels(labelsets, of) for of in (np.arange(len(names)), names))
+    return dict(zip(OF_LABELSETS, map(column_of, columns), strict=True))
 
 
 def plain_rows(table: Table) -> list[dict[str, Any]]:

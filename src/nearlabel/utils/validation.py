@@ -259,12 +259,27 @@ def check_groups(groups: ArrayLike, n_samples: int) -> IntArray:
     Raises
     ------
     ValueError
-        If groups are not one for each row.
+        If groups are not one for each row, one is missing, or their names cannot be sorted.
     """
     names = np.asarray(groups)
     if names.shape != (n_samples,):
         raise ValueError(f"groups must be of shape ({n_samples},), one for each row, got shape {names.shape}.")
-    return np.unique(names, return_inverse=True)[1]
+    missing = np.flatnonzero(np.frompyfunc(_is_missing, 1, 1)(names))
+    if len(missing):
+        raise ValueError(
+            f"groups must name the group of every row, got {names[missing[0]]} for row {missing[0]}, counted from 0."
+            " Hint: a row without a group takes a name of its own."
+        )
+    try:
+        return np.unique(names, return_inverse=True)[1]
+    except TypeError as error:
+        raise ValueError(f"groups must have names of one type, got several: {error}.") from error
+
+
+def _is_missing(value: object) -> bool:
+    """Return whether a value is None, or NaN or pandas' NA, which are not equal to themselves."""
+    equal: object = value == value
+    return value is None or not (isinstance(equal, bool | np.bool_) and equal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,11 +424,24 @@ def _classes_of(column: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def named_labels(estimator: Any, predicted: LabelSets) -> list[tuple[Any, ...]]:
-    """Return the names of what a classifier predicts: of each row's labels, or its class for a one-dimensional y."""
-    if estimator._container.classes is not None:
-        return [(one,) for one in np.asarray(predicted).tolist()]
-    return names_of_labels(predicted, estimator.label_names_)
+def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
+    """Return the names of the labels of every row: a method of every classifier.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_queries, n_features)
+        Rows.
+
+    Returns
+    -------
+    labels : list of tuple, of length n_queries
+        Names from `label_names_`, in their order: tags, column names of a data frame, or column numbers. For a
+        one-dimensional y, the predicted class.
+    """
+    predicted = self.predict(X)
+    if self._container.classes is not None:
+        return [(one,) for one in predicted.tolist()]
+    return names_of_labels(predicted, self.label_names_)
 
 
 def remember_target(estimator: Any, target: Target) -> None:
