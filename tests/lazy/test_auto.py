@@ -113,7 +113,7 @@ def test_few_rows(method, n, most):
     assert method("auto").fit(X, Y).cv_results_["n_neighbors"].tolist() == list(range(1, most + 1))
 
 
-@pytest.mark.parametrize(("method", "n"), [(BRkNN, 1), (MLkNN, 2), (IBLR, 2)])
+@pytest.mark.parametrize(("method", "n"), [(BRkNN, 1), (MLkNN, 2), (IBLR, 1), (IBLR, 2)])
 def test_too_few_rows(method, n):
     """Where nothing remains, a number has to be given."""
     with pytest.raises(

@@ -133,7 +133,10 @@ class NeighborsSweep:
         """
         if hasattr(classifier, "loo_predict"):
             return cls._of_prepared(classifier, X, labels, MOST)
-        splits = KFold(min(N_FOLDS, max(labels.shape[0], 2)), shuffle=True, random_state=0).split(labels)
+        n_samples = labels.shape[0]
+        if n_samples < 2:
+            raise _too_few(n_samples)
+        splits = KFold(min(N_FOLDS, n_samples), shuffle=True, random_state=0).split(labels)
         sweep = cls.on_folds(classifier, [Fold.of(X, labels, *split) for split in splits], MOST)
         sweep._use = lambda k: classifier._use_neighbors(k, X)
         return sweep
@@ -292,7 +295,7 @@ class NeighborsSweep:
 def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -> list[int]:
     """Return the numbers of neighbours to try, where fits without the rows held out can have `most`."""
     if most < 1:
-        raise ValueError(f"X must have more rows to hold some out and find neighbours, got n_samples={n_samples}.")
+        raise _too_few(n_samples)
     if isinstance(n_neighbors, Iterable) and not isinstance(n_neighbors, str):
         candidates = sorted({check_integer("n_neighbors", k, low=1) for k in n_neighbors})
     else:
@@ -302,3 +305,7 @@ def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -
     if candidates[-1] > most:
         raise ValueError(f"n_neighbors must be at most {most} where rows are held out, got {candidates[-1]}.")
     return candidates
+
+
+def _too_few(n_samples: int) -> ValueError:
+    return ValueError(f"X must have more rows to hold some out and find neighbours, got n_samples={n_samples}.")
