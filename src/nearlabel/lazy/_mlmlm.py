@@ -179,7 +179,7 @@ class MLMLM(WithProbabilities):
         least = _LEAST_RIDGE * (1.0 + float(np.square(among).mean()) * self._rows.shape[0])
         apart = among[np.triu_indices(len(among), 1)]
         quantile = np.quantile(apart, _RIDGE_QUANTILE, method="hazen") if len(apart) else 0.0
-        return max(least, float(quantile))
+        return float(np.maximum(least, quantile))
 
     def _choose_power(self, labels: Matrix, random: RandomState) -> None:
         """Choose power and threshold by the scores of rows that are left out."""
