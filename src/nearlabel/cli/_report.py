@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--training",
         default=None,
         metavar="DATA",
-        help="of a model: its training data, for pictures of the neighbours",
+        help="of a model: its training data, for findings in them and pictures of the neighbours",
     )
     parser.add_argument(
         "--rows",

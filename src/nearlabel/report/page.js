@@ -1,6 +1,7 @@
 "use strict";
 (() => {
   const PAGE = 100; // rows of a table that are seen at once
+  const SHORT = 12; // letters of a text that is not broken
   const SIGNED = ["flip", "flip_by_votes"]; // columns of an explanation
   const collator = new Intl.Collator("en", { numeric: true });
 
@@ -200,7 +201,7 @@
       make("th", { scope: "row" }, String(one.row)),
       ...(pictured ? [make("td", {}, drawn(facts.neighbor_pictures[one.row], facts.shape,
         Math.max(1, Math.round(32 / facts.shape[1])), `training row ${one.row}`))] : []),
-      ...facts.kept_columns.map((key) => make("td", { class: "kept" }, one[key])),
+      ...facts.kept_columns.map((key) => make("td", { class: one[key].length > SHORT ? "kept" : "kept short" }, one[key])),
       ...facts.neighbor_columns.map((key) => number(one[key])),
       make("td", {}, ...orNone(chips(one.labels, facts.names, kind)))));
     const titles = [["training row", false], ...(pictured ? [["picture", false]] : []),
