@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -150,6 +151,18 @@ def test_of_a_run(tmp_path, scale):
         assert "test_rows_in_training" not in found
     (dataset,) = run_facts([tmp_path / "whole"])["datasets"]
     assert "examination" not in dataset
+
+
+def test_what_was_found_is_counted():
+    """Before the table; what severe means is said where something is."""
+    data = faulty(copies=True)
+    facts = examination_of_model(BRkNN(3).fit(data.X, data.Y), data, None, seen=True)
+    counts = Counter(one["severity"] for one in facts["findings"])
+    assert (counts["severe"], counts["warning"]) == (2, 0)
+    assert "In the 80 training samples of songs: 2 severe, " in examination_section(facts)
+    assert "Severe ones certainly affect predictions" in examination_section(facts)
+    milder = facts | {"findings": facts["findings"][2:3], "training": False}
+    assert '<p class="note">In the 80 samples of songs: 1 note.</p>' in examination_section(milder)
 
 
 def test_nothing_found_is_a_sentence():

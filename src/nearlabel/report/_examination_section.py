@@ -12,6 +12,7 @@ from nearlabel.report._numbers import shown
 from nearlabel.report._tables import Column, notes, table
 
 _COUNTED = {"severe": ("severe", "severe"), "warning": ("warning", "warnings"), "note": ("note", "notes")}
+_SEVERE = " Severe ones certainly affect predictions or their measured quality."
 _TITLES = ("finding", "severity", "what was found", "what mends it", "evidence")
 _OPTION = re.compile(r"(--[a-z-]+)")
 
@@ -26,7 +27,7 @@ def examination_section(examination: Mapping[str, Any]) -> Markup:
         (
             one["kind"].replace("_", " "),
             element("span", one["severity"], class_=one["severity"]),
-            one["sentence"],
+            one["sentence"].replace(" %", "\N{NO-BREAK SPACE}%"),
             _remedy(one["remedy"]),
             _evidence(one["evidence"]),
         )
@@ -47,7 +48,7 @@ def _counts(findings: Sequence[Mapping[str, Any]]) -> str:
         return "nothing was found that keeps neighbours from being good ones."
     counts = Counter(one["severity"] for one in findings)
     each = [f"{counts[key]} {words[counts[key] > 1]}" for key, words in _COUNTED.items() if counts[key]]
-    return f"{', '.join(each)}. Severe findings certainly affect predictions or their measured quality, others may."
+    return f"{', '.join(each)}.{_SEVERE if counts['severe'] else ''}"
 
 
 def _remedy(text: str) -> Markup:
