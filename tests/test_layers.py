@@ -31,7 +31,7 @@ OPTIONAL_HOME = {
     "pyarrow": "datasets/_arrow.py",
     "rich": "cli/_console.py",
     "skops": "persistence/_archive.py",
-    "pandas": ("testing.py", "utils/tables.py"),
+    "pandas": ("datasets/_frames.py", "testing.py", "utils/tables.py"),
     "faiss": "neighbors/_faiss.py",
     "usearch": "neighbors/_usearch.py",
 }

@@ -58,7 +58,7 @@ def _is_whole(part: Any) -> bool:
 def as_dataset(name: str, data: Any) -> Dataset:
     """Return a data set from one, a name, a path, or a pair (X, y) of arrays, data frames or sparse matrices."""
     if isinstance(data, Dataset):
-        return data
+        return data.with_arrays()
     if isinstance(data, str) and data == _EMBEDDED:
         return load_multidigits()
     if isinstance(data, str) and data in catalogue():

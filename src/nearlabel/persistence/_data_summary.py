@@ -83,6 +83,7 @@ class DataSummary:
             If Y is no indicator matrix or has another number of rows than X.
         """
         if isinstance(data, Dataset):
+            data = data.with_arrays()
             names = {"name": data.name, "feature_names": data.feature_names, "label_names": data.label_names}
             return cls(**_figures(data.X, data.Y) | names)
         if not isinstance(data, tuple) or len(data) != 2:

@@ -112,8 +112,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
-            For a one-dimensional y, the predicted classes.
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
+            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
         """
         check_is_fitted(self)
         return self._container.wrap(self._label_sets(self._scores(X, self.response_method_)))

@@ -90,14 +90,21 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y") -> Matrix:
     Parameters
     ----------
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Holds 0 and 1 (or False and True) only.
+        Holds 0 and 1 (or False and True) only. A data frame of sparse columns is sparse input.
 
     Raises
     ------
     ValueError
         If y is not two-dimensional, has no label, or holds anything but 0 and 1.
     """
+    y = _without_sparse_frame(y)
     return _as_sparse_labels(y, name) if sparse.issparse(y) else _as_dense_labels(y, name)
+
+
+def _without_sparse_frame(y: MatrixLike) -> MatrixLike:
+    """Return a CSR array of a pandas data frame of which all columns are sparse; all else as it is."""
+    columns = getattr(y, "sparse", None) if hasattr(y, "iloc") and y.ndim == 2 else None
+    return y if columns is None else sparse.csr_array(columns.to_coo())
 
 
 def _as_sparse_labels(y: Any, name: str) -> CSR:
@@ -344,10 +351,11 @@ def check_target(estimator: object, y: MatrixLike) -> Target:
     if tags is not None:
         labels, names = tag_matrix(tags)
         return Target(labels, LabelContainer(None, labels.dtype), names)
-    column = _as_column(y)
+    matrix = _without_sparse_frame(y)
+    column = _as_column(matrix)
     if column is None:
-        labels = as_label_matrix(y)
-        return Target(labels, LabelContainer.of(y), label_names_of(y, labels.shape[1]))
+        labels = as_label_matrix(matrix)
+        return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1]))
     classes = _classes_of(column)
     # The label is the second class; where there is only one class, no sample has the label.
     labels = (column == classes[-1]).astype(np.int64) if len(classes) == 2 else np.zeros(len(column), dtype=np.int64)

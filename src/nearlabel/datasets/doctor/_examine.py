@@ -106,7 +106,7 @@ def examine(
     notes: list[str] = []
     if table.names:
         findings += column_findings(table.X, table.names)
-        findings += _of_rows(table.X, Y, X_test.X if isinstance(X_test, Dataset) else X_test)
+        findings += _of_rows(table.X, Y, X_test.with_arrays().X if isinstance(X_test, Dataset) else X_test)
     if Y is not None:
         findings += _of_labels(Y, names)
     if neighbors is not None or search is not False:
@@ -121,6 +121,7 @@ def _parts(
 ) -> tuple[Table, CSR | None, tuple[str, ...]]:
     """Return the table, the label sets as CSR with NaN where they are unknown, and the names of the labels."""
     if isinstance(X, Dataset):
+        X = X.with_arrays()
         y = X.Y if y is None else y
         feature_names = X.feature_names if feature_names is None else feature_names
         label_names = X.label_names if label_names is None else label_names
