@@ -9,7 +9,7 @@ from nearlabel.lazy._mlknn import MLkNN
 from nearlabel.lazy._nldd import NLDD
 from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._votes import Neighbors, Votes
-from nearlabel.lazy.explain import Explanation, explain_samples
+from nearlabel.lazy.explain import Explanation
 
 __all__ = [
     "IBLR",
@@ -24,5 +24,4 @@ __all__ = [
     "Neighbors",
     "NeighborsSweep",
     "Votes",
-    "explain_samples",
 ]

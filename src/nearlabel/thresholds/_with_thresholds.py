@@ -34,6 +34,15 @@ def _has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(self.estimator, method)
 
 
+def _explains(self: Any) -> bool:
+    if hasattr(self.estimator, "explain"):
+        return True
+    raise AttributeError(
+        f"estimator must explain itself, got {type(self.estimator).__name__}."
+        " Hint: nearlabel.inspection.explain(model, X) explains what is in pipelines and searches."
+    )
+
+
 class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     """A classifier that scores by an inner one, decides on label sets by thresholds, and bounds their sizes."""
 
@@ -120,9 +129,11 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
 
     predict_labels = predict_labels
 
-    @available_if(_has("explain"))
+    @available_if(_explains)
     def explain(self, X: MatrixLike) -> list[Any]:
         """Explain the label set of every row, where the inner classifier explains itself, as `nearlabel.lazy` does.
+
+        If that is in a pipeline or a search of parameters, `nearlabel.inspection.explain` explains.
 
         Parameters
         ----------
@@ -136,7 +147,10 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         thresholds = getattr(self, "thresholds_", None)
-        inner = copy(self.estimator_)
+        inner = self.estimator_
+        while isinstance(inner, WithThresholds):  # of which nothing decides but the scores inside
+            inner = inner.estimator_
+        inner = copy(inner)
         inner.label_names_ = self.label_names_  # it was fitted to an array, which has none
         decide = None if self._cuts_only else self._label_sets
         explanations: list[Any] = inner.explain(X, thresholds=thresholds, decide=decide)
