@@ -95,9 +95,15 @@ def test_names_of_features():
     scaled = make_pipeline(MinMaxScaler(), StandardScaler(), IBLR(3, plus=True))
     unnamed = make_pipeline(FunctionTransformer(np.asarray), IBLR(3, plus=True))
     framed = make_pipeline(StandardScaler(), IBLR(3, plus=True)).set_output(transform="pandas")
-    by_number = make_pipeline(PCA(2), scaled)
+    by_number = make_pipeline(PCA(2), clone(scaled))
     names = {}
-    for key, model in {"encoded": encoded, "scaled": scaled, "unnamed": unnamed, "framed": framed, "pca": by_number}.items():
+    for key, model in {
+        "encoded": encoded,
+        "scaled": scaled,
+        "unnamed": unnamed,
+        "framed": framed,
+        "pca": by_number,
+    }.items():
         (explanation,) = explain(model.fit(X, Y), X[:1])
         names[key] = [name for name in dict.fromkeys(explanation.terms["of"]) if name.startswith("feature")]
     columns = [f"feature {name}" for name in X.columns]
@@ -149,7 +155,7 @@ def test_what_does_not_explain_itself(model, message):
 
 def test_what_has_no_names():
     """scikit-learn's classifiers do not remember them."""
-    with pytest.raises(TypeError, match="knows the names of labels, .*, got Pipeline around RandomForestClassifier"):
+    with pytest.raises(TypeError, match=r"knows the names of labels, .*, got Pipeline around RandomForestClassifier"):
         predict_labels(piped(RandomForestClassifier(2)).fit(X, Y), X)
     assert predict_labels(BinaryRelevance(LogisticRegression()).fit(X, Y), X[:1])
 

@@ -31,6 +31,7 @@ from nearlabel.utils.validation import (
     check_problem,
     check_rows,
     predict_labels,
+    score,
     with_multilabel_target,
 )
 
@@ -121,6 +122,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._container.wrap(labels)
 
     predict_labels = predict_labels
+    score = score
 
     @abstractmethod
     def _learn(self, X: Matrix, labels: Matrix) -> None:

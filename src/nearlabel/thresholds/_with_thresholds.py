@@ -26,6 +26,7 @@ from nearlabel.utils.validation import (
     check_target,
     predict_labels,
     remember_target,
+    score,
     with_multilabel_target,
 )
 
@@ -128,6 +129,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return self._container.wrap(self._label_sets(self._scores(X, self.response_method_)))
 
     predict_labels = predict_labels
+    score = score
 
     @available_if(_explains)
     def explain(self, X: MatrixLike) -> list[Any]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
@@ -97,11 +98,11 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y") -> Matrix:
     ValueError
         If y is not two-dimensional, has no label, or holds anything but 0 and 1.
     """
-    y = _without_sparse_frame(y)
+    y = without_sparse_frame(y)
     return _as_sparse_labels(y, name) if sparse.issparse(y) else _as_dense_labels(y, name)
 
 
-def _without_sparse_frame(y: MatrixLike) -> MatrixLike:
+def without_sparse_frame(y: MatrixLike) -> MatrixLike:
     """Return a CSR array of a pandas data frame of which all columns are sparse; all else as it is."""
     columns = getattr(y, "sparse", None) if hasattr(y, "iloc") and y.ndim == 2 else None
     return y if columns is None else sparse.csr_array(columns.to_coo())
@@ -351,7 +352,7 @@ def check_target(estimator: object, y: MatrixLike) -> Target:
     if tags is not None:
         labels, names = tag_matrix(tags)
         return Target(labels, LabelContainer(None, labels.dtype), names)
-    matrix = _without_sparse_frame(y)
+    matrix = without_sparse_frame(y)
     column = _as_column(matrix)
     if column is None:
         labels = as_label_matrix(matrix)
@@ -382,6 +383,21 @@ def tag_matrix(tags: Collection[Collection[str]]) -> tuple[Matrix, NDArray[Any]]
     binarizer = MultiLabelBinarizer()
     labels = binarizer.fit_transform(tags).astype(np.int64, copy=False)
     return labels, binarizer.classes_.astype(object)
+
+
+def labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[Matrix, NDArray[Any]]:
+    """Return label sets as an indicator matrix, and the names of the labels: tags, columns of a data frame, or numbers.
+
+    Raises
+    ------
+    ValueError
+        If y is neither an indicator matrix nor tags.
+    """
+    tags = tags_of(y)
+    if tags is not None:
+        return tag_matrix(tags)
+    labels = as_label_matrix(y, name=name)
+    return labels, label_names_of(y, labels.shape[1])
 
 
 def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]]:
@@ -450,6 +466,38 @@ def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
     if self._container.classes is not None:
         return [(one,) for one in predicted.tolist()]
     return names_of_labels(predicted, self.label_names_)
+
+
+def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
+    """Return the share of samples whose whole label set is predicted: a method of every classifier.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features)
+        Samples.
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+        Their label sets, or their tags. A tag that the classifier does not know makes its label set a wrong one.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples. None: all weigh 1.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If X or y is malformed, or their lengths differ.
+    """
+    tags = tags_of(y)
+    if tags is None:
+        return float(ClassifierMixin.score(self, X, without_sparse_frame(y), sample_weight))
+    predicted = self.predict_labels(X)
+    check_consistent_length(tags, predicted)
+    hits = np.array([set(true) == set(names) for true, names in zip(tags, predicted, strict=True)], dtype=np.float64)
+    weights = None if sample_weight is None else check_sample_weight(sample_weight, len(hits))
+    return float(np.average(hits, weights=weights))
 
 
 def remember_target(estimator: Any, target: Target) -> None:

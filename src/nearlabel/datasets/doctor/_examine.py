@@ -24,7 +24,7 @@ from nearlabel.datasets.doctor._rows import (
 from nearlabel.datasets.doctor._tables import Table, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, check_integer
+from nearlabel.utils.validation import as_label_matrix, check_integer, tag_matrix, tags_of
 
 
 def examine(
@@ -53,7 +53,8 @@ def examine(
         May have missing and infinite values; a data frame or an array of objects may have text and dates. A sparse X
         stays sparse.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,), default=None
-        Label sets, as 0 and 1, or NaN where they are unknown. None: those of a Dataset, else none are examined.
+        Label sets, as 0 and 1, or NaN where they are unknown, or the tags of each sample. None:
+        those of a Dataset, else none are examined.
     X_test : array-like, data frame or sparse container of shape (n_test, n_features), or Dataset, default=None
         Rows that are to be predicted; those that are training rows too are counted.
     search : bool or object with `fit` and `kneighbors`, default=True
@@ -129,7 +130,11 @@ def _parts(
     table = table_of(X, feature_names)
     if y is None:
         return table, None, ()
-    if label_names is None and hasattr(y, "columns"):
+    tags = tags_of(y)
+    if tags is not None:
+        y, known = tag_matrix(tags)
+        label_names = list(known) if label_names is None else label_names
+    elif label_names is None and hasattr(y, "columns"):
         label_names = list(map(str, y.columns))
     Y = _label_sets(y)
     if Y.shape[0] != table.X.shape[0]:
