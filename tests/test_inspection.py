@@ -129,6 +129,8 @@ def test_names_for_a_model_without(model):
     named = explain(model, X.to_numpy()[:1], label_names=["a", "b", "c"])[0]
     assert named.labels["name"].tolist() == ["a", "b", "c"]
     assert explain(model, X.to_numpy()[:1])[0].labels["name"].tolist() == [0, 1, 2]
+    expected = [tuple(np.array(["a", "b", "c"])[row == 1]) for row in model.predict(X.to_numpy())]
+    assert predict_labels(model, X.to_numpy(), label_names=["a", "b", "c"]) == expected
     with pytest.raises(ValueError, match="label_names must be 3 names, one for each label, got 2"):
         explain(model, X.to_numpy()[:1], label_names=["a", "b"])
 

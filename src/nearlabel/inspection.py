@@ -80,11 +80,7 @@ def explain(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | None = No
     ['sea']
     """
     found = _that_can(model, "explain", "explains itself")
-    classifier = found.with_thresholds()
-    if label_names is not None:
-        check_is_fitted(classifier)
-        classifier.label_names_ = _as_names(label_names, len(classifier.label_names_))
-    explanations: list[Explanation] = classifier.explain(found.transformed(X))
+    explanations: list[Explanation] = found.named(label_names).explain(found.transformed(X))
     return explanations
 
 
@@ -116,7 +112,7 @@ def explains(model: Any) -> bool:
     return hasattr(_unwrapped(model).classifier, "explain")
 
 
-def predict_labels(model: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
+def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
     """Return the names of the labels that a fitted model predicts for each sample.
 
     Parameters
@@ -125,6 +121,8 @@ def predict_labels(model: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
         A classifier of this library, or a pipeline, search or thresholds around one, as `explain` takes them.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Samples as `model.predict` takes them.
+    label_names : sequence of length n_labels, default=None
+        As in `explain`, for instance those on the card of a model that `nearlabel fit` has made.
 
     Returns
     -------
@@ -137,7 +135,7 @@ def predict_labels(model: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
     TypeError
         If the model ends in no classifier of this library.
     ValueError
-        If X does not fit the model.
+        If X does not fit the model, or the names are not one for each label.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -152,7 +150,7 @@ def predict_labels(model: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
     [('beach',), ('sea',)]
     """
     found = _that_can(model, "predict_labels", "knows the names of labels")
-    names: list[tuple[Any, ...]] = found.with_thresholds().predict_labels(found.transformed(X))
+    names: list[tuple[Any, ...]] = found.named(label_names).predict_labels(found.transformed(X))
     return names
 
 
@@ -166,15 +164,17 @@ class _Unwrapped(NamedTuple):
     thresholds: Any = None
     before: tuple[Pipeline, ...] = ()
 
-    def with_thresholds(self) -> Any:
-        """Return a classifier for samples as it sees them, which knows the names of their features."""
-        classifier = copy(self.classifier)
+    def named(self, label_names: Sequence[Any] | None) -> Any:
+        """Return the classifier with its thresholds, for samples as it sees them, which knows the names."""
+        decides = classifier = copy(self.classifier)
         classifier._feature_names = self._feature_names()
-        if self.thresholds is None:
-            return classifier
-        outer = copy(self.thresholds)
-        outer.estimator = outer.estimator_ = classifier
-        return outer
+        if self.thresholds is not None:
+            decides = copy(self.thresholds)
+            decides.estimator = decides.estimator_ = classifier
+        if label_names is not None:
+            check_is_fitted(decides)
+            decides.label_names_ = _as_names(label_names, len(decides.label_names_))
+        return decides
 
     def transformed(self, X: MatrixLike) -> MatrixLike:
         """Return samples as the classifier sees them."""

@@ -57,10 +57,10 @@ def test_text():
     lines = [line.split("  ") for line in str(hostile()).splitlines()]
     facts = {line[0]: line[-1].strip() for line in lines}
     assert facts["source"] == "<i>book</i>"
-    assert facts["kinds of features"] == "number 1, flag 1"
+    assert facts["kinds of features"] == "number (1), flag (1)"
     assert facts["missing values"] == "1 (12.50% of all)"
-    assert facts["labels of a row, mean (cardinality)"] == "1"
-    assert facts["share of all labels (density)"] == "0.3333"
+    assert facts["label cardinality"] == "1"
+    assert facts["label density"] == "0.3333"
     assert [line[0] for line in lines][-3:] == ["c", "<script>alert(1)</script>", "b & b"]
     assert [line[-1].strip() for line in lines][-3:] == ["0.75", "0.25", "0"]
     assert "groups of rows" not in facts

@@ -46,11 +46,11 @@ def _facts(data: Any, labels: Matrix, n_carried: int) -> Grid:
         "rows": str(n_rows),
         "groups of rows": "" if data.groups is None else str(len(np.unique(data.groups))),
         "features": str(n_features),
-        "kinds of features": ", ".join(f"{kind} {n}" for kind, n in Counter(data.feature_kinds).most_common()),
+        "kinds of features": ", ".join(f"{kind} ({n})" for kind, n in Counter(data.feature_kinds).most_common()),
         "missing values": f"{n_missing} ({n_missing / max(1, n_rows * n_features):.2%} of all)" if n_missing else "0",
         "labels": str(n_labels),
-        "labels of a row, mean (cardinality)": f"{cardinality:.4g}",
-        "share of all labels (density)": f"{cardinality / max(1, n_labels):.4g}",
+        "label cardinality": f"{cardinality:.4g}",
+        "label density": f"{cardinality / max(1, n_labels):.4g}",
         "missing label values": str(n_unknown) if n_unknown else "",
     }
     return Grid([("fact", "value"), *(fact for fact in facts.items() if fact[1])], [False, False], "")
