@@ -23,8 +23,10 @@ from nearlabel.datasets import (
 )
 from nearlabel.experiments import Plan, run
 from nearlabel.lazy import BRkNN, MLkNN
+from nearlabel.metrics import micro_f1
 from nearlabel.persistence import DataSummary
 from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.thresholds import FixedThresholdsClassifier
 from nearlabel.utils.validation import as_dense
 
 TABLE = "kg,purrs,tags\n3.5,1,cat;pet\n20,0,dog;pet\n400,0,\n4,1,cat\n"
@@ -84,8 +86,8 @@ def test_every_format(write, tmp_path, suffix):
     assert tuple(framed.X.columns) == plain.feature_names
     assert tuple(framed.Y.columns) == plain.label_names
     assert_same(framed.with_arrays(), plain)
-    assert framed.with_frames() is framed
-    assert plain.with_arrays() is plain
+    assert framed.with_frames().X is framed.X
+    assert plain.with_arrays().X is plain.X
     assert plain.source == framed.source == str(tmp_path / f"a.{suffix}")
 
 
@@ -145,13 +147,17 @@ def test_sparse_stays_sparse(store):
     """Sparse columns in, CSR predictions out, by the same votes."""
     rng = np.random.default_rng(0)
     X, Y = rng.random((20, 4)) * (rng.random((20, 4)) < 0.4), (rng.random((20, 3)) < 0.4).astype(np.int64)
-    data = Dataset(store(X), store(Y), tuple("abcd"), ("x", "y", "z"), "random")
+    data = Dataset(store(X), store(Y), ("a", "b", "sparse", "iloc"), ("x", "y", "sparse"), "random")
     framed = data.with_frames()
     model = MLkNN(3).fit(framed.X, framed.Y)
     predicted, expected = model.predict(framed.X), MLkNN(3).fit(data.X, data.Y).predict(data.X)
     assert type(predicted) is type(expected)
     np.testing.assert_array_equal(as_dense(predicted), as_dense(expected))
-    assert model.label_names_.tolist() == ["x", "y", "z"]
+    assert model.label_names_.tolist() == ["x", "y", "sparse"]
+    assert micro_f1(framed.Y, predicted) == micro_f1(data.Y, expected)
+    assert str(examine(framed.X, framed.Y)) == str(examine(data))
+    thresholds = [FixedThresholdsClassifier(BRkNN(3), 0.3).fit(one.X, one.Y).predict(one.X) for one in (framed, data)]
+    np.testing.assert_array_equal(*map(as_dense, thresholds))
     assert ("sparse" in repr(framed)) == sparse.issparse(data.X)
     assert_same(framed.with_arrays(), data)
 
@@ -160,6 +166,7 @@ def test_unknown_labels():
     """Y is float64 with NaN where a label is not known."""
     data = Dataset(np.eye(2), np.array([[1.0, np.nan], [0, 1]]), ("a", "b"), ("x", "y"), "holes")
     assert np.isnan(data.with_frames().Y["y"][0])
+    assert_same(replace(data, X=data.with_frames().X).with_arrays(), data)
     assert_same(data.with_frames().with_arrays(), data)
 
 

@@ -126,7 +126,7 @@ class Dataset:
         Returns
         -------
         Dataset
-            Itself if it has frames.
+            What has frames keeps them.
 
         Raises
         ------
@@ -150,8 +150,6 @@ class Dataset:
         >>> model.predict_labels(digits.X[:2])
         [('0', '1'), ('2',)]
         """
-        if is_frame(self.X):
-            return self
         X = frame_of_features(self.X, self.feature_names, self.feature_kinds)
         return replace(self, X=X, Y=frame_of_labels(self.Y, self.label_names))
 
@@ -161,14 +159,12 @@ class Dataset:
         Returns
         -------
         Dataset
-            Itself if it has arrays.
+            What has arrays keeps them.
 
         See Also
         --------
         with_frames : The way back.
         """
-        if not is_frame(self.X):
-            return self
         return replace(self, X=features_of_frame(self.X, self.feature_kinds), Y=labels_of_frame(self.Y))
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from nearlabel.utils.optional import import_optional
 from nearlabel.utils.types import Matrix
-from nearlabel.utils.validation import check_flag
+from nearlabel.utils.validation import check_flag, is_sparse_frame, without_sparse_frame
 
 _NONE = np.array(None)
 
@@ -30,8 +30,10 @@ def is_frame(matrix: Any) -> bool:
     return hasattr(matrix, "iloc")
 
 
-def frame_of_features(X: Matrix, names: Sequence[str], kinds: Sequence[str]) -> Any:
+def frame_of_features(X: Any, names: Sequence[str], kinds: Sequence[str]) -> Any:
     """Return features as a data frame: cells and codes of categories as pandas' categories, dates as its dates."""
+    if is_frame(X):
+        return X
     if sparse.issparse(X) or (X.dtype.kind != "O" and "code" not in kinds):
         return _frame_of(X, names, "feature_names")
     _check_distinct(names, "feature_names")
@@ -39,23 +41,24 @@ def frame_of_features(X: Matrix, names: Sequence[str], kinds: Sequence[str]) -> 
     return _pandas().DataFrame({name: read(*pair) for name, *pair in zip(names, X.T, kinds, strict=True)})
 
 
-def frame_of_labels(Y: Matrix, names: Sequence[str]) -> Any:
+def frame_of_labels(Y: Any, names: Sequence[str]) -> Any:
     """Return an indicator matrix as a data frame."""
-    return _frame_of(Y, names, "label_names")
+    return Y if is_frame(Y) else _frame_of(Y, names, "label_names")
 
 
 def features_of_frame(frame: Any, kinds: Sequence[str]) -> Matrix:
-    """Return what `frame_of_features` was given."""
-    if hasattr(frame, "sparse"):  # all columns are
-        return sparse.csr_array(frame.sparse.to_coo())
+    """Return what `frame_of_features` was given; an array as it is."""
+    if not is_frame(frame) or is_sparse_frame(frame):
+        return without_sparse_frame(frame)
     if all(dtype == np.float64 for dtype in frame.dtypes):
         return frame.to_numpy()
     return np.column_stack([_values_of(frame.iloc[:, place], kind) for place, kind in enumerate(kinds)])
 
 
 def labels_of_frame(frame: Any) -> Matrix:
-    """Return what `frame_of_labels` was given."""
-    return sparse.csr_array(frame.sparse.to_coo()) if hasattr(frame, "sparse") else frame.to_numpy()
+    """Return what `frame_of_labels` was given; an array as it is."""
+    matrix = without_sparse_frame(frame)
+    return matrix.to_numpy() if is_frame(matrix) else matrix
 
 
 def _frame_of(matrix: Matrix, names: Sequence[str], what: str) -> Any:

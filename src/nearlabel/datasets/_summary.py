@@ -12,6 +12,7 @@ from nearlabel.datasets._frames import is_frame, labels_of_frame
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.tables import Grid, column_of, grid
 from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import is_sparse_frame, without_sparse_frame
 
 _NONE = np.array(None)
 
@@ -24,13 +25,13 @@ def counted(number: int, noun: str) -> str:
 def storage_of(X: Any) -> str:
     """Return in words what holds the rows."""
     frame = is_frame(X)
-    is_sparse = hasattr(X, "sparse") if frame else sparse.issparse(X)
+    is_sparse = is_sparse_frame(X) if frame else sparse.issparse(X)
     return ("sparse" if is_sparse else "dense") + (" data frame" if frame else "")
 
 
 def tables_of(data: Any) -> tuple[Grid, Grid]:
     """Return the facts of a `Dataset`, and its most frequent labels."""
-    labels = labels_of_frame(data.Y) if is_frame(data.Y) else data.Y
+    labels = labels_of_frame(data.Y)
     rows = _rows_of_labels(labels)
     return _facts(data, labels, int(rows.sum())), _most_frequent(data.label_names, rows, max(1, labels.shape[0]))
 
@@ -69,9 +70,10 @@ def _rows_of_labels(labels: Matrix) -> IntArray:
 
 def _n_missing(matrix: Any) -> int:
     """Return how many cells are NaN, None or missing as pandas has it."""
-    if is_frame(matrix) and not hasattr(matrix, "sparse"):
+    matrix = without_sparse_frame(matrix)
+    if is_frame(matrix):
         return int(matrix.isna().sum().sum())
-    values = matrix.sparse.to_coo().data if is_frame(matrix) else matrix.data if sparse.issparse(matrix) else matrix
+    values = matrix.data if sparse.issparse(matrix) else matrix
     if values.dtype.kind not in "fO":
         return 0
     n_bytes = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)

@@ -104,8 +104,14 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y") -> Matrix:
 
 def without_sparse_frame(y: MatrixLike) -> MatrixLike:
     """Return a CSR array of a pandas data frame of which all columns are sparse; all else as it is."""
-    columns = getattr(y, "sparse", None) if hasattr(y, "iloc") and y.ndim == 2 else None
-    return y if columns is None else sparse.csr_array(columns.to_coo())
+    return sparse.csr_array(y.sparse.to_coo()) if is_sparse_frame(y) else y
+
+
+def is_sparse_frame(y: MatrixLike) -> bool:
+    """Return whether y is a pandas data frame of which all columns are sparse."""
+    # Not hasattr(y, "sparse"): that may be the name of a column.
+    types = y.dtypes if hasattr(y, "iloc") and y.ndim == 2 else ()
+    return len(types) > 0 and all(type(dtype).__name__ == "SparseDtype" for dtype in types)
 
 
 def _as_sparse_labels(y: Any, name: str) -> CSR:

@@ -24,7 +24,7 @@ from nearlabel.datasets.doctor._rows import (
 from nearlabel.datasets.doctor._tables import Table, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, check_integer, tag_matrix, tags_of
+from nearlabel.utils.validation import as_label_matrix, check_integer, tag_matrix, tags_of, without_sparse_frame
 
 
 def examine(
@@ -147,6 +147,7 @@ def _parts(
 
 def _label_sets(y: Any) -> CSR:
     """Return label sets as CSR: of int64, or of float64 where some are unknown."""
+    y = without_sparse_frame(y)
     values = y if sparse.issparse(y) else np.asarray(y)
     if values.ndim == 1:
         values = values.reshape(-1, 1)
