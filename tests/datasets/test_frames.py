@@ -93,9 +93,9 @@ def test_every_format(write, tmp_path, suffix):
 
 def test_well_known_data_sets(tmp_path, monkeypatch):
     """The embedded set, and one of the catalogue with its published split."""
-    digits = load_multidigits(as_frame=True)
-    assert np.shares_memory(digits.X.to_numpy(), digits.X)
-    assert_same(digits.with_arrays(), load_multidigits())
+    digits, plain = load_multidigits(as_frame=True), load_multidigits()
+    assert_same(digits.with_arrays(), plain)
+    assert np.shares_memory(plain.with_frames().with_arrays().X, plain.X)
     monkeypatch.setenv("NEARLABEL_DATA", str(tmp_path))
     with pytest.raises(TypeError, match="as_frame must be True or False, got 'yes'"):
         fetch_dataset("emotions", as_frame="yes")
