@@ -8,7 +8,6 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
@@ -156,10 +155,14 @@ def test_what_does_not_explain_itself(model, message):
 
 
 def test_what_has_no_names():
-    """scikit-learn's classifiers do not remember them."""
+    """scikit-learn's classifiers do not remember them, but thresholds around them do."""
     with pytest.raises(TypeError, match=r"knows the names of labels, .*, got Pipeline around RandomForestClassifier"):
         predict_labels(piped(RandomForestClassifier(2)).fit(X, Y), X)
-    assert predict_labels(BinaryRelevance(LogisticRegression()).fit(X, Y), X[:1])
+    model = FixedThresholdsClassifier(piped(RandomForestClassifier(5, random_state=0)), 0.5)
+    for around in (model, piped(clone(model))):
+        expected = [tuple(Y.columns[row == 1]) for row in around.fit(X, Y).predict(X)]
+        assert predict_labels(around, X) == expected
+    assert not explains(model)
 
 
 @pytest.mark.parametrize("model", [clone(model) for name, model in MODELS.items() if "frozen" not in name])

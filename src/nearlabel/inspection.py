@@ -109,7 +109,7 @@ def explains(model: Any) -> bool:
     >>> explains(MLkNN()), explains(RandomForestPCT())
     (True, False)
     """
-    return hasattr(_unwrapped(model).classifier, "explain")
+    return _unwrapped(model).can("explain")
 
 
 def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
@@ -118,7 +118,8 @@ def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | No
     Parameters
     ----------
     model : fitted estimator
-        A classifier of this library, or a pipeline, search or thresholds around one, as `explain` takes them.
+        A classifier of this library, or a pipeline, search or thresholds around one, as `explain` takes them;
+        thresholds also around any other classifier.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Samples as `model.predict` takes them.
     label_names : sequence of length n_labels, default=None
@@ -157,12 +158,16 @@ def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | No
 class _Unwrapped(NamedTuple):
     """What decides in a model: a classifier, the outermost thresholds around it, and pipelines that samples go through.
 
-    What is done with copies changes neither.
+    Copies of them learn names, so that the model does not change.
     """
 
     classifier: Any
     thresholds: Any = None
     before: tuple[Pipeline, ...] = ()
+
+    def can(self, method: str) -> bool:
+        """Return whether it can answer; thresholds name labels whatever is inside."""
+        return hasattr(self.classifier, method) or (method == "predict_labels" and self.thresholds is not None)
 
     def named(self, label_names: Sequence[Any] | None) -> Any:
         """Return the classifier with its thresholds, for samples as it sees them, which knows the names."""
@@ -210,7 +215,7 @@ def _unwrapped(model: Any) -> _Unwrapped:
 def _that_can(model: Any, method: str, does: str) -> _Unwrapped:
     """Return what decides in a fitted model; raise TypeError unless it has the method."""
     found = _unwrapped(model)
-    if hasattr(found.classifier, method):
+    if found.can(method):
         return found
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)

@@ -38,6 +38,13 @@ def facts_of(model, training, test, /, **options):
     return facts
 
 
+def test_data_frames():
+    """A data set with frames gives the facts of its arrays."""
+    training, test = problem(), problem(30, seed=1)
+    model = MLkNN(5)
+    assert facts_of(model, training, test.with_frames()) == facts_of(model, training, test)
+
+
 def test_labels_by_loops():
     """Counts and ratios of each label, cell by cell; what is 0/0 is None."""
     training, test = problem(), problem(30, seed=1)
