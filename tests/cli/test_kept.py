@@ -65,6 +65,34 @@ def test_explain_names_the_neighbours(fitted, nearlabel, songs):
     assert (told["row"], told["id"]) == (3, None)
 
 
+def test_the_figure_names_the_neighbours(fitted, nearlabel, songs, tmp_path):
+    """By title and id; by row number where the model keeps nothing."""
+    for options, name in ((("--id", "id", "--show", "title", "--ignore", "year"), "two lines 3 (id 4712)"),
+                          (("--ignore", "id,title,year"), "row 3")):  # fmt: skip
+        model, _ = fitted(*options)
+        figure = tmp_path / "why.svg"
+        assert nearlabel("explain", model, songs, "--row", 3, "--figure", figure).code == 0
+        assert f"<!-- {name}   0 -->" in figure.read_text()
+
+
+def test_report_on_data_without_the_columns(fitted, nearlabel, songs, tmp_path):
+    """Samples have numbers then, neighbours names; of some columns those that are there are shown."""
+    model, _ = fitted("--id", "id", "--show", "title,year")
+    with songs.open(newline="") as file:
+        rows = list(csv.DictReader(file))[:5]
+    for columns in (("a", "b", "tags"), ("a", "b", "year", "tags")):
+        with (tmp_path / "new.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, columns, extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
+        assert nearlabel("report", model, tmp_path / "new.csv", "--out", tmp_path / "r.html").code == 0
+        page = (tmp_path / "r.html").read_text()
+        facts = json.loads(page.split('id="facts">')[1].split("</script>")[0])
+        assert facts["rows"][1]["kept"] == ({"year": "1961"} if "year" in columns else {})
+        assert facts["rows"][1]["name"] == ("1961" if "year" in columns else "")
+        assert facts["kept_columns"] == ["id", "title", "year"]
+
+
 def test_nothing_changes_without(fitted, nearlabel, songs):
     """A model that keeps nothing is explained as ever, and decides as the one that keeps something."""
     plain, _ = fitted("--ignore", "id,title,year")
@@ -147,14 +175,14 @@ def test_lists_are_not_kept(nearlabel, tmp_path):
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_report_names_samples_and_neighbours(fitted, nearlabel, songs, tmp_path, seen):
-    """The page says what is kept, and has titles as data, which no browser takes for its own code."""
+    """Samples by the columns of their own file; titles are data, which no browser takes for its own code."""
     lines = songs.read_text().replace("Help! 1,", "</script><b> 1,")
     songs.write_text(lines)
     model, _ = fitted("--id", "id", "--show", "title,year")
     data = songs
     if not seen:
         data = tmp_path / "new.csv"
-        data.write_text("".join(lines.splitlines(keepends=True)[:2]).replace("Abbey Road 0", "Not kept"))
+        data.write_text("".join(lines.splitlines(keepends=True)[:2]).replace("Abbey Road 0", "New one"))
     out = tmp_path / "report.html"
     answer = nearlabel("report", model, data, "--out", out)
     assert answer.code == 0, answer.err
@@ -162,9 +190,10 @@ def test_report_names_samples_and_neighbours(fitted, nearlabel, songs, tmp_path,
     assert "Kept of each training row" in page
     assert "Abbey Road 0" in page
     assert "</script><b>" not in page
-    assert "Not kept" not in page
     facts = json.loads(page.split('id="facts">')[1].split("</script>")[0])
     assert facts["kept_columns"] == ["id", "title", "year"]
     first = facts["rows"][0]
-    assert first["kept"] == ({"id": "4711", "title": "Abbey Road 0", "year": "1960"} if seen else {})
+    title = "Abbey Road 0" if seen else "New one"
+    assert first["kept"] == {"id": "4711", "title": title, "year": "1960"}
+    assert first["name"] == f"{title} (id 4711)"
     assert first["neighbors"][0]["title"] == "Abbey Road 0"

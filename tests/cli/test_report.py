@@ -69,6 +69,18 @@ def test_training_rows_with_other_features(nearlabel, model, fruit, tmp_path):
     assert "--training must be the data that the model was fitted to, got other features or labels" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("options", "examined"), [((), "10 samples of test"), (("--training", "training.npz"), "20 training samples of ")]
+)
+def test_findings(nearlabel, model, tmp_path, options, examined):
+    """In the data of the page, or in the training data if they are named."""
+    options = [tmp_path / one if one.endswith("npz") else one for one in options]
+    answer = nearlabel("report", model, tmp_path / "test.npz", *options, "--out", tmp_path / "r.html")
+    assert answer.code == 0, answer.err
+    section = (tmp_path / "r.html").read_text().split("<h2>Findings in the data</h2>")[1]
+    assert section.startswith(f'<p class="note">In the {examined}')
+
+
 def test_blank_title(nearlabel, model, tmp_path):
     """The page has a heading nevertheless."""
     files = (model, tmp_path / "test.npz", "--out", tmp_path / "r.html")

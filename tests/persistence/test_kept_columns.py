@@ -157,6 +157,8 @@ def test_neighbours_get_names(tmp_path, classifier):
     (explanation,) = fitted.explain([[3.0, 0.9]])
     named = explanation.with_kept(kept)
     assert list(named.neighbors)[:3] == ["row", "id", "name"]
+    assert (explanation.kept, named.kept, named.to_dict()["kept"]) == ((), ["id", "name"], ["id", "name"])
+    assert named.with_kept({"year": [1969] * 4}).kept == ["year", "id", "name"]
     rows = explanation.neighbors["row"]
     assert named.neighbors["name"].tolist() == [TITLES[row] for row in rows]
     assert "name" not in explanation.neighbors

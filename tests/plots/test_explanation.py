@@ -85,6 +85,24 @@ def test_many_labels_neighbours_and_long_names(tmp_path):
     assert len(title) < 130
 
 
+def test_kept_columns_name_the_neighbours(tmp_path):
+    """By title and id, in short, however they are written; a neighbour without any is a row."""
+    explanation = MLkNN(4).fit(np.arange(5)[:, np.newaxis], np.eye(5, dtype=int)[:, :2]).explain([[0.1]])[0]
+    titles = ["Abbey Road", "$x^2$ costs $5", "", "a title that ends after more than thirty letters\x1b", "last"]
+    kept = {"id": ["4711", "4712", "", "4714", "4715"], "title": titles, "distance": ["far"] * 5}
+    names = ["Abbey Road (id 4711)", "$x^2$ costs $5 (id 4712)", "far", "a title that …hirty letters� (id 4714)"]
+    for given in (explanation.with_kept(kept), explanation.with_kept(kept).to_dict()):
+        file = ExplanationDisplay(given).write(tmp_path / "f.svg")
+        ET.parse(file)
+        words = words_of(file)
+        for name, one in zip(names, explanation.to_dict()["neighbors"], strict=True):
+            assert f"{name}   {one['distance']:.3g}" in words
+    assert not any("row" in text for text in words)
+    blank = {name: [""] * 5 for name in kept}
+    words = words_of(ExplanationDisplay(explanation.with_kept(blank)).write(tmp_path / "f.svg"))
+    assert "row 0   0.1" in words
+
+
 def test_votes_in_words():
     """One vote, but two votes."""
     plain = explained(MLkNN(3))

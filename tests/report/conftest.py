@@ -48,12 +48,13 @@ def evil_facts() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def nldd_facts() -> dict[str, Any]:
-    """A model with columns of its own, and labels that have names, on other rows than those that it was fitted to."""
+    """A model with columns of its own, and labels and rows that have names, on rows that it was not fitted to."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3))
     Y = (X[:, :2] + rng.normal(size=(90, 2)) > 0).astype(int)
     data = Dataset(X[60:], Y[60:], tuple("abc"), ("classification", "regression"), "new")
-    return facts_of(NLDD(random_state=0).fit(X[:60], Y[:60]), data)
+    own = {"id": [str(4711 + row) for row in range(30)], "title": [f"Song {row % 10}" for row in range(30)]}
+    return facts_of(NLDD(random_state=0).fit(X[:60], Y[:60]), data, kept_of_data=own)
 
 
 @pytest.fixture(scope="session")

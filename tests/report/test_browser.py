@@ -223,6 +223,31 @@ def test_explorer_filters(visit, digits_facts):
     assert explorer.get_by_role("button", name="Next").is_disabled()
 
 
+def test_explorer_finds_rows_by_their_names(visit):
+    """By a part of id or title, or by the row number; rows of one title are told apart by their number."""
+    explorer = visit("nldd").locator("#explorer-view")
+    find, rows = explorer.get_by_label("Find by row number, id, title"), explorer.get_by_role("combobox")
+    for text, found in (("SONG 3", [3, 13, 23]), ("4714", [3]), ("14", [3, 14]), ("song 33", [])):
+        find.fill(text)
+        names = [option.rpartition(":")[0] for option in rows.locator("option").all_inner_texts()]
+        assert names == [f"Song {row % 10} (id {4711 + row}), row {row}" for row in found]
+    assert explorer.get_by_role("status").inner_text() == "No such row."
+    find.fill("4714")
+    assert explorer.get_by_role("status").inner_text().startswith("Song 3 (id 4714), row 3: ")
+    assert explorer.get_by_text("id: 4714; title: Song 3").is_visible()
+    assert visit("digits").get_by_label("Find by").count() == 0
+
+
+def test_findings_are_sorted_and_read_out(visit):
+    """A table with a caption, headings that sort it, and a name for each row."""
+    table = visit("digits").locator("section#findings-in-the-data table")
+    kinds = table.get_by_role("rowheader").all_inner_texts()
+    assert len(kinds) > 1
+    table.get_by_role("button", name="finding").click()
+    assert table.get_by_role("rowheader").all_inner_texts() == sorted(kinds)
+    assert "Findings in digits" in table.locator("caption").inner_text()
+
+
 def table_of(region: Any) -> list[list[str]]:
     """The texts of a table of the explorer, headings first; a heading over two columns stands twice."""
     return region.evaluate(

@@ -301,12 +301,25 @@ def test_kept_columns_name_neighbours_and_training_samples(seen):
         assert [one["id"] for one in row["neighbors"]] == [str(4711 + one["row"]) for one in row["neighbors"]]
         assert {len(one["kept_distance"]) for one in row["neighbors"]} == {200}
         assert row["kept"].get("id") == (str(4711 + row["row"]) if seen else None)
+        assert row["name"].endswith(f" (id {4711 + row['row']})") == seen
+
+
+def test_columns_of_the_data_name_samples():
+    """Samples by their own columns, neighbours by those of the training samples; blank ones have no name."""
+    training, test = problem(), problem(12, seed=1)
+    kept = {"title": [f"old {row}" for row in range(40)]}
+    own = {"title": ["", *(f"new {row}" for row in range(1, 12))]}
+    explorer = facts_of(MLkNN(3), training, test, kept=kept, kept_of_data=own)["explorer"]
+    assert [row["name"] for row in explorer["rows"]] == own["title"]
+    assert {one["title"][:4] for row in explorer["rows"] for one in row["neighbors"]} == {"old "}
+    with pytest.raises(ValueError, match="kept_of_data must have a text for each of 12 samples, got 40 of 'title'"):
+        facts_of(MLkNN(3), training, test, kept=kept, kept_of_data=kept)
 
 
 def test_kept_columns_of_other_data_and_of_models_without_neighbours():
     """The former are refused; the latter name the samples only."""
     data = problem()
-    with pytest.raises(ValueError, match="kept must have a text for each of 40 training samples, got 39 of 'id'"):
+    with pytest.raises(ValueError, match="kept must have a text for each of 40 samples, got 39 of 'id'"):
         facts_of(MLkNN(3), data, data, kept={"id": ["a"] * 39}, seen=True)
     explorer = facts_of(BinaryRelevance(), data, data, kept={"id": ["a"] * 40}, seen=True)["explorer"]
     assert explorer["kept_columns"] == []

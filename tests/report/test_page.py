@@ -132,7 +132,25 @@ def test_several_data_sets(run_of_many):
     page = report_page(run_of_many)
     assert all(f'id="comparison-on-set-{i}"' in page for i in range(6))
     assert page.count("<title>Mean ranks, ") == 2
-    assert page.count("The data were not found") == 6
+    assert page.count("The data were not found") == 2 * 6  # their figures, and the findings in them
+
+
+@pytest.mark.usefixtures("_no_figures")
+def test_findings_in_the_data(digits_facts, evil_facts, run_of_one, run_of_many):
+    """A table with headings for rows and columns; without data it says so."""
+    page = report_page(digits_facts)
+    section = page.split('<section id="findings-in-the-data">')[1].split("</section>")[0]
+    assert '<a href="#findings-in-the-data">Findings in the data</a>' in page
+    for one in digits_facts["examination"]["findings"]:
+        assert f'<th scope="row">{one["kind"].replace("_", " ")}</th>' in section
+        assert f'<span class="{one["severity"]}">{one["severity"]}</span>' in section
+    assert section.count('<th scope="col">') == 5
+    assert "Try <code>--scale</code> minmax" in section
+    assert 'id="findings-in-the-data"' in report_page(run_of_one)
+    assert 'id="findings-in-set-3"><h2>Findings in set 3</h2><p class="note">The data were not' in report_page(
+        run_of_many
+    )
+    assert "<script>window" not in report_page(evil_facts)
 
 
 @pytest.mark.usefixtures("_no_figures")

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from nearlabel.cli._escape import escape_controls, escape_line
 from nearlabel.experiments import Progress
+from nearlabel.neighbors import UselessNeighborsWarning
 from nearlabel.utils.optional import import_optional
 from nearlabel.utils.progress import listening
 
@@ -153,11 +154,18 @@ def is_quiet() -> bool:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Print warnings as notes on standard error."""
+    """Print warnings as notes on standard error, each once; of useless neighbours nothing if quiet."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if str(message) not in shown and not (is_quiet() and issubclass(category, UselessNeighborsWarning)):
+            print_notes([str(message)])
+        shown.add(str(message))
+
     with warnings.catch_warnings():
         # Commands match columns by name and pass plain arrays in the order of the model.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        warnings.showwarning = lambda message, *_, **__: print_notes([str(message)])
+        warnings.showwarning = show
         yield
 
 

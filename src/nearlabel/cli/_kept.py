@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,16 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
         if _is_label(arguments, name):
             raise ValueError(f"{option} must name columns that are no labels, got {name!r}.")
     return read_columns(Path(arguments.data), asked, decimal=arguments.decimal or ".")
+
+
+def kept_in(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, list[str]] | None:
+    """Return the columns of DATA that are called as those that a model keeps, as texts; None if there is none."""
+    known = column_names_of(Path(arguments.data)) if _data.is_file(arguments.data) else None
+    there = {name: "--show" for name in names if name in (known or ())}
+    if not there:
+        return None
+    columns = read_columns(Path(arguments.data), there, decimal=arguments.decimal or ".")
+    return {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in columns.items()}
 
 
 def without_kept(arguments: argparse.Namespace, data: str) -> argparse.Namespace:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nearlabel.cli import _console, _data, _model, _test_data
+from nearlabel.cli import _console, _data, _kept, _model, _test_data
 from nearlabel.cli._matched_data import match_to, open_matched, with_columns_of
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, is_on_disk, load_multidigits
 from nearlabel.experiments import Problem
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--training",
         default=None,
         metavar="DATA",
-        help="of a model: its training data, for pictures of the neighbours",
+        help="of a model: its training data, for findings in them and pictures of the neighbours",
     )
     parser.add_argument(
         "--rows",
@@ -124,7 +124,7 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
     seen = _is_training(opened.card, data)
     _console.print_notes(notes)
     training = data if seen else _training(arguments, opened)
-    card = json.loads(opened.card.to_json())
+    card, kept = json.loads(opened.card.to_json()), read_kept(arguments.source)
     with _model.asking(opened, arguments.data, data.X, first=0):
         facts = model_facts(
             opened.model,
@@ -133,7 +133,8 @@ def _of_model(arguments: argparse.Namespace) -> dict[str, Any]:
             training=training,
             seen=seen,
             n_rows=arguments.rows,
-            kept=read_kept(arguments.source),
+            kept=kept,
+            kept_of_data=None if seen else _kept.kept_in(arguments, kept),
         )
     return facts | {"notes": notes}
 

@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from nearlabel.experiments._folds import Fold, Problem
 from nearlabel.experiments._problems import as_problems
 from nearlabel.experiments.records import Record, RecordFolder
+from nearlabel.utils.notes import kept_warnings
 
 Progress = Callable[[int, int], None]
 
@@ -70,6 +71,11 @@ def run(
         metric is undefined on that fold). Those of a metric that is not in `nearlabel.metrics.CATALOGUE` have
         greater_is_better, too.
 
+    Warns
+    -----
+    UserWarning
+        What the methods warned of, each sentence once, when all folds are run.
+
     Raises
     ------
     ValueError
@@ -101,14 +107,18 @@ def _run_folds(
     settings = (list(plan.settings(fold)) for fold in folds)
     records = [] if folder is None else folder.complete_folds(settings)
     n_known = len({(record["dataset"], record["seed"], record["fold"]) for record in records})
+    warned: dict[str, Warning] = {}
     parallel = Parallel(n_jobs=n_workers, batch_size=1, return_as="generator")
     with _closing(parallel(delayed(_run_fold)(plan, fold) for fold in folds[n_known:])) as work:
-        for done, new in enumerate(work, start=n_known + 1):
+        for done, (new, kept) in enumerate(work, start=n_known + 1):
             if folder is not None:
                 folder.append(new)
             records += new
+            warned |= {str(warning): warning for warning in kept}
             if progress is not None:
                 progress(done, len(folds))
+    for warning in warned.values():
+        warnings.warn(warning, stacklevel=3)
     return records
 
 
@@ -123,5 +133,8 @@ def _closing(work: Any) -> Iterator[Any]:
             work.close()
 
 
-def _run_fold(plan: AnyPlan, fold: Fold) -> list[Record]:
-    return [setting | {"value": value} for setting, value in zip(plan.settings(fold), plan.values(fold), strict=True)]
+def _run_fold(plan: AnyPlan, fold: Fold) -> tuple[list[Record], list[Warning]]:
+    """Return the records of a fold and what was warned of, which a process would print in its own way."""
+    with kept_warnings() as kept:
+        values = list(plan.values(fold))
+    return [setting | {"value": value} for setting, value in zip(plan.settings(fold), values, strict=True)], kept

@@ -22,6 +22,7 @@ from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._votes import Neighbors, Votes, count_votes, exact_weights
 from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
 from nearlabel.neighbors.contract import Weights, check_neighbor_indices, clone_search, takes_missing_values
+from nearlabel.neighbors.usefulness import warn_of_useless
 from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
@@ -185,6 +186,8 @@ class LazyClassifier(MultilabelClassifier):
                 f" got {np.shape(distances)} and {np.shape(indices)} of {self.search_!r}."
             )
         check_neighbor_indices(indices, self._n_samples)
+        if X is None:
+            warn_of_useless(distances, indices)
         return distances, indices
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:

@@ -8,6 +8,7 @@ from nearlabel.neighbors._recall import recall
 from nearlabel.neighbors._transformer import TransformerNeighbors
 from nearlabel.neighbors._usearch import UsearchNeighbors
 from nearlabel.neighbors._votes import label_votes
+from nearlabel.neighbors.usefulness import UselessNeighborsWarning
 
 __all__ = [
     "DaskNeighbors",
@@ -18,6 +19,7 @@ __all__ = [
     "PrecomputedNeighbors",
     "TransformerNeighbors",
     "UsearchNeighbors",
+    "UselessNeighborsWarning",
     "label_votes",
     "recall",
 ]

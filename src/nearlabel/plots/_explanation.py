@@ -9,6 +9,7 @@ from nearlabel.inspection import explain, explains
 from nearlabel.lazy import Explanation
 from nearlabel.plots._display import DisplayInSeveralAxes
 from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, PAPER, set_open_frame
+from nearlabel.utils.row_names import row_name
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_integer
@@ -24,9 +25,10 @@ class ExplanationDisplay(DisplayInSeveralAxes):
     """The neighbours of a sample with their labels, and the scores of the labels with what decides.
 
     On the left a line for each neighbour: how far it is and which labels it has, those predicted for the sample in
-    blue. On the right a bar for each label, from the prior (where the method has one, else from 0) to the score, blue
-    if the label is predicted; the mark is its threshold, if it has one. At most 12 neighbours and 20 labels are drawn,
-    the predicted ones first, then by score.
+    blue. A neighbour has the name that `Explanation.with_kept` gives it, shortened, else the number of its row. On the
+    right a bar for each label, from the prior (where the method has one, else from 0) to the score, blue if the label
+    is predicted; the mark is its threshold, if it has one. At most 12 neighbours and 20 labels are drawn, the predicted
+    ones first, then by score.
 
     Parameters
     ----------
@@ -103,12 +105,18 @@ class ExplanationDisplay(DisplayInSeveralAxes):
         neighbors: list[Mapping[str, Any]] = self.explanation["neighbors"][:_MOST_NEIGHBORS]
         return neighbors
 
+    def _names(self) -> list[str]:
+        """Return what people call the neighbours."""
+        kept = self.explanation.get("kept", ())
+        return [row_name(one["row"], {name: one[name] for name in kept}, _LONGEST) for one in self._neighbors()]
+
     def _widths(self) -> tuple[float, float]:
         """Return how wide the axes are in inches: the left ones have room for the longest line of labels."""
         return _STEM + _LETTER * max((_n_letters(one["names"]) for one in self._neighbors()), default=0), _SCORES
 
     def _size(self) -> tuple[float, float]:
         names = max((len(shortened(one["name"], _LONGEST)) for one in self._labels()), default=0)
+        names += max((len(name) - len("row 1234") for name in self._names()), default=0)
         n_lines = max(len(self._neighbors()), len(self._labels()), 4)
         return sum(self._widths()) + _MARGINS + _LETTER * names, 1.5 + _LINE * n_lines
 
@@ -124,7 +132,7 @@ class ExplanationDisplay(DisplayInSeveralAxes):
     def _draw(self, ax: Any, **style: Any) -> None:
         left, right = ax
         neighbors, labels = self._neighbors(), self._labels()
-        _draw_neighbors(left, neighbors, set(self.explanation["predicted"]))
+        _draw_neighbors(left, neighbors, self._names(), set(self.explanation["predicted"]))
         left.set_xlim(-0.02, self._widths()[0] / _STEM)
         _draw_labels(right, labels)
         for axes, what, shown in ((left, "neighbors", neighbors), (right, "labels", labels)):
@@ -144,7 +152,7 @@ def _heading(what: str, n_shown: int, n_in_all: int) -> str:
     return what if n_shown == n_in_all else f"{n_shown} of {n_in_all} {what}"
 
 
-def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], predicted: set[Any]) -> None:
+def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], names: Sequence[str], predicted: set[Any]) -> None:
     """Draw the distances as dots on stems, and the label sets as chips to the right of them."""
     distances = [one["distance"] if isinstance(one["distance"], float) else 0.0 for one in neighbors]
     farthest = max(distances, default=0.0) or 1.0
@@ -152,8 +160,8 @@ def _draw_neighbors(ax: Any, neighbors: Sequence[Mapping[str, Any]], predicted: 
         ax.plot([0, distance / farthest], [line, line], color=GREY, linewidth=1.2, zorder=1)
         ax.plot([distance / farthest], [line], color=INK, marker="o", markersize=4, zorder=2)
         _draw_chips(ax, line, one["names"], predicted)
-    names = [f"row {one['row']}   {_number(one['distance'])}" for one in neighbors]
-    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ticks = [f"{name}   {_number(one['distance'])}" for name, one in zip(names, neighbors, strict=True)]
+    ax.set_yticks(range(len(ticks)), ticks, fontsize=8, parse_math=False)  # "$" in a name starts no mathematics
     ax.set_ylim(len(neighbors) - 0.4, -0.6)
     ax.set_xticks([])
     ax.spines[["top", "right", "bottom"]].set_visible(False)
@@ -221,7 +229,7 @@ def _draw_labels(ax: Any, labels: Sequence[Mapping[str, Any]]) -> None:
             ax.plot([one["threshold"]] * 2, [line - 0.42, line + 0.42], color=ORANGE, linewidth=1.6)
         ax.annotate(_label_text(one), (1.03, line), fontsize=7.5, va="center", annotation_clip=False, color=INK)
     names = [shortened(one["name"], _LONGEST) for one in labels]
-    ax.set_yticks(range(len(labels)), names, fontsize=8, parse_math=False)  # "$" in a name starts no mathematics
+    ax.set_yticks(range(len(labels)), names, fontsize=8, parse_math=False)
     ax.set(xlim=(-0.02, 1.02), ylim=(len(labels) - 0.4, -0.6))
     ax.tick_params(axis="y", length=0)
     set_open_frame(ax)

@@ -12,6 +12,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.inspection import explain, explains
 from nearlabel.lazy import Explanation
 from nearlabel.report._pictures import Pictures
+from nearlabel.utils.row_names import row_name
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
@@ -31,7 +32,7 @@ def explorer_facts(
     n_rows: int,
     *,
     kept: Mapping[str, Sequence[str]],
-    seen: bool,
+    own: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
     """Return some samples, spread evenly over the data, with all that is known of them.
 
@@ -51,19 +52,19 @@ def explorer_facts(
         Maximum number of samples.
     kept : mapping of str to sequence of str of length n_training_samples
         Columns that name the training samples for people.
-    seen : bool
-        Whether `data` are the training data, whose samples `kept` names too.
+    own : mapping of str to sequence of str of length n_samples
+        Columns that name the samples for people.
 
     Returns
     -------
     dict
         ``names`` of the labels that occur in it; ``rows``, each with the number of the ``row``, its ``true`` and
         ``predicted`` labels as positions in `names`, its most relevant ``labels``, its first ``neighbors``,
-        ``n_neighbors`` in all, the ``rule`` of its decisions in words, and what is ``kept`` of it; ``n_rows`` of the
-        data; ``kept_columns``, the names of the columns that name neighbours; ``pictures`` by row number,
-        ``neighbor_pictures`` likewise, and their ``shape``, None if the samples are no pictures;
-        ``explained``, whether the model explains itself; ``label_columns`` and ``neighbor_columns``, the columns of
-        an explanation; ``change``, what would change a decision, in words.
+        ``n_neighbors`` in all, the ``rule`` of its decisions in words, what is ``kept`` of it, and the ``name`` made of
+        that, empty if nothing is kept; ``n_rows`` of the data; ``kept_columns``, the names of the columns that name
+        neighbours; ``pictures`` by row number, ``neighbor_pictures`` likewise, and their ``shape``, None if the samples
+        are no pictures; ``explained``, whether the model explains itself; ``label_columns`` and ``neighbor_columns``,
+        the columns of an explanation; ``change``, what would change a decision, in words.
     """
     chosen = np.unique(np.linspace(0, data.Y.shape[0] - 1, n_rows).round().astype(np.intp))
     explanations = explain(model, data.X[chosen]) if explains(model) else None
@@ -75,7 +76,7 @@ def explorer_facts(
     rows = [
         {
             "row": row,
-            "kept": {name: _in_short(values[row]) for name, values in kept.items()} if seen else {},
+            **_named(row, own),
             **_row_facts(
                 (true[[i]].indices, decided[[i]].indices),
                 None if scores is None else scores[row],
@@ -93,7 +94,7 @@ def explorer_facts(
         "explained": first is not None,
         "label_columns": _label_columns(first),
         "neighbor_columns": [] if first is None else [name for name in first.neighbors if name not in _OF_NEIGHBORS],
-        "kept_columns": _kept_columns(explanations, first),
+        "kept_columns": [] if not explanations else list(explanations[0].kept),
         "change": "" if first is None else first.change,
         **_pictures(data, chosen, training, rows),
     }
@@ -116,6 +117,12 @@ def _row_facts(
         "neighbors": _neighbors(explanation, names),
         "n_neighbors": len(explanation["neighbors"]),
     }
+
+
+def _named(row: int, own: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return what is kept of a sample, and what people call it."""
+    kept = {name: _in_short(values[row]) for name, values in own.items()}
+    return {"kept": kept, "name": row_name(row, kept) if any(kept.values()) else ""}
 
 
 class _Names:
@@ -156,13 +163,6 @@ def _label_columns(explanation: Explanation | None) -> list[str]:
         return ["score"]
     common = [name for name in _COMMON_COLUMNS if name in explanation.labels]
     return [*common, *(name for name in explanation.shown if name not in common)]
-
-
-def _kept_columns(named: Sequence[Explanation] | None, first: Explanation | None) -> list[str]:
-    """Return the columns that name the neighbours: those that the first explanation had not before it got them."""
-    return (
-        [] if named is None or first is None else [name for name in named[0].neighbors if name not in first.neighbors]
-    )
 
 
 def _labels(

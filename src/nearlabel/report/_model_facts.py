@@ -11,6 +11,7 @@ import numpy as np
 from nearlabel.datasets import Dataset
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
 from nearlabel.metrics.counts import Counts, compare
+from nearlabel.report._examination import examination_of_model
 from nearlabel.report._explorer_facts import explorer_facts
 from nearlabel.report._label_facts import finite, labelset_facts
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
@@ -31,6 +32,7 @@ def model_facts(
     seen: bool = False,
     n_rows: int = 200,
     kept: Mapping[str, Sequence[str]] | None = None,
+    kept_of_data: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Return the facts of a fitted classifier on a data set.
 
@@ -43,14 +45,16 @@ def model_facts(
     card : mapping
         The card of the model: `ModelCard.to_json`, parsed.
     training : Dataset, default=None
-        Training data of the model, for pictures of the neighbours.
+        Training data of the model, in which the doctor looks for faults, and for pictures of the neighbours.
     seen : bool, default=False
         Whether `data` are the training data.
     n_rows : int, default=200
         Maximum number of samples in the explorer; they are spread evenly over the data.
     kept : mapping of str to sequence of str of length n_training_samples, default=None
-        Columns of the training samples, such as ids and titles, by which the explorer names neighbours and, if `seen`,
-        samples: what `nearlabel.persistence.read_kept` returns. Texts of more than 200 characters are shortened.
+        Columns of the training samples, such as ids and titles, by which the explorer names neighbours: what
+        `nearlabel.persistence.read_kept` returns. Texts of more than 200 characters are shortened.
+    kept_of_data : mapping of str to sequence of str of length n_samples, default=None
+        Such columns of `data`, by which the explorer names samples. None: `kept` if `seen`, else there are none.
 
     Returns
     -------
@@ -62,7 +66,7 @@ def model_facts(
     ------
     ValueError
         If the model was fitted to other numbers of features or labels, or the data have no row or missing labels, or
-        `kept` is not of the training samples.
+        `kept` and `kept_of_data` are not of the samples.
     TypeError
         If `n_rows` is no integer, or the model predicts nothing.
 
@@ -91,8 +95,8 @@ def model_facts(
     data, training = data.with_arrays(), None if training is None else training.with_arrays()
     Y = as_label_matrix(data.Y)
     kept = {} if kept is None else kept
-    if seen:
-        _check_kept(kept, Y.shape[0])
+    own = (kept if seen else {}) if kept_of_data is None else kept_of_data
+    _check_kept("kept" if kept_of_data is None else "kept_of_data", own, Y.shape[0])
     of_labels = labelset_facts(Y, data.label_names)
     predicted, scores, method = _answers(model, data.X, Y.shape[1])
     _check_labels(predicted, Y)
@@ -111,7 +115,8 @@ def model_facts(
         "frontier": None if frontier is None else _frontier(frontier, compared.in_total),
         "co_occurrence": of_labels["co_occurrence"],
         "notes": [],
-        "explorer": explorer_facts(model, data, predicted, scores, training, n_rows, kept=kept, seen=seen),
+        "examination": examination_of_model(model, data, training, seen=seen),
+        "explorer": explorer_facts(model, data, predicted, scores, training, n_rows, kept=kept, own=own),
     }
 
 
@@ -124,11 +129,11 @@ def _answers(model: Any, X: Matrix, n_labels: int) -> tuple[Matrix, FloatArray |
         return model.predict(X), label_scores(model, X, n_labels, method) if method else None, method
 
 
-def _check_kept(kept: Mapping[str, Sequence[str]], n_rows: int) -> None:
+def _check_kept(parameter: str, kept: Mapping[str, Sequence[str]], n_rows: int) -> None:
     for name, values in kept.items():
         if len(values) != n_rows:
             raise ValueError(
-                f"kept must have a text for each of {n_rows} training samples, got {len(values)} of {name!r}."
+                f"{parameter} must have a text for each of {n_rows} samples, got {len(values)} of {name!r}."
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nearlabel.report._examination_section import examination_section
 from nearlabel.report._figures import draw_co_occurrence, draw_precision_recall, draw_reliability
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
 from nearlabel.report._markup import Markup, element, join
@@ -26,6 +27,7 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     parts = [
         ("Model", _card(facts["card"])),
         ("Data", join(notes([*_seen(facts), *facts["notes"]]), data_figures(facts["data"]))),
+        ("Findings in the data", examination_section(facts["examination"])),
         ("Metrics", _metrics(facts)),
         ("Labels", _labels(facts)),
         ("Calibration", _calibration(facts["calibration"])),

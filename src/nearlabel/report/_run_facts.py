@@ -13,6 +13,7 @@ from nearlabel.comparison import Comparison, FriedmanTest, compare, read_results
 from nearlabel.experiments import Cell, Problem, problem_digest, summarise
 from nearlabel.experiments.records import Record, read_plan, run_folders
 from nearlabel.metrics import CATALOGUE
+from nearlabel.report._examination import examination_of_run
 from nearlabel.report._label_facts import finite, labelset_facts
 from nearlabel.report._planned_folds import FoldsOfMethods
 from nearlabel.utils.notes import warnings_as_notes
@@ -113,7 +114,7 @@ def _dataset(
         "comparable": folds.comparable,
         "numbers": sorted({cell.n_neighbors for cell in own if isinstance(cell.n_neighbors, int)}),
         "cells": [_cell(cell) for cell in own],
-        **_data_facts(name, given, plans, open_problem),
+        **_data_facts(name, given, plans, open_problem, by_neighbors=any(cell.n_neighbors is not None for cell in own)),
     }
 
 
@@ -124,9 +125,9 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 
 def _data_facts(
-    name: str, given: bool, plans: Sequence[dict[str, Any]], open_problem: OpenProblem | None
+    name: str, given: bool, plans: Sequence[dict[str, Any]], open_problem: OpenProblem | None, *, by_neighbors: bool
 ) -> dict[str, Any]:
-    """Return the figures of the data, if they can be had and are those of the run."""
+    """Return the figures of the data and the findings in them, if they can be had and are those of the run."""
     problem = None if open_problem is None else open_problem(name, given)
     if problem is None:
         return {"data": None, "why_no_data": "The data were not found when this page was made."}
@@ -138,7 +139,13 @@ def _data_facts(
     facts = labelset_facts(_one_below_the_other([part.Y for part in parts]), names)
     figures = {"features": int(parts[0].X.shape[1]), **facts["figures"]}
     counted = [{"name": str(label), "support": count} for label, count in zip(names, facts["counts"], strict=True)]
-    return {"data": figures, "labels": counted, "co_occurrence": facts["co_occurrence"]}
+    own = [plan for plan in plans if name in plan["problems"]]
+    return {
+        "data": figures,
+        "labels": counted,
+        "co_occurrence": facts["co_occurrence"],
+        "examination": examination_of_run(problem, own, by_neighbors=by_neighbors),
+    }
 
 
 def _one_below_the_other(parts: Sequence[Matrix]) -> Matrix:

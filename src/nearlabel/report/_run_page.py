@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.plots import line_sample
+from nearlabel.report._examination_section import examination_section
 from nearlabel.report._figures import Curves, draw_co_occurrence, draw_curves, draw_mean_ranks
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
 from nearlabel.report._markup import Markup, element, join
@@ -35,7 +36,11 @@ def run_sections(facts: Facts) -> list[tuple[str, Markup]]:
     datasets = facts["datasets"]
     several = len(datasets) > 1
     parts = [("The run", join(_settings(facts), notes(facts["notes"])))]
-    parts += [(f"Data {one['name']}" if several else "Data", _data(one)) for one in datasets]
+    for one in datasets:
+        parts += [
+            (f"Data {one['name']}" if several else "Data", _data(one)),
+            (f"Findings in {one['name']}" if several else "Findings in the data", _findings(one)),
+        ]
     parts += [
         (f"Comparison on {one['name']}" if several else "Comparison", _comparison(facts, one)) for one in datasets
     ]
@@ -90,6 +95,10 @@ def _data(dataset: Facts) -> Markup:
         drawn = figure("Label co-occurrence", draw_co_occurrence(pairs), co_occurrence_table(pairs), CO_OCCURRENCE_NOTE)
         parts.append(more("Label co-occurrence", drawn))
     return join(*parts)
+
+
+def _findings(dataset: Facts) -> Markup:
+    return notes([dataset["why_no_data"]]) if dataset["data"] is None else examination_section(dataset["examination"])
 
 
 def _arrow(metric: Facts) -> str:

@@ -1,6 +1,7 @@
 "use strict";
 (() => {
   const PAGE = 100; // rows of a table that are seen at once
+  const SHORT = 12; // letters of a text that is not broken
   const SIGNED = ["flip", "flip_by_votes"]; // columns of an explanation
   const collator = new Intl.Collator("en", { numeric: true });
 
@@ -200,14 +201,14 @@
       make("th", { scope: "row" }, String(one.row)),
       ...(pictured ? [make("td", {}, drawn(facts.neighbor_pictures[one.row], facts.shape,
         Math.max(1, Math.round(32 / facts.shape[1])), `training row ${one.row}`))] : []),
-      ...facts.kept_columns.map((key) => make("td", { class: "kept" }, one[key])),
+      ...facts.kept_columns.map((key) => make("td", { class: one[key].length > SHORT ? "kept" : "kept short" }, one[key])),
       ...facts.neighbor_columns.map((key) => number(one[key])),
       make("td", {}, ...orNone(chips(one.labels, facts.names, kind)))));
     const titles = [["training row", false], ...(pictured ? [["picture", false]] : []),
       ...facts.kept_columns.map((key) => [key, false]), ...facts.neighbor_columns.map((key) => [key, true]),
       ["labels", false]];
     const hidden = row.n_neighbors - row.neighbors.length;
-    const notes = [meanings(facts.neighbor_columns), `Green: labels that are true of row ${row.row}.`,
+    const notes = [meanings(facts.neighbor_columns), `Green: labels that are true of ${row.name || `row ${row.row}`}.`,
       hidden && `${hidden} more are not shown.`];
     return scrolling("Neighbours", titles, rows, notes);
   }
@@ -230,6 +231,11 @@
     return wrongLabels(row) ? `${wrongLabels(row)} wrong` : "right";
   }
 
+  // What people call a row, with its number: names may occur twice.
+  function called(row) {
+    return row.name ? `${row.name}, row ${row.row}` : `Row ${row.row}`;
+  }
+
   function summary(facts, row) {
     const kept = Object.entries(row.kept).map(([name, text]) => `${name}: ${text}`);
     const words = make("div", {},
@@ -247,6 +253,8 @@
   function explorer(facts, view) {
     const select = make("select", { onchange: show });
     const filter = make("input", { type: "search", autocomplete: "off", spellcheck: "false", oninput: fill });
+    const columns = Object.keys(facts.rows[0].kept);
+    const named = make("input", { type: "search", autocomplete: "off", spellcheck: "false", oninput: fill });
     const onlyWrong = make("input", { type: "checkbox", onchange: fill });
     const earlier = push("Previous", () => step(-1));
     const later = push("Next", () => step(1));
@@ -255,22 +263,31 @@
     view.replaceChildren(
       make("div", { class: "choice" },
         make("label", {}, "Row", select),
+        columns.length ? make("label", {}, `Find by row number, ${columns.join(", ")}`, named) : null,
         make("label", {}, "With the label", filter),
         make("label", { class: "check" }, onlyWrong, "with errors only"),
         make("span", { class: "steps" }, earlier, later)),
       state,
       panel);
 
+    function isCalled(row, text) {
+      return String(row.row) === text || columns.some((column) => row.kept[column].toLowerCase().includes(text));
+    }
+
+    function hasLabel(row, text) {
+      return [...row.true, ...row.predicted].some((label) => facts.names[label].toLowerCase().includes(text));
+    }
+
     function isWanted(row) {
-      const text = filter.value.trim().toLowerCase();
-      const named = [...row.true, ...row.predicted].some((label) => facts.names[label].toLowerCase().includes(text));
-      return (!text || named) && (!onlyWrong.checked || wrongLabels(row) > 0);
+      const [name, label] = [named, filter].map((input) => input.value.trim().toLowerCase());
+      return (!name || isCalled(row, name)) && (!label || hasLabel(row, label))
+        && (!onlyWrong.checked || wrongLabels(row) > 0);
     }
 
     function fill() {
       const chosen = select.value;
       select.replaceChildren(...facts.rows.flatMap((row, i) => isWanted(row) ? [make("option", { value: i },
-        `${row.row}: ${verdict(row)}`)] : []));
+        `${row.name ? called(row) : row.row}: ${verdict(row)}`)] : []));
       if ([...select.options].some((option) => option.value === chosen)) select.value = chosen;
       show();
     }
@@ -284,7 +301,7 @@
       allow(earlier, select.selectedIndex > 0);
       allow(later, select.selectedIndex < select.options.length - 1);
       const row = facts.rows[select.value];
-      state.textContent = row === undefined ? "No such row." : `Row ${row.row}: ${verdict(row)}`;
+      state.textContent = row === undefined ? "No such row." : `${called(row)}: ${verdict(row)}`;
       if (row === undefined) {
         panel.replaceChildren();
         return;

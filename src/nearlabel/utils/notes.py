@@ -1,4 +1,4 @@
-"""Warnings as notes: sentences that are shown beside results."""
+"""Warnings that are kept, to be given again or shown beside results."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def warnings_as_notes() -> Iterator[list[str]]:
+def kept_warnings() -> Iterator[list[Warning]]:
     """Collect the warnings of a block, each sentence once, in place of showing them."""
-    notes: list[str] = []
+    kept: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        yield kept
+    by_sentence = {str(w.message): w.message for w in caught if isinstance(w.message, Warning)}
+    kept += by_sentence.values()
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[list[str]]:
+    """Collect the sentences of the warnings of a block, each once, in place of showing them."""
+    notes: list[str] = []
+    with kept_warnings() as kept:
         yield notes
-    notes += dict.fromkeys(str(warning.message) for warning in caught)
+    notes += [str(warning) for warning in kept]

@@ -231,7 +231,7 @@ def _constant(columns: Columns, names: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             "constant_columns",
             NOTE,
-            f"{counted(len(constant), 'column')} {_verb('have the same value in all rows', 2)}:"
+            f"{counted(len(constant), 'column')} {'has' if len(constant) == 1 else 'have'} the same value in all rows:"
             f" {listed(_names(constant, names))}.",
             "None is needed: they change no distance. Did the reader or the export lose their values?",
             {"count": len(constant), "columns": listed(_names(constant, names))},

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, percent
+from nearlabel.neighbors.usefulness import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used
 from nearlabel.utils.types import FloatArray, IntArray
 
-MOST_OF_ALL, MANY = 0.5, 0.1  # of all slots, to the most used hundredth of the rows: 50 and 10 times their part
+MANY = 0.1  # of all places, to the most used hundredth of the rows: 10 times its part
 SKEWED = 1.0  # of the occurrences; a rule of thumb
 NEARLY_EQUAL = 1e-3  # of the median distance to the nearest row
 FEW_NEAR = 0.005  # of the rows: in one dimension a thousandth is so near by chance
@@ -19,7 +20,7 @@ def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> 
     """Yield the findings in the lists (n_lists, n_neighbors) of rows, nearest first, each without itself."""
     yield from _hubs(indices, n_rows)
     yield from _near_duplicates(distances[:, 0])
-    alike = (distances[:, 0] == distances[:, -1]) & (distances[:, 0] > 0)
+    alike = all_tied(distances) & (distances[:, 0] > 0)
     if distances.shape[1] > 1 and alike.mean() > MOST_OF_ALL:
         yield Finding(
             "equal_distances",
@@ -32,14 +33,13 @@ def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> 
 
 
 def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
-    occurrences = np.bincount(indices.ravel(), minlength=n_rows)
-    n_top = -(-n_rows // 100)
-    share = float(np.sort(occurrences)[-n_top:].sum() / indices.size)
-    deviations = occurrences - occurrences.mean()
+    occurs = occurrences(indices, n_rows)
+    n_top, share = -(-n_rows // 100), share_of_most_used(occurs)
+    deviations = occurs - occurs.mean()
     variance = float((deviations**2).mean())
     skewness = float((deviations**3).mean()) / variance**1.5 if variance > 0 else 0.0
-    never = float((occurrences == 0).mean())
-    fair = n_rows >= 100  # else the most used row is more than a hundredth
+    never = float((occurs == 0).mean())
+    fair = n_rows >= LEAST_ROWS
     severity = SEVERE if fair and share > MOST_OF_ALL else WARNING if fair and share > MANY else NOTE
     if severity == NOTE and skewness <= SKEWED:
         return
@@ -55,7 +55,7 @@ def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
             "skewness": skewness,
             "never_share": never,
             "n_neighbors": indices.shape[1],
-            "first_row": int(occurrences.argmax()),
+            "first_row": int(occurs.argmax()),
         },
     )
 

@@ -63,6 +63,8 @@ class Explanation:
         One row a pair of a label and what contributes to its score (`CMLkNN`, `IBLR`).
     shown : sequence of str, default=()
         The columns of `labels` that the text shows.
+    kept : sequence of str, default=()
+        The columns of `neighbors` by which people name training rows: those of `with_kept`.
 
     Notes
     -----
@@ -88,6 +90,7 @@ class Explanation:
     labelsets: Table = field(default_factory=dict)
     terms: Table = field(default_factory=dict)
     shown: Sequence[str] = ()
+    kept: Sequence[str] = ()
 
     @property
     def predicted(self) -> list[Any]:
@@ -142,7 +145,8 @@ class Explanation:
             while free in taken or free in columns:
                 free = f"kept_{free}"
             columns[free] = column_of([values[row] for row in rows.tolist()])
-        return replace(self, neighbors={**columns, **self.neighbors})
+        names = [name for name in columns if name != "row"]
+        return replace(self, neighbors={**columns, **self.neighbors}, kept=[*names, *self.kept])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that any JSON library writes: numbers, text, lists and dictionaries.
@@ -156,7 +160,8 @@ class Explanation:
         own = {name: plain_value(getattr(self, name)) for name in ("method", "rule", "change", "predicted", "novelty")}
         tables = {name: plain_rows(getattr(self, name)) for name in _TABLES}
         settings = {name: plain_value(value) for name, value in self.settings.items()}
-        return {**own, "novelty_reason": self.novelty_reason, "settings": settings, **tables, "shown": list(self.shown)}
+        lists = {"shown": list(self.shown), "kept": list(self.kept)}
+        return {**own, "novelty_reason": self.novelty_reason, "settings": settings, **tables, **lists}
 
     def to_frame(self, table: str = "labels") -> Any:
         """Return a table as a pandas data frame.
