@@ -124,7 +124,12 @@ def proposed_option(array: Any) -> str | None:
     is_number = np.array([*map(_is_number, values), True], dtype=bool)
     if 2 * np.count_nonzero(is_number[present]) >= len(present):
         return None
-    return "categorical" if len(values) <= min(_MOST_CATEGORIES, len(present) / 2) else "text"
+    return "categorical" if are_few(len(values), len(present)) else "text"
+
+
+def are_few(n_distinct: int, n_present: int) -> bool:
+    """Return whether so few distinct values of so many are rather categories than texts."""
+    return n_distinct <= min(_MOST_CATEGORIES, n_present / 2)
 
 
 def _is_date(text: str) -> bool:

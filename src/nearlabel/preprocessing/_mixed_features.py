@@ -21,8 +21,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.preprocessing._apart import OverlapEncoder, TextEncoder
-from nearlabel.preprocessing._columns import ColumnReader, columns_of, is_frame, kind_of
+from nearlabel.preprocessing._columns import ColumnReader
 from nearlabel.preprocessing._range_scaler import RangeScaler
+from nearlabel.utils.containers import columns_of, is_frame, kind_of
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
