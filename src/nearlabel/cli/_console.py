@@ -157,7 +157,14 @@ def warnings_in_one_line() -> Iterator[None]:
     with warnings.catch_warnings():
         # Commands match columns by name and pass plain arrays in the order of the model.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        warnings.showwarning = lambda message, *_, **__: print_notes([str(message)])
+        told: set[str] = set()
+
+        def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+            if str(message) not in told:  # as the folds of an experiment repeat it
+                told.add(str(message))
+                print_notes([str(message)])
+
+        warnings.showwarning = tell
         yield
 
 

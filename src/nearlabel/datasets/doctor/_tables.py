@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.datasets._mixed_columns import are_few
+from nearlabel.datasets._mixed_columns import are_few, have_words
 from nearlabel.preprocessing import MixedFeaturesEncoder
 from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
@@ -52,8 +52,7 @@ class Other:
     @property
     def has_words(self) -> bool:
         """Whether most values are of several words."""
-        some = self._texts[~self.lacking][:_SAMPLED_VALUES]
-        return 2 * sum(len(text.split()) > 1 for text in some) > len(some)
+        return have_words(self._texts[~self.lacking].tolist())
 
     @cached_property
     def _texts(self) -> NDArray[Any]:
