@@ -113,6 +113,7 @@ def test_scaled_distances_are_those_of_heom(colours, scale, store):
     stored = store(coordinates.X)
     by_scaler = make_preparation(coordinates, scale=scale).fit_transform(stored)
     by_plan = scale_features(scale, stored, stored[:7], KINDS)
+    assert all(getattr(rows, "has_sorted_indices", True) for rows in by_plan)
     for rows in (by_scaler, *by_plan):
         assert sparse.issparse(rows) == (store is not np.asarray)
         found = as_dense(rows)

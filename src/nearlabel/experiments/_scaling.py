@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from nearlabel.utils.types import BoolArray, Matrix
+from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice
 
 SCALES = ("none", "minmax", "standard", "tfidf")
@@ -82,14 +82,17 @@ def _scaled_beside_categories(
         return training, test
     scaled = scale_features(scale, training[:, numbers], test[:, numbers])
     order = np.argsort(np.concatenate([numbers, categories]))
-    first, second = (
-        _beside(part, rows[:, categories])[:, order] for part, rows in zip(scaled, (training, test), strict=True)
-    )
+    parts = zip(scaled, (training, test), strict=True)
+    first, second = (_merged(part, rows[:, categories], order) for part, rows in parts)
     return first, second
 
 
-def _beside(left: Matrix, right: Matrix) -> Matrix:
-    return sparse.hstack([left, right], format="csr") if sparse.issparse(left) else np.hstack([left, right])
+def _merged(numbers: Matrix, categories: Matrix, order: IntArray) -> Matrix:
+    if not sparse.issparse(numbers):
+        return np.hstack([numbers, categories])[:, order]
+    rows = sparse.hstack([numbers, categories], format="csr")[:, order]
+    rows.sort_indices()
+    return rows
 
 
 def _tfidf(training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
