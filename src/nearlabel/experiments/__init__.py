@@ -6,6 +6,7 @@ from nearlabel.experiments._imputing import IMPUTATIONS
 from nearlabel.experiments._methods import METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, MethodSpec, make_method
 from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
+from nearlabel.experiments._preparing import make_preparation
 from nearlabel.experiments._run import Progress, run
 from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
@@ -39,6 +40,7 @@ __all__ = [
     "Tuned",
     "Tuning",
     "make_method",
+    "make_preparation",
     "make_search",
     "problem_digest",
     "read_records",

@@ -12,11 +12,9 @@ from sklearn.base import clone
 
 from nearlabel import out_of_sample
 from nearlabel.decision import cut
-from nearlabel.experiments._encoding import encoded
-from nearlabel.experiments._feature_scaler import FeatureScaler
-from nearlabel.experiments._imputing import imputed
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._parts import Part
+from nearlabel.experiments._preparing import prepared_by
 from nearlabel.experiments._searches import make_search
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.types import IntArray, Matrix
@@ -43,21 +41,6 @@ class Answer(NamedTuple):
         return decided
 
 
-class Ready(NamedTuple):
-    """What is done to features before a method sees them; `kinds` are those of columns of cells to be encoded."""
-
-    impute: str | None
-    scale: str
-    kinds: tuple[str, ...] = ()
-
-    def rows(self, X: Matrix, Y: Matrix, *others: Matrix) -> list[Matrix]:
-        """Return rows, and other rows, as the first ones say."""
-        if self.kinds:
-            return encoded(self.kinds, self.impute, self.scale, X, *others)
-        X, *others_imputed = imputed(self.impute, X, *others)
-        return scaled(self.scale, X, Y, *others_imputed)
-
-
 class HoldingOut(Protocol):
     """A way to hold out rows of one data set, its features in one scaling."""
 
@@ -78,15 +61,17 @@ class LeaveOneOut:
     What is done to features has seen it.
     """
 
-    def __init__(self, X: Matrix, Y: Matrix, ready: Ready, n_neighbors: int, groups: IntArray | None = None) -> None:
-        self._X, self._Y, self._ready, self._groups = X, Y, ready, groups
+    def __init__(
+        self, X: Matrix, Y: Matrix, steps: list[Any], n_neighbors: int, groups: IntArray | None = None
+    ) -> None:
+        self._X, self._Y, self._steps, self._groups = X, Y, steps, groups
         self.name = "leave-one-out" if groups is None else "leave-one-group-out"
         self.most_neighbors = Y.shape[0] - 1 - out_of_sample.largest_group(groups)
         self._to_find = n_neighbors + out_of_sample.largest_group(groups)
 
     @cached_property
     def _rows(self) -> out_of_sample.LeaveOneOut:
-        return out_of_sample.LeaveOneOut(self._ready.rows(self._X, self._Y)[0], self._Y, self._groups)
+        return out_of_sample.LeaveOneOut(prepared_by(self._steps, self._X)[0], self._Y, self._groups)
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
         """Answer by the method's own leave-one-out label sets and scores."""
@@ -97,8 +82,8 @@ class LeaveOneOut:
 class Folds:
     """Each row is answered for by a fit to the rows of other folds, what is done to features included."""
 
-    def __init__(self, X: Matrix, Y: Matrix, ready: Ready, parts: Sequence[IntArray], n_neighbors: int) -> None:
-        self._X, self._Y, self._ready, self._parts = X, Y, ready, parts
+    def __init__(self, X: Matrix, Y: Matrix, steps: list[Any], parts: Sequence[IntArray], n_neighbors: int) -> None:
+        self._X, self._Y, self._steps, self._parts = X, Y, steps, parts
         self.name = f"{len(parts)}-fold cross-validation"
         self.most_neighbors = Y.shape[0] - max(map(len, parts)) - 1
         self._to_find = n_neighbors + 1
@@ -117,7 +102,7 @@ class Folds:
 
     def _fold(self, spec: MethodSpec, part: IntArray) -> out_of_sample.Fold:
         others = np.delete(np.arange(self._Y.shape[0]), part)
-        rows, held = self._ready.rows(self._X[others], self._Y[others], self._X[part])
+        rows, held = prepared_by(self._steps, self._X[others], self._X[part])
         selector = spec.selector()
         if selector is not None:
             selector.fit(rows, self._Y[others])
@@ -137,11 +122,3 @@ def _dense_answer(rows: Any, classifier: Any) -> Answer:
         warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
         labels, scores = rows.answer(classifier)
     return Answer(as_dense(labels), scores)
-
-
-def scaled(scale: str, X: Matrix, Y: Matrix, *others: Matrix) -> list[Matrix]:
-    """Return rows, and other rows, scaled by what the first say."""
-    if scale == "none":
-        return [X, *others]
-    scaler = FeatureScaler(scale).fit(X, Y)
-    return [scaler.transform(rows) for rows in (X, *others)]

@@ -14,14 +14,14 @@ from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
-from nearlabel.experiments._encoding import encoded, kinds_of_cells
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
 from nearlabel.experiments._guests import by_name, describe_object, described
-from nearlabel.experiments._imputing import check_impute, imputed
+from nearlabel.experiments._imputing import check_impute
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import direction_of, read_metrics
 from nearlabel.experiments._parts import Part
-from nearlabel.experiments._scaling import SCALES, scale_features
+from nearlabel.experiments._preparing import Columns, prepared
+from nearlabel.experiments._scaling import SCALES, check_scale
 from nearlabel.experiments._searches import Finder, make_search, usual_search
 from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, Metric
@@ -137,6 +137,7 @@ class Plan:
         for name, problem in problems.items():
             folds = [given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
             check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
+            check_scale(self.scale, folds[0].columns.kinds)
             largest = max(largest_group(fold.groups) for fold in folds)
             self._check_n_neighbors(name, min(len(fold.training) for fold in folds), largest)
             yield from folds
@@ -171,13 +172,13 @@ class Plan:
                 )
 
     def _shuffled(self, name: str, problem: Dataset) -> list[Fold]:
-        n, groups, kinds = problem.Y.shape[0], problem.groups, kinds_of_cells(problem)
+        n, groups, columns = problem.Y.shape[0], problem.groups, Columns.of(problem)
         if self.cv > n:
             raise ValueError(f"cv must be at most the {n} rows of {name}, got {self.cv}.")
 
         def fold(seed: int, number: int, training: IntArray, test: IntArray) -> Fold:
             of_training = None if groups is None else groups[training]
-            return Fold(name, seed, number, problem.X, problem.Y, training, test, of_training, kinds)
+            return Fold(name, seed, number, problem.X, problem.Y, training, test, of_training, columns)
 
         return [
             fold(seed, number, training, test)
@@ -243,11 +244,8 @@ class Plan:
 
     def prepared(self, fold: Fold, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
         """Return training and test rows imputed and scaled, or encoded, by what the training rows say."""
-        if fold.kinds:
-            rows, test_rows = encoded(fold.kinds, self.impute, self.scale, training, test)
-            return rows, test_rows
-        rows, test_rows = imputed(self.impute, training, test)
-        return scale_features(self.scale, rows, test_rows)
+        rows, test_rows = prepared(fold.columns, self.impute, self.scale, training, test)
+        return rows, test_rows
 
     def _by_selection(self) -> dict[Part | None, dict[str, MethodSpec]]:
         """Return the methods by the features that they see."""

@@ -11,14 +11,13 @@ import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._encoding import kinds_of_cells, make_encoder
-from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import check_matrices
 from nearlabel.experiments._guests import by_name
-from nearlabel.experiments._held_out import Folds, HoldingOut, LeaveOneOut, Ready
-from nearlabel.experiments._imputing import check_impute, make_imputer
+from nearlabel.experiments._held_out import Folds, HoldingOut, LeaveOneOut
+from nearlabel.experiments._imputing import check_impute
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import read_metric
+from nearlabel.experiments._preparing import Columns, preparation
 from nearlabel.experiments._problems import as_dataset
 from nearlabel.experiments._run import Progress
 from nearlabel.experiments._scaling import SCALES
@@ -64,14 +63,15 @@ class Candidate:
     search_object: Any = field(default=None, compare=False, repr=False)
     impute: str | None = None
 
-    def make(self, feature_kinds: Sequence[str] = ()) -> Any:
+    def make(self, data: Dataset | None = None) -> Any:
         """Return the unfitted model: the method, behind an imputer and a `FeatureScaler` where they are asked for.
 
         Parameters
         ----------
-        feature_kinds : sequence of str, default=()
-            As `Dataset.feature_kinds`, where X is to hold cells of several kinds: the method is behind a
-            `MixedFeaturesEncoder`, which imputes and scales numbers. Empty: X is to hold numbers.
+        data : Dataset, default=None
+            What it is to be fitted to. If X holds cells of several kinds, the method is behind a
+            `MixedFeaturesEncoder`, which imputes and scales numbers; categories are not scaled in any X. None: all
+            features are numbers.
 
         Returns
         -------
@@ -85,10 +85,7 @@ class Candidate:
         model = spec.make(self.n_neighbors, search)
         if isinstance(model, TunedThresholdsClassifierCV) and spec.is_tuned:
             model.set_params(random_state=0)  # the samples in a file are often sorted
-        if feature_kinds:
-            return make_pipeline(make_encoder(feature_kinds, self.impute, self.scale), model)
-        steps = [] if self.impute is None else [make_imputer(self.impute)]
-        steps += [] if self.scale == "none" else [FeatureScaler(self.scale)]
+        steps = preparation(Columns((), ()) if data is None else Columns.of(data), self.impute, self.scale)
         return make_pipeline(*steps, model) if steps else model
 
     def fit(self, data: Any) -> Any:
@@ -111,7 +108,7 @@ class Candidate:
         """
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
-        return _fit_with_groups(self.make(kinds_of_cells(data)), data)
+        return _fit_with_groups(self.make(data), data)
 
 
 def _fit_with_groups(model: Any, data: Dataset) -> Any:
@@ -316,9 +313,9 @@ class Tuning:
         """Yield what has to be fitted; methods that differ in their thresholds share a fit."""
         largest = max(self.n_neighbors) if isinstance(self.n_neighbors, tuple) else self.n_neighbors
         for scale in self.scales:
-            ready = Ready(self.impute, scale, kinds_of_cells(data))
-            left_out = LeaveOneOut(data.X, Y, ready, largest, data.groups)
-            folds = Folds(data.X, Y, ready, parts, largest)
+            steps = preparation(Columns.of(data), self.impute, scale)
+            left_out = LeaveOneOut(data.X, Y, steps, largest, data.groups)
+            folds = Folds(data.X, Y, steps, parts, largest)
             for specs in sharing_a_fit(self._specs):
                 spec = next(iter(specs.values()))
                 by: HoldingOut = left_out if self.cv == LOO and spec.has_left_out_scores else folds
