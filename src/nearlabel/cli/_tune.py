@@ -126,6 +126,8 @@ def main(arguments: argparse.Namespace) -> None:
     else:
         _print(tuned, data)
         if kept is None:
+            if are_told(tuned.scores):
+                print_share(data, OF_ROWS)
             _console.print_text("Hint: --out best.skops saves the best model.")
         else:
             kept.print()
@@ -175,8 +177,6 @@ def _print(tuned: Tuned, data: Dataset) -> None:
     told = are_told(tuned.scores) and without is not None
     held_out += f"; without copies: {without:.4f}" if told else ""
     _console.print_text(f"Selected for its {title_of(tuned.metric)} of {tuned.trials[0].value:.4f}{held_out}.")
-    if told:
-        print_share(data, OF_ROWS)
 
 
 def _row(trial: Trial) -> tuple[str, ...]:

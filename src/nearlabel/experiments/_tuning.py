@@ -198,7 +198,8 @@ class Tuning:
         Whether `Tuned.scores` has the metrics of the best candidate without exact copies, too, named with
         "_without_copies" at the end. With leave-one-out each row is answered for without the rows equal to it (rows
         with very many copies are left out of the metrics), with folds the rows without a copy in another fold are
-        judged, by the answers that they have. Not where the data have groups.
+        judged, by the answers that they have. Not where the data have groups. With leave-one-out a few neighbours more
+        are searched for, by which a search that is not exact may find others.
 
     Raises
     ------
