@@ -21,6 +21,7 @@ from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._row_store import CellRows, DenseRows
 from nearlabel.datasets._table_file import Column, TableFile, columns_hint, require_columns
 from nearlabel.utils.errors import ParameterError
+from nearlabel.utils.progress import tell
 from nearlabel.utils.validation import check_choice
 
 SEPARATOR = ";"
@@ -142,6 +143,7 @@ def read_table(
     for batch in table.batches([*features.columns, *source.columns]):
         X.append(features.matrix(batch))
         source.append(batch)
+        tell(batch.share_done)
     if not len(X):
         raise ValueError(f"{path} must contain at least one row below the column names, got none.")
     Y, label_names = source.labels()

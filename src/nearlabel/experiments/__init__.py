@@ -1,5 +1,6 @@
 """Run plans of experiments to records, and summarise the records."""
 
+from nearlabel.experiments._copies import copied_rows, share_of_copies
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import Problem, problem_digest
 from nearlabel.experiments._imputing import IMPUTATIONS
@@ -39,6 +40,7 @@ __all__ = [
     "Trial",
     "Tuned",
     "Tuning",
+    "copied_rows",
     "make_method",
     "make_preparation",
     "make_search",
@@ -46,6 +48,7 @@ __all__ = [
     "read_records",
     "run",
     "search_costs",
+    "share_of_copies",
     "summarise",
     "usual_search",
 ]

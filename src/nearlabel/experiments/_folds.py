@@ -12,7 +12,7 @@ from scipy import sparse
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._preparing import Columns
-from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_label_matrix, first_not_finite, numbers_of, without_missing
 
 # A data set to be cut into folds, or its given training and test part.
@@ -31,6 +31,7 @@ class Fold(NamedTuple):
     test: IntArray
     groups: IntArray | None = None  # of the training rows
     columns: Columns = Columns((), ())  # of X
+    copied: BoolArray | None = None  # which test rows equal a training row, if metrics are asked for without these
 
     def label(self) -> dict[str, Any]:
         """Return the fields of a record that say which fold it belongs to."""

@@ -12,12 +12,13 @@ from sklearn.base import clone
 
 from nearlabel import out_of_sample
 from nearlabel.decision import cut
+from nearlabel.experiments._copies import have_copies, in_small_groups
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._parts import Part
 from nearlabel.experiments._preparing import prepared_by
 from nearlabel.experiments._searches import make_search
 from nearlabel.thresholds import ThresholdStrategy
-from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
@@ -54,6 +55,13 @@ class HoldingOut(Protocol):
         """
         ...
 
+    def without_copies(self, copies: IntArray) -> tuple[HoldingOut, BoolArray]:
+        """Return what answers for rows without their copies, which may be the same, and for which rows it does.
+
+        `copies` (n_samples,) gives equal rows the same number.
+        """
+        ...
+
 
 class LeaveOneOut:
     """Each row is answered for by all others, or all of other groups, without a refit.
@@ -78,6 +86,13 @@ class LeaveOneOut:
         known = _neighbors(self._rows, spec, search, search_name, self._to_find)
         return _dense_answer(self._rows, spec.classifier(n_neighbors, known))
 
+    def without_copies(self, copies: IntArray) -> tuple[LeaveOneOut, BoolArray]:
+        """Return the same with the copies of each row left out, too, by the neighbours that are known."""
+        groups, rows = in_small_groups(copies)
+        other = LeaveOneOut(self._X, self._Y, self._steps, 0, groups)
+        other._rows = self._rows.by_groups(groups)
+        return other, rows
+
 
 class Folds:
     """Each row is answered for by a fit to the rows of other folds, what is done to features included."""
@@ -99,6 +114,13 @@ class Folds:
         order = np.argsort(np.concatenate(self._parts))
         labels, scores = (np.vstack(arrays)[order] for arrays in zip(*answers, strict=True))
         return Answer(labels, scores)
+
+    def without_copies(self, copies: IntArray) -> tuple[Folds, BoolArray]:
+        """Return the same for rows that have no copy in another fold: no row of its own was in their fits."""
+        rows = np.ones(len(copies), dtype=bool)
+        for part in self._parts:
+            rows[part] = ~have_copies(copies, np.delete(np.arange(len(copies)), part), part)
+        return self, rows
 
     def _fold(self, spec: MethodSpec, part: IntArray) -> out_of_sample.Fold:
         others = np.delete(np.arange(self._Y.shape[0]), part)
