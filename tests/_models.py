@@ -27,7 +27,7 @@ from nearlabel.ensemble import (
 )
 from nearlabel.experiments import FeatureScaler
 from nearlabel.feature_selection import InformationGainSelector
-from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.model_selection import NeighborsPerLabel
 from nearlabel.neighbors import (
     ExactNeighbors,
@@ -182,6 +182,8 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "CML-kNN, sparse": _sparse(CMLkNN(3)),
         "IBLR": _dense(IBLR(3)),
         "IBLR+, sparse": _sparse(IBLR(3, plus=True)),
+        "MLMLM": _dense(MLMLM()),
+        "MLMLM, sparse": _sparse(MLMLM(metric="cosine", n_landmarks=10)),
         "NLDD, sparse": _sparse(NLDD(_LOGISTIC, random_state=0)),
         "NLDD, unscaled, sklearn": _dense(NLDD(_LOGISTIC, scale="none", random_state=0, search=NearestNeighbors())),
         "a k for each label": _dense(NeighborsPerLabel(max_neighbors=5)),

@@ -32,6 +32,7 @@ from nearlabel.ensemble import RAkELo as RAkELo
 from nearlabel.ensemble import RandomForestPCT as RandomForestPCT
 from nearlabel.feature_selection import InformationGainSelector as InformationGainSelector
 from nearlabel.lazy import IBLR as IBLR
+from nearlabel.lazy import MLMLM as MLMLM
 from nearlabel.lazy import NLDD as NLDD
 from nearlabel.lazy import BRkNN as BRkNN
 from nearlabel.lazy import BRkNNa as BRkNNa

@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeClassifier
 from nearlabel.ensemble import HOMER
 from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, Plan, make_method
 from nearlabel.feature_selection import InformationGainSelector
-from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.thresholds import (
     FBR,
@@ -60,6 +60,7 @@ STRATEGIES = {
         ("lpknn:ties=random", LPkNN(7, ties="random", random_state=0)),
         ("cmlknn:membership=max:values=all", CMLkNN(7, membership="max", values="all")),
         ("iblr:plus=True:ridge=0.5", IBLR(7, plus=True, ridge=0.5, random_state=0)),
+        ("mlmlm:n_landmarks=50:metric=cosine", MLMLM(n_landmarks=50, metric="cosine", random_state=0)),
         ("nldd:scale=none:trials=authors", NLDD(scale="none", trials="authors", random_state=0)),
         ("br", BinaryRelevance(random_state=0)),
         ("smbr:random_state=4", SMBR(random_state=4)),

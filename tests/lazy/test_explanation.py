@@ -15,7 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.decision import within_sizes
-from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, Explanation, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, Explanation, LPkNN, MLkNN
 from nearlabel.lazy._cmlknn import MEMBERSHIPS, ONE
 from nearlabel.lazy._lpknn import most_frequent
 from nearlabel.lazy._votes import NeighborLabelSets
@@ -537,7 +537,7 @@ def test_any_rule_decides():
             assert (flip if flip is None else abs(flip)) == min(turns, default=None)
 
 
-@every([MLkNN(4), BRkNNb(4), LPkNN(4), CMLkNN(4), IBLR(4, ridge=0.1), NLDD(TREE, random_state=0)])
+@every([MLkNN(4), BRkNNb(4), LPkNN(4), CMLkNN(4), IBLR(4, ridge=0.1), NLDD(TREE, random_state=0), MLMLM()])
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
 def test_wrappers_with_thresholds_explain(estimator):
     """What the wrapper predicts is what the explanation says, with its thresholds."""

@@ -21,7 +21,7 @@ from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import NLDD
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.neighbors.double_distances import SearchedPairs, double_distances
-from nearlabel.statistics.deviation_scaling import DeviationScaling
+from nearlabel.statistics.feature_scaling import FeatureScaling
 
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)  # few different probabilities: many ties in the label space
 RESIDUE = "The binomial regression has no finite solution"
@@ -65,7 +65,7 @@ def probabilities(estimator, X, Y, queries):
 
 def deviations(X, scale):
     """Return what the library divides features by; another test compares it with numpy."""
-    return DeviationScaling.of(X).divisors if scale == "standard" else np.ones(X.shape[1])
+    return FeatureScaling.by_deviation(X).divisors if scale == "standard" else np.ones(X.shape[1])
 
 
 def reference_glm(rows, n_labels):
@@ -85,11 +85,11 @@ def test_deviations(problem, container):
     """Features are divided by their standard deviation (n - 1), constant ones are left; whole numbers to the bit."""
     X, _, _ = problem
     X = np.column_stack([X, np.full(40, 0.1), np.arange(40) % 3, np.arange(40)[::-1] % 3, np.zeros(40)])
-    divisors = DeviationScaling.of(CONTAINERS[container](X)).divisors
+    divisors = FeatureScaling.by_deviation(CONTAINERS[container](X)).divisors
     expected = np.where(X.max(axis=0) > X.min(axis=0), X.std(axis=0, ddof=1), 1.0)
     np.testing.assert_allclose(divisors, expected, rtol=1e-8)
-    np.testing.assert_array_equal(DeviationScaling.of(X[::-1][:, -3:-1]).divisors, divisors[-3:-1])
-    assert DeviationScaling.of(X[:1]).divisors.tolist() == [1.0] * X.shape[1]
+    np.testing.assert_array_equal(FeatureScaling.by_deviation(X[::-1][:, -3:-1]).divisors, divisors[-3:-1])
+    assert FeatureScaling.by_deviation(X[:1]).divisors.tolist() == [1.0] * X.shape[1]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.int64, np.bool_, np.float16, np.float32])
@@ -100,12 +100,12 @@ def test_any_type_of_number(dtype):
     Y = (rng.random((60, 3)) < 0.5).astype(int)
     expected = X.astype(np.float64).std(axis=0, ddof=1)
     for rows in (X,) if dtype == np.float16 else (X, sparse.csr_array(X)):  # scipy has no sparse float16
-        np.testing.assert_allclose(DeviationScaling.of(rows).divisors, expected, rtol=1e-9)
+        np.testing.assert_allclose(FeatureScaling.by_deviation(rows).divisors, expected, rtol=1e-9)
     model = NLDD(TREE, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(model.coef_, NLDD(TREE, random_state=0).fit(X.astype(np.float64), Y).coef_)
     parts = np.repeat(X.astype(np.float64) / 2, 2, axis=1).ravel(), np.tile(np.repeat(np.arange(4), 2), 60)
     halves_stored = sparse.csr_array((*parts, np.arange(0, 481, 8)), shape=(60, 4))
-    np.testing.assert_allclose(DeviationScaling.of(halves_stored).divisors, expected, rtol=1e-9)
+    np.testing.assert_allclose(FeatureScaling.by_deviation(halves_stored).divisors, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from nearlabel.lazy._cmlknn import CMLkNN
 from nearlabel.lazy._iblr import IBLR
 from nearlabel.lazy._lpknn import LPkNN
 from nearlabel.lazy._mlknn import MLkNN
+from nearlabel.lazy._mlmlm import MLMLM
 from nearlabel.lazy._nldd import NLDD
 from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._votes import Neighbors, Votes
@@ -13,6 +14,7 @@ from nearlabel.lazy.explain import Explanation
 
 __all__ = [
     "IBLR",
+    "MLMLM",
     "NLDD",
     "BRkNN",
     "BRkNNa",

@@ -17,7 +17,7 @@ from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, mak
 from nearlabel.neighbors.contract import clone_search
 from nearlabel.neighbors.double_distances import DoubleDistances, Pairs, double_distances
 from nearlabel.statistics.binomial import fit_binomial
-from nearlabel.statistics.deviation_scaling import DeviationScaling
+from nearlabel.statistics.feature_scaling import FeatureScaling
 from nearlabel.statistics.label_probabilities import LabelProbabilities
 from nearlabel.utils.tables import column_of, labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
@@ -251,8 +251,8 @@ class NLDD(WithProbabilities):
     def _fit_labels(self, X: Matrix, labels: Matrix, random: RandomState) -> LabelProbabilities:
         return LabelProbabilities.fit(self.estimator, X, labels, random, self.n_jobs)
 
-    def _prepare(self, X: Matrix, labels: Matrix) -> tuple[DeviationScaling, DoubleDistances]:
-        scaling = DeviationScaling.of(X if self.scale == "standard" else None)
+    def _prepare(self, X: Matrix, labels: Matrix) -> tuple[FeatureScaling, DoubleDistances]:
+        scaling = FeatureScaling.by_deviation(X) if self.scale == "standard" else FeatureScaling(None)
         return scaling, double_distances(clone_search(self.search), scaling(X), labels, self.n_jobs)
 
     def _regress(self, X: Matrix, labels: Matrix, random: RandomState) -> FloatArray:

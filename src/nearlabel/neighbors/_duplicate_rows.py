@@ -45,7 +45,15 @@ class DuplicateRows:
 
 
 def find_duplicates(X: Matrix) -> DuplicateRows | None:
-    """Return the groups of equal rows; None where they are too few to save time.
+    """Return the groups of equal rows; None where they are too few to save time."""
+    groups = equal_rows(X)
+    sizes = np.bincount(groups.group_of)
+    few = len(sizes) > _WORTH_SHARE * len(groups.group_of) and sizes.max() <= _WORTH_SIZE
+    return None if few else groups
+
+
+def equal_rows(X: Matrix) -> DuplicateRows:
+    """Return the groups of equal rows.
 
     Sorted by a sum of the features with random weights, equal rows are neighbours; then they are compared. Equal rows
     that another row with the same sum separates stay in two groups: unlikely, and the result is still right.
@@ -57,12 +65,8 @@ def find_duplicates(X: Matrix) -> DuplicateRows | None:
     alike = np.flatnonzero(keys[order][1:] == keys[order][:-1])
     equal = np.zeros(len(order), dtype=bool)
     equal[alike + 1] = _rows_equal(X, order[alike], order[alike + 1])
-    group = np.cumsum(~equal) - 1
-    sizes = np.bincount(group)
-    if len(sizes) > _WORTH_SHARE * len(order) and sizes.max() <= _WORTH_SIZE:
-        return None
     group_of = np.empty_like(order)
-    group_of[order] = group
+    group_of[order] = np.cumsum(~equal) - 1
     _, first, group_of = np.unique(group_of, return_index=True, return_inverse=True)
     by_first = np.argsort(first)
     return DuplicateRows(first[by_first], np.argsort(by_first)[group_of])

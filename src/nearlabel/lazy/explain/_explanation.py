@@ -48,7 +48,7 @@ class Explanation:
     neighbors : table
         One row a neighbour, nearest first: `row` (number in the training data), `distance`, `labels` (column numbers
         of its labels, ascending), `names` (theirs), and what the method adds. Of `NLDD` the best row of each of the ten
-        best label sets, and of those that would turn a label.
+        best label sets, and of those that would turn a label; of `MLMLM` the ten heaviest label sets.
     settings : mapping
         Numbers that the scores depend on besides: `n_labels`, `n_neighbors`, `smoothing` and so on.
     novelty : float or None
@@ -69,11 +69,11 @@ class Explanation:
     Notes
     -----
     All tables `labels` have the columns `label` (column number in y), `name`, `score`, `threshold` (NaN where the rule
-    is no threshold) and `chosen`. But for `NLDD` also `votes` (how many neighbours carry the label; for `CMLkNN` their
-    memberships, added up and rounded), `score_at` (the score for every number of votes, n_neighbors + 1 of them) and
-    `flip`: the least change of the votes, signed, that turns the decision, found by trying every number of votes while
-    all else stays as it is. None: no number of votes does. Where a gain and a loss of as many votes both turn it, it is
-    a gain for a label that is not chosen and a loss for one that is.
+    is no threshold) and `chosen`. But for `NLDD` and `MLMLM` also `votes` (how many neighbours carry the label; for
+    `CMLkNN` their memberships, added up and rounded), `score_at` (the score for every number of votes, n_neighbors + 1
+    of them) and `flip`: the least change of the votes, signed, that turns the decision, found by trying every number of
+    votes while all else stays as it is. None: no number of votes does. Where a gain and a loss of as many votes both
+    turn it, it is a gain for a label that is not chosen and a loss for one that is.
 
     With a dense y all labels are listed; with a sparse one, by the methods that count votes, those with a vote and
     those chosen.

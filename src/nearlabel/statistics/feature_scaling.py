@@ -1,28 +1,27 @@
-"""Division of features by their standard deviation, exact for whole numbers in any order and storage."""
+"""Division of features by how far they spread; deviations are exact for whole numbers in any order and storage."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.utils.types import FloatArray, Matrix
 
 
-class DeviationScaling:
-    """Divides features by their standard deviation (n - 1); shifting them would change no distance."""
+class FeatureScaling:
+    """Divides features by how far they spread; shifting them would change no distance."""
 
     def __init__(self, divisors: FloatArray | None) -> None:
         self.divisors = divisors
 
     @classmethod
-    def of(cls, X: Matrix | None) -> DeviationScaling:
-        """Take the deviations of some rows; None: do not scale.
+    def by_deviation(cls, X: Matrix) -> FeatureScaling:
+        """Divide by the standard deviations (n - 1) of some rows; a constant feature by 1.
 
         n Σz² - (Σz)², z counted from the first row, is exact for whole numbers while it stays below 2^53, in any order
         and storage: features that are alike remain alike.
         """
-        if X is None:
-            return cls(None)
         X, n = X.astype(np.float64), X.shape[0]  # a copy
         if sparse.issparse(X):
             X.sum_duplicates()
@@ -30,6 +29,16 @@ class DeviationScaling:
         spread = n * squares - total**2
         constant = spread <= 64 * np.finfo(np.float64).eps * n * squares  # what rounding leaves of 0
         return cls(np.where(constant, 1.0, np.sqrt(np.maximum(spread, 0.0) / max(n * (n - 1), 1))))
+
+    @classmethod
+    def by_range(cls, X: Matrix) -> FeatureScaling:
+        """Divide by the ranges of some rows, as far as values are known; a constant feature by 1."""
+        if sparse.issparse(X):
+            low, high = min_max_axis(X, axis=0, ignore_nan=True)
+        else:
+            low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        width = np.nan_to_num(high.astype(np.float64) - low)
+        return cls(np.where(width > 0, width, 1.0))
 
     def __call__(self, X: Matrix) -> Matrix:
         """Divide the features of some rows."""

@@ -1,0 +1,422 @@
+"""ML-MLM: the minimal learning machine for many labels (Hämäläinen et al., 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from nearlabel.base import WithProbabilities
+from nearlabel.decision import cut
+from nearlabel.labels import distinct_labelsets
+from nearlabel.lazy._distance_regression import DistanceRegression, LeftOut
+from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
+from nearlabel.metrics import MetricLike, get_metric, score_all
+from nearlabel.neighbors._duplicate_rows import equal_rows  # one landmark for equal rows, as the search has it
+from nearlabel.neighbors.all_distances import AllDistances, takes_missing_values
+from nearlabel.statistics.feature_scaling import FeatureScaling
+from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.tables import labelset_columns
+from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, check_choice, check_groups, check_integer, check_positive
+
+AUTO: Final = "auto"
+POWERS = tuple(2.0 ** (e / 2) for e in range(17))  # 1 to 256
+_MOST_LANDMARKS = 4000  # of "auto"
+_MOST_CELLS = 2**23  # of the predicted distances that the power is chosen by
+_RIDGE_QUANTILE, _LEAST_RIDGE = 0.001, 1e-10  # the latter of the mean of the diagonal
+_MOST_SHOWN = 10  # label sets in an explanation
+_RULE = (
+    "score = sum of the shares of the label sets with the label; share: in proportion to rows / predicted^power;"
+    " chosen: score > threshold"
+)
+
+
+class MLMLM(WithProbabilities):
+    """Predict by the training label sets, weighted by the inverse of their predicted distance to a power.
+
+    A ridge regression predicts from a query's distances to the training rows how far its label set is from each
+    training label set; with the predicted distances δ and m_s training rows of label set y_s::
+
+        score = Σ_s w_s y_s / Σ_s w_s,   w_s = m_s / δ_s^p          chosen: score > threshold_
+
+    The power p is the one whose leave-one-out scores are best by `scoring`. The threshold makes as many labels chosen
+    in all leave-one-out label sets as there are in y (the authors' cut); `TunedThresholdsClassifierCV` finds
+    better ones.
+
+    Parameters
+    ----------
+    power : float or "auto", default="auto"
+        p, above 0. "auto": of 1, √2, 2, ..., 256 the best by `scoring`, of equal ones the smallest. The authors try
+        61 powers from 8 to 64; some data sets choose smaller ones.
+    metric : str or callable, default="euclidean"
+        Distance in the features, as in `ExactNeighbors`.
+    metric_params : dict, default=None
+        As in `ExactNeighbors`.
+    scale : {"minmax", "none"}, default="minmax"
+        Whether features are divided by their ranges on the training rows first. (Shifting them to 0, as the authors
+        do, would change no Euclidean distance.) A constant feature stays as it is.
+    n_landmarks : int or "auto", default="auto"
+        Most training rows that distances are measured to. "auto": all distinct ones, but at most 4,000. Fewer are drawn
+        at random among the distinct rows. Time grows with n_samples · n_landmarks², memory with the square of
+        n_landmarks and with n_landmarks · n_labelsets.
+    ridge : float or "auto", default="auto"
+        α, above 0. "auto": the 0.001 quantile of the distances between the landmarks, as the authors have it.
+    left_out : {"exact", "press"}, default="exact"
+        What leaves with a row: "exact", the row in all its roles (equation, landmark, candidate), as in a fit without
+        it; "press", its equation only, as the authors have it, which is too kind where label sets are rare.
+    scoring : str, callable or Metric, default="ranking_loss"
+        What "auto" chooses the power by: what `nearlabel.metrics.get_metric` takes.
+    random_state : int, RandomState or None, default=0
+        Draws landmarks, and rows for the choice of the power, where there are many.
+
+    Attributes
+    ----------
+    power_ : float
+        p.
+    threshold_ : float
+        Labels of a higher score are chosen.
+    ridge_ : float
+        α.
+    landmarks_ : ndarray of int of shape (n_landmarks,)
+        Numbers of the training rows that are landmarks, ascending.
+    labelsets_ : ndarray or CSR of shape (n_labelsets, n_labels)
+        Distinct training label sets, in lexicographic order.
+    cv_results_ : dict of str to ndarray
+        "power", and the value of `scoring` for each; empty if `power` is a number.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    `loo_predict_proba` is that of refits without the row to about 1e-8, not bit for bit: rounding differs. α, scaling,
+    power, threshold and the drawing of landmarks are kept from all rows. Power and threshold are found on as many rows,
+    drawn at random, as have 2^23 predicted distances in all.
+
+    Where predicted distances are 0, these label sets share all weight. If all rows are equal, or all label sets, the
+    scores are the shares of the labels.
+
+    References
+    ----------
+    J. Hämäläinen, A. Hubermont, A. Souza, C. L. C. Mattos, J. P. P. Gomes, T. Kärkkäinen: Minimal learning machine for
+    multi-label learning. arXiv:2305.05518, 2023.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.lazy import MLMLM
+    >>> from nearlabel.metrics import micro_f1
+    >>> digits = load_multidigits()
+    >>> model = MLMLM().fit(digits.X[:500], digits.Y[:500])
+    >>> round(model.power_), round(micro_f1(digits.Y[1500:], model.predict(digits.X[1500:])), 3)
+    (181, 0.717)
+    """
+
+    cv_results_: dict[str, NDArray[Any]]
+    _takes_constant_labels = True  # they change no distance between label sets
+
+    def __init__(
+        self,
+        power: float | Literal["auto"] = AUTO,
+        *,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        scale: str = "minmax",
+        n_landmarks: int | Literal["auto"] = AUTO,
+        ridge: float | Literal["auto"] = AUTO,
+        left_out: str = "exact",
+        scoring: MetricLike = "ranking_loss",
+        random_state: int | RandomState | None = 0,
+    ) -> None:
+        self.power = power
+        self.metric = metric
+        self.metric_params = metric_params
+        self.scale = scale
+        self.n_landmarks = n_landmarks
+        self.ridge = ridge
+        self.left_out = left_out
+        self.scoring = scoring
+        self.random_state = random_state
+
+    def _learn(self, X: Matrix, labels: Matrix) -> None:
+        random = check_random_state(self.random_state)
+        scaling = FeatureScaling.by_range(X) if self.scale == "minmax" else FeatureScaling(None)
+        self._rows, self._scaling = scaling(X), scaling
+        self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
+        self._distances = AllDistances(self._rows, self.metric, self.metric_params)
+        self._choose_landmarks(random)
+        self.ridge_ = self._find_ridge()
+        self._regression = DistanceRegression(self.labelsets_, self.ridge_)
+        blocks = row_blocks(labels.shape[0], self._bytes_per_row)
+        self._regression.fit((self._to_landmarks(self._rows[block]), self._labelset_of[block]) for block in blocks)
+        self._choose_power(labels, random)
+
+    def _choose_landmarks(self, random: RandomState) -> None:
+        equal = equal_rows(self._rows)
+        most = _MOST_LANDMARKS if self.n_landmarks == AUTO else int(self.n_landmarks)
+        groups = np.arange(len(equal.first))
+        if len(groups) > most:
+            groups = np.sort(random.permutation(groups)[:most])
+        self.landmarks_: IntArray = equal.first[groups]
+        number = np.full(len(equal.first), -1)
+        number[groups] = np.arange(len(groups))
+        self._landmark_of = number[equal.group_of]  # the landmark that a row is equal to, or -1
+
+    def _find_ridge(self) -> float:
+        """Return α; where the quantile is next to 0, a number that makes the equations solvable and changes no more."""
+        if self.ridge != AUTO:
+            return float(self.ridge)
+        among = self._to_landmarks(self._rows[self.landmarks_])
+        least = _LEAST_RIDGE * (1.0 + float(np.square(among).mean()) * self._rows.shape[0])
+        apart = among[np.triu_indices(len(among), 1)]
+        quantile = np.quantile(apart, _RIDGE_QUANTILE, method="hazen") if len(apart) else 0.0
+        return float(np.maximum(least, quantile))
+
+    def _choose_power(self, labels: Matrix, random: RandomState) -> None:
+        """Choose power and threshold by the scores of rows that are left out."""
+        n_samples, n_judged = labels.shape[0], max(1, _MOST_CELLS // len(self._frequency))
+        if n_samples == 1:
+            self.power_, self.threshold_, self.cv_results_ = POWERS[0], 0.5, {}
+            return
+        judged = np.arange(n_samples)
+        if n_judged < n_samples:
+            judged = np.sort(random.permutation(n_samples)[:n_judged])
+        parts = [candidates for _, candidates in self._left_out(np.split(judged, len(judged)))]
+        candidates, truth = Candidates.joined(parts), as_dense(labels[judged])
+        powers = POWERS if self.power == AUTO else (float(self.power),)
+        values = [self._value(truth, self._shares(candidates, power)) for power in powers]
+        self.power_ = powers[self._best(values)]
+        self.threshold_ = _cut_of_as_many(self._shares(candidates, self.power_), int(truth.sum()))
+        self.cv_results_ = {}
+        if self.power == AUTO:
+            self.cv_results_ = {"power": np.array(powers), get_metric(self.scoring).name: np.array(values)}
+
+    def _value(self, truth: Matrix, scores: FloatArray) -> float:
+        metric = get_metric(self.scoring)
+        chosen = cut(scores, _cut_of_as_many(scores, int(truth.sum())), strict=True)
+        return score_all(truth, chosen, scores, [metric])[metric.name]
+
+    def _best(self, values: list[float]) -> int:
+        """Return the first of the best values; the first of all if the metric is undefined."""
+        signed = np.array(values) if get_metric(self.scoring).greater_is_better else -np.array(values)
+        return 0 if np.isnan(signed).all() else int(np.nanargmax(signed))
+
+    def _score(self, X: Matrix) -> FloatArray:
+        return np.vstack([scores for _, _, scores in self._answers(X)])
+
+    def _answers(self, X: Matrix) -> Iterator[tuple[Matrix, Candidates, FloatArray]]:
+        """Yield blocks of queries, scaled, their candidates and scores."""
+        for block in row_blocks(X.shape[0], self._bytes_per_row):
+            rows = self._scaling(X[block])
+            distances = self._regression.predict(self._to_landmarks(rows))
+            candidates = Candidates.of(distances, np.broadcast_to(self._frequency, distances.shape))
+            yield rows, candidates, self._shares(candidates, self.power_)
+
+    def _decide(self, X: Matrix) -> Matrix:
+        return cut(self._score(X), self.threshold_, strict=True)
+
+    def _shares(self, candidates: Candidates, power: float) -> FloatArray:
+        """Return the scores: the share of each label in the weights of the candidates."""
+        shares = np.asarray(candidates.weights(power) @ self.labelsets_)
+        shares[:, self._carried_by_all == 1] = 1.0  # not 1 by rounding
+        return shares
+
+    def _to_landmarks(self, rows: Matrix) -> FloatArray:
+        """Return the distances of scaled rows to the landmarks."""
+        return self._distances.between(rows, self._rows[self.landmarks_])
+
+    @property
+    def _bytes_per_row(self) -> int:
+        return 32 * (len(self.landmarks_) + len(self._frequency))
+
+    def _left_out(self, groups: Sequence[IntArray]) -> Iterator[tuple[IntArray, Candidates]]:
+        """Yield blocks of rows, whole groups of them, and their candidates without their own groups."""
+        n_equal = np.bincount(self._landmark_of[self._landmark_of >= 0], minlength=len(self.landmarks_))
+        sizes = np.array([len(group) for group in groups])
+        for block in uneven_blocks(self._bytes_per_row * sizes):
+            rows, ends = np.concatenate(groups[block]), np.cumsum(sizes[block])
+            positions = np.split(np.arange(len(rows)), ends[:-1])
+            distances, labelset = self._to_landmarks(self._rows[rows]), self._labelset_of[rows]
+            counts = np.tile(self._frequency, (len(rows), 1))
+            leaving = []
+            for group in positions:
+                np.subtract.at(counts, (group[:, np.newaxis], labelset[group]), 1)
+                landmarks, n_own = np.unique(self._landmark_of[rows[group]], return_counts=True)
+                leaving.append(landmarks[(landmarks >= 0) & (n_own == n_equal[landmarks])])
+            left_out = LeftOut(distances, labelset, positions, leaving)
+            predict = self._regression.predict_press if self.left_out == "press" else self._regression.predict_left_out
+            yield rows, Candidates.of(predict(left_out), counts)
+
+    def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
+        """Return leave-one-out scores: for each training row, its scores by a fit of all other rows.
+
+        With groups, by a fit of all rows of other groups (leave-one-group-out). Found without a refit, to about 1e-8;
+        see Notes of the class for what is kept from all rows. Nothing is stored.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_samples,), default=None
+            Names of the rows' groups. None: each row is a group.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_labels) or (n_samples, n_classes)
+            In the order of the training rows, as `predict_proba`.
+
+        Raises
+        ------
+        ValueError
+            If groups are not one for each row, or all rows are of one group; or ``left_out="press"`` and a group has
+            several rows.
+        """
+        return self._container.probabilities(self._left_out_scores(groups))
+
+    def loo_predict(self, groups: ArrayLike | None = None) -> LabelSets:
+        """Return leave-one-out label sets: the labels whose leave-one-out score is above `threshold_`.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_samples,), default=None
+            As in `loo_predict_proba`.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_samples, n_labels), or (n_samples,) for a one-dimensional y
+            In the order of the training rows, as `predict`.
+
+        Raises
+        ------
+        ValueError
+            As `loo_predict_proba`.
+        """
+        return self._container.wrap(cut(self._left_out_scores(groups), self.threshold_, strict=True))
+
+    def _left_out_scores(self, names: ArrayLike | None) -> FloatArray:
+        check_is_fitted(self)
+        self._check_parameters()
+        n_samples = self._rows.shape[0]
+        groups = np.arange(n_samples) if names is None else check_groups(names, n_samples)
+        order = np.argsort(groups, kind="stable")
+        members = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+        if len(members) == 1:
+            raise ValueError(f"there must be several rows, or groups, to leave one out, got one of {n_samples} rows.")
+        if self.left_out == "press" and len(members) < n_samples:
+            raise ValueError("left_out must be 'exact' to leave out groups of several rows, got 'press'.")
+        scores = np.empty((n_samples, self._n_labels))
+        for rows, candidates in self._left_out(members):
+            scores[rows] = self._shares(candidates, self.power_)
+        return scores
+
+    explain = explain
+
+    def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
+        usual = self._to_landmarks(self._rows[self.landmarks_])
+        np.fill_diagonal(usual, np.inf)
+        for rows, candidates, scores in self._answers(self._queries(X)):
+            chosen = as_dense(cut(scores, self.threshold_, strict=True) if other is None else other(scores)) == 1
+            novelty = share_nearer(self._to_landmarks(rows).min(axis=1), usual.min(axis=1))
+            for query in range(len(scores)):
+                account = self._account(rows[[query]], candidates.of_query(query), scores[query])
+                if other is not None:
+                    account = account._replace(rule=f"chosen: {other.words}", threshold=other.thresholds)
+                new = (float(novelty[query]), "") if len(usual) > 1 else (None, "all training rows are equal.")
+                yield make_explanation(self, account, np.arange(len(chosen[query])), chosen[query], new)
+
+    def _account(self, query: Matrix, candidates: Candidates, scores: FloatArray) -> Account:
+        """Return how the label sets weigh for one query, the heaviest first, each with its nearest row."""
+        weights, distances = candidates.weights(self.power_)[0], self._distances.between(query, self._rows)[0]
+        order = np.lexsort((distances, self._labelset_of))
+        nearest = order[np.unique(self._labelset_of[order], return_index=True)[1]]
+        shown = np.lexsort((nearest, -weights))[:_MOST_SHOWN]
+        neighbors = {
+            "row": nearest[shown],
+            "distance": distances[nearest[shown]],
+            "predicted": candidates.distances[0, shown],
+            "rows": self._frequency[shown],
+            "share": weights[shown],
+            **labelset_columns(self.labelsets_[shown], self.label_names_),
+        }
+        return Account(
+            rule=_RULE,
+            columns={"score": scores},
+            shown=("score", "threshold"),
+            settings={"power": self.power_},
+            neighbors=neighbors,
+            threshold=self.threshold_,
+        )
+
+    def _check_parameters(self) -> None:
+        for name in ("power", "ridge"):
+            if getattr(self, name) != AUTO:
+                check_positive(name, getattr(self, name))
+        if self.n_landmarks != AUTO:
+            check_integer("n_landmarks", self.n_landmarks, low=1)
+        check_choice("scale", self.scale, {"minmax", "none"})
+        check_choice("left_out", self.left_out, {"exact", "press"})
+        get_metric(self.scoring)
+        check_random_state(self.random_state)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare that X may hold NaN if the metric takes it."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = takes_missing_values(self.metric)
+        return tags
+
+
+class Candidates(NamedTuple):
+    """Label sets as candidates of some queries.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_queries, n_labelsets)
+        Predicted distances.
+    counts : ndarray of int of shape (n_queries, n_labelsets)
+        How many training rows have each.
+    closeness : ndarray of shape (n_queries, n_labelsets)
+        Logarithm of the least distance of the query divided by this one, -inf where no row has the label set.
+    """
+
+    distances: FloatArray
+    counts: IntArray
+    closeness: FloatArray
+
+    @classmethod
+    def of(cls, distances: FloatArray, counts: IntArray) -> Candidates:
+        """Compare the distances of each query."""
+        of_present = np.where(counts > 0, distances, np.inf)
+        least = of_present.min(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            closeness = np.log(np.where(of_present > least, least / of_present, 1.0))
+        return cls(distances, counts, closeness)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
+        """Return those of several blocks of queries."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def of_query(self, query: int) -> Candidates:
+        """Return those of one query."""
+        one = slice(query, query + 1)
+        return Candidates(self.distances[one], self.counts[one], self.closeness[one])
+
+    def weights(self, power: float) -> FloatArray:
+        """Return the share of each label set in the weights of its query, ``counts / distances**power``."""
+        weights = self.counts * np.exp(power * self.closeness)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _cut_of_as_many(scores: FloatArray, n_chosen: int) -> float:
+    """Return the middle between the n-th largest score and the next: so many are above it, if they differ."""
+    if not 0 < n_chosen < scores.size:
+        return 0.5
+    ascending = np.partition(scores.ravel(), [scores.size - n_chosen - 1, scores.size - n_chosen])
+    return float(ascending[[scores.size - n_chosen - 1, scores.size - n_chosen]].mean())
