@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from _harness import Job, Table, measure, parser_for, print_facts, save, show
+from _harness import Goal, Job, Table, measure, parser_for, print_facts, save, show
 from nearlabel.datasets import examine
 from nearlabel.neighbors import ExactNeighbors
 
@@ -65,11 +65,14 @@ def main() -> None:
     measured = measure(jobs, options.repeats)
     rows = [_row(name, problem, measured) for name, problem in problems.items()]
     headers = (
-        "rows", "shape", "search, s", "examine, s", "examine over search, CPU", "first look, s", "first look, peak MiB",
+        "rows", "shape", "search, s", "search, CPU s", "examine, s", "examine, CPU s", "over search, CPU",
+        "first look, s", "first look, peak MiB",
     )  # fmt: skip
     tables = [Table(f"Examination, {K} neighbours", headers, rows)]
     show(tables)
-    save(options, __doc__, [dict(zip(headers, row, strict=True)) for row in rows], tables)
+    # Seconds by the clock depend on what else the two cores do: the goal is one of CPU time.
+    goals = [Goal("CPU time of examine over that of its search", "at most", 1.2, rows[0][6])]
+    save(options, __doc__, [dict(zip(headers, row, strict=True)) for row in rows], tables, goals)
 
 
 def _row(name: str, problem: tuple[str, int, int], measured: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -79,7 +82,8 @@ def _row(name: str, problem: tuple[str, int, int], measured: Mapping[str, Any]) 
     cpu = [None if one is None else one.median(what, "cpu") for what, one in found.items()]
     ratio = None if cpu[0] is None else cpu[1] / cpu[0]
     peak = measured[f"{name}: first look"].peak_mib()
-    return name, f"{problem[1]:,} x {problem[2]:,}", *seconds[:2], ratio, seconds[2], peak
+    times = (seconds[0], cpu[0], seconds[1], cpu[1])
+    return name, f"{problem[1]:,} x {problem[2]:,}", *times, ratio, seconds[2], peak
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ LEVELS = {
     "neighbors": 2, "metrics": 2, "feature_selection": 2, "preprocessing": 2,
     "out_of_sample": 3,
     "lazy": 4, "transformation": 4, "adaptation": 4, "thresholds": 4,
-    "ensemble": 5, "testing": 5, "model_selection": 5,
+    "ensemble": 5, "testing": 5, "model_selection": 5, "inspection": 5,
     "experiments": 6, "persistence": 6,
     "comparison": 7,
     "papers": 8,
@@ -31,7 +31,7 @@ OPTIONAL_HOME = {
     "pyarrow": "datasets/_arrow.py",
     "rich": "cli/_console.py",
     "skops": "persistence/_archive.py",
-    "pandas": ("testing.py", "utils/tables.py"),
+    "pandas": ("datasets/_frames.py", "testing.py", "utils/tables.py"),
     "faiss": "neighbors/_faiss.py",
     "usearch": "neighbors/_usearch.py",
 }

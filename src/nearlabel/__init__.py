@@ -8,6 +8,7 @@ sub-package:
 
 - `nearlabel.neighbors` (searches, votes) and `nearlabel.lazy` (classifiers by nearest neighbours);
 - `nearlabel.transformation`, `nearlabel.ensemble` and `nearlabel.adaptation` (other multi-label classifiers);
+- `nearlabel.inspection` (explanations and names of labels, through pipelines and searches);
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
 - `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`;
@@ -37,6 +38,7 @@ _CLASSES = {
     "ensemble": "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER RAkELd RAkELo RandomForestPCT",
     "experiments": "",
     "feature_selection": "InformationGainSelector",
+    "inspection": "",
     "labels": "",
     "lazy": "BRkNN BRkNNa BRkNNb CMLkNN IBLR LPkNN MLMLM MLkNN NLDD",
     "metrics": "",

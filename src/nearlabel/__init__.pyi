@@ -5,6 +5,7 @@ from nearlabel import decision as decision
 from nearlabel import ensemble as ensemble
 from nearlabel import experiments as experiments
 from nearlabel import feature_selection as feature_selection
+from nearlabel import inspection as inspection
 from nearlabel import labels as labels
 from nearlabel import lazy as lazy
 from nearlabel import metrics as metrics

@@ -31,6 +31,7 @@ from nearlabel.utils.validation import (
     check_problem,
     check_rows,
     predict_labels,
+    score,
     with_multilabel_target,
 )
 
@@ -109,8 +110,8 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
-            For a one-dimensional y, the predicted classes.
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
+            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
         """
         queries = self._queries(X)
         if self._all_vary:
@@ -121,6 +122,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self._container.wrap(labels)
 
     predict_labels = predict_labels
+    score = score
 
     @abstractmethod
     def _learn(self, X: Matrix, labels: Matrix) -> None:

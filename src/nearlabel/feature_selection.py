@@ -32,6 +32,7 @@ from nearlabel.utils.validation import (
     check_flag,
     check_integer,
     check_positive,
+    labels_and_names,
     require_labels,
 )
 
@@ -241,7 +242,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Training rows.
         y : indicator matrix of shape (n_samples, n_labels)
-            Their label sets.
+            Their label sets; or the tags of each row, a list, tuple or set of texts.
 
         Returns
         -------
@@ -257,7 +258,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         """
         self._check_parameters()
         require_labels(self, y)
-        X, y = validate_data(self, X, accept_sparse="csc"), as_label_matrix(y)
+        X, (y, _) = validate_data(self, X, accept_sparse="csc"), labels_and_names(y)
         check_consistent_length(X, y)
         scores = self._score(X, y)
         threshold = self._threshold_of(scores)

@@ -81,6 +81,12 @@ class LeaveOneOut(_SharedSearch):
         super().__init__(X, y)
         self._groups = groups
 
+    def by_groups(self, groups: IntArray) -> LeaveOneOut:
+        """Return the same rows, with the neighbours that are known, answered for by the rows of other groups."""
+        other = LeaveOneOut(self.X, self.y, groups)
+        other._known = self._known
+        return other
+
     def answer(self, estimator: Any, needs: Needs = BOTH, **params: Any) -> Answer:
         """Fit the estimator, in place, to all rows, and return its leave-one-out answers.
 

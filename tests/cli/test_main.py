@@ -83,7 +83,9 @@ def test_every_option_is_explained():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["prophesy"], "invalid choice: 'prophesy'"),
+        (["prophesy"], "unrecognized command: prophesy. Hint: nearlabel --help."),
+        (["evalute", "yeast"], "unrecognized command: evalute (did you mean evaluate?). Hint: nearlabel --help."),
+        (["--quiet", "exmaine"], "unrecognized command: exmaine (did you mean examine?). Hint: nearlabel --help."),
         (["evaluate"], "the following arguments are required: DATA. Hint: nearlabel evaluate --help."),
         (["evaluate", "yeast", "--folds", "3"], "unrecognized arguments: --folds 3. Hint: nearlabel evaluate --help."),
         (

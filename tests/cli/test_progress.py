@@ -1,5 +1,8 @@
 """The bars on a terminal that show how far long work has come."""
 
+import gzip
+import io
+import json
 import re
 import sys
 
@@ -85,6 +88,52 @@ def test_a_search_moves_the_bar_of_fit(nearlabel, monkeypatch, tmp_path):
     assert len(shares) > 1
     assert shares[0] < 0.9
     assert max(shares) == pytest.approx(1)
+
+
+def large_file(folder, kind):
+    """A file of more than one block, of three numbers and a 0/1 column."""
+    X = np.random.default_rng(0).random((40_000, 3)).round(4)
+    rows = [[int(row[0] > 0.5), *row] for row in X.tolist()]
+    names = ("tag_a", "x0", "x1", "x2")
+    if "arff" in kind:
+        types = ("{0,1}", *["numeric"] * 3)
+        head = [f"@attribute {name} {type_}" for name, type_ in zip(names, types, strict=True)]
+        lines = ["@relation 'large: -C 1'", *head, "@data", *(",".join(map(str, row)) for row in rows)]
+    elif "csv" in kind:
+        lines = [",".join(names), *(",".join(map(str, row)) for row in rows)]
+    elif "svm" in kind:
+        lines = [f"{tag} 0:{a} 1:{b} 2:{c}" for tag, a, b, c in rows]
+    else:
+        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    path = folder / f"large.{kind}"
+    text = "\n".join(lines).encode()
+    path.write_bytes(gzip.compress(text, 1) if kind.endswith(".gz") else text)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "arff", "svm.gz", "jsonl"])
+def test_reading_moves_the_bar(nearlabel, monkeypatch, tmp_path, kind):
+    """By the bytes that were read of the file, compressed ones of a compressed file."""
+    path = large_file(tmp_path, kind)
+    shares = []
+    monkeypatch.setattr(_console._Bar, "hear", lambda self, share: shares.append(share))
+    monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
+    options = ("--labels-prefix", "tag_") if "csv" in kind or kind == "jsonl" else ()
+    assert nearlabel("describe", path, *options).code == 0
+    assert len(shares) > 1
+    assert 0 < shares[0] < 0.9
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+
+
+def test_standard_input_has_a_bar(nearlabel, monkeypatch, table):
+    """Its length is not known: the bar shows that something goes on."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(table[1].read_bytes())))
+    monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
+    monkeypatch.setenv("TERM", "xterm")
+    answer = nearlabel("describe", "-", "--labels-column", "tags", "--ignore", "id")
+    assert answer.code == 0
+    assert "reading standard input" in answer.err
 
 
 def test_progress_of_searches(monkeypatch):

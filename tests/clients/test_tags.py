@@ -7,11 +7,18 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from _classifiers import SMALL, default_classifiers
+from nearlabel.datasets import examine
+from nearlabel.experiments import Plan, run
+from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import BRkNN, MLkNN
+from nearlabel.model_selection import IterativeStratifiedKFold
+from nearlabel.persistence import DataSummary
+from nearlabel.plots import CoOccurrenceDisplay
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.validation import as_dense
 
@@ -99,3 +106,43 @@ def test_what_are_no_tags(y, message):
     """The message says what is."""
     with pytest.raises(ValueError, match=message):
         BRkNN(1).fit([[0.0], [1.0]], y)
+
+
+@pytest.mark.parametrize("name", ["MLkNN", "BinaryRelevance", "TunedThresholdsClassifierCV"])
+@pytest.mark.parametrize("store", [list, pd.Series])
+def test_score(name, store):
+    """Tags score as their indicator matrix does; an unknown tag makes its row a wrong one."""
+    model = clone(CLASSIFIERS[name]).fit(X, store(TAGS))
+    weights = np.arange(1, 41)
+    by_matrix = clone(model).fit(X, Y)
+    assert model.score(X, store(TAGS)) == by_matrix.score(X, Y)
+    assert model.score(X, store(TAGS), weights) == pytest.approx(by_matrix.score(X, Y, weights), abs=1e-15)
+    assert model.score(X, store([[*row, "new"] for row in TAGS])) == 0
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(X[:3], store(TAGS))
+
+
+def test_score_of_sparse_frames():
+    """A data frame of sparse columns scores as an array."""
+    frame = pd.DataFrame(Y, columns=NAMES)
+    model = MLkNN(3).fit(X, frame)
+    assert model.score(X, frame.astype(pd.SparseDtype(int, 0))) == model.score(X, Y) == model.score(X, frame)
+
+
+def test_searches_and_selectors():
+    """Our folds and our selector take tags, so that a grid search over a pipeline does."""
+    pipeline = make_pipeline(InformationGainSelector(threshold=0.0), MLkNN())
+    grid = GridSearchCV(pipeline, {"mlknn__n_neighbors": [3, 5]}, cv=IterativeStratifiedKFold(3))
+    by_tags, by_matrix = clone(grid).fit(X, TAGS), clone(grid).fit(X, Y)
+    np.testing.assert_array_equal(by_tags.cv_results_["mean_test_score"], by_matrix.cv_results_["mean_test_score"])
+
+
+def test_whoever_takes_data_takes_tags():
+    """Experiments, the doctor, summaries of data and pictures know the names."""
+    frame = pd.DataFrame(Y, columns=NAMES)
+    plan = Plan({"brknn": BRkNN()}, [3], metrics=["micro_f1"], cv=2)
+    assert run(plan, {"songs": (X, TAGS)}) == run(plan, {"songs": (X, frame)})
+    assert str(examine(X, TAGS)) == str(examine(X, frame))
+    assert DataSummary.of_data((X, TAGS)) == DataSummary.of_data((X, frame))
+    pytest.importorskip("matplotlib")
+    assert sorted(CoOccurrenceDisplay.from_labels(TAGS).label_names) == list(NAMES)

@@ -184,7 +184,7 @@ def test_columns_of_text():
         assert evidence(found, "text_columns")["columns"] == "genre"
         assert evidence(found, "date_like")["columns"] == "day"
         assert evidence(found, "missing_values")["columns"] == "size (1)"
-    assert kinds(examine(frame[["genre"]])) == {"text_columns": "severe"}
+    assert kinds(examine(frame[["genre"]])) == {"text_columns": "severe", "duplicates": "severe"}  # rock twice
 
 
 def test_more_columns_than_rows():

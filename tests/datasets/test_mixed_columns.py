@@ -98,6 +98,8 @@ def test_what_is_no_date():
     [
         (["a", "b", "a", "b", None], "categorical"),
         (["a", "b", "c"], "text"),
+        ([f"s{number}" for number in range(20)], "ignore"),
+        ([f"song {number}" for number in range(20)], "text"),
         ([str(number % 51) + "x" for number in range(200)], "text"),
         (["2026-01-31", "", "2026-02-01"], "dates"),
         (["2026-01-31", None, "2026-02-01"], "dates"),
@@ -107,7 +109,7 @@ def test_what_is_no_date():
     ],
 )
 def test_proposed_option(values, option):
-    """Few distinct values are categories; where most are numbers, one is a mistake."""
+    """Few distinct values are categories, words apart in each row names; where most are numbers, one is a mistake."""
     assert proposed_option(pa.array(values, pa.string())) == option
 
 

@@ -10,7 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNb, CMLkNN, LPkNN, MLkNN, explain_samples
+from nearlabel.inspection import explain
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.plots import ExplanationDisplay
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.transformation import BinaryRelevance
@@ -158,7 +159,7 @@ def test_of_an_estimator(container):
     with pytest.raises(ValueError, match="row must be below the number of rows 30, got 30"):
         ExplanationDisplay.from_estimator(model, container(X), row=30)
     piped = make_pipeline(StandardScaler(), MLkNN(3)).fit(np.asarray(X), Y)
-    shown = explain_samples(piped, X[7:8])[0].to_dict()
+    shown = explain(piped, X[7:8])[0].to_dict()
     with mpl.rc_context({"backend": "agg"}):
         assert ExplanationDisplay.from_estimator(piped, X, row=7).explanation == shown
         plt.close("all")

@@ -38,6 +38,14 @@ def facts_of(model, training, test, /, **options):
     return facts
 
 
+def test_data_frames():
+    """A data set with frames gives the facts of its arrays."""
+    training, test = problem(), problem(30, seed=1)
+    model = MLkNN(5)
+    framed, plain = (facts_of(model, training, data) for data in (test.with_frames(), test))
+    assert framed | {"card": None} == plain | {"card": None}  # cards have the time of their making
+
+
 def test_labels_by_loops():
     """Counts and ratios of each label, cell by cell; what is 0/0 is None."""
     training, test = problem(), problem(30, seed=1)

@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NoReturn
@@ -115,7 +115,10 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Report an error, or rather an option of no command: for one that is mistyped another seems to be missing."""
+        """Report an error, or rather what is no command or option: a mistyped one makes another seem to be missing."""
+        command = next((word for word in self._words if not word.startswith("-")), None)
+        if self._subparsers and command is not None and command not in _COMMANDS:
+            self._stop(f"unrecognized command: {command}{_meant(command, _COMMANDS)}")
         options = [word for word in itertools.takewhile(lambda word: word != "--", self._words) if word[:2] == "--"]
         unknown = [] if self._subparsers else [word for word in options if not self._known(word)]
         self._stop(_unrecognized(unknown) + self._meant(unknown[0]) if unknown else message)
@@ -134,8 +137,12 @@ class _Parser(argparse.ArgumentParser):
 
     def _meant(self, word: str) -> str:
         known = [option for option in self._option_string_actions if option[:2] == "--"]
-        near = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=0.75)
-        return f" (did you mean {near[0]}?)" if near and word.startswith("-") else ""
+        return _meant(word.partition("=")[0], known) if word.startswith("-") else ""
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _unrecognized(words: Sequence[str]) -> str:

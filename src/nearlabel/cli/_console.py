@@ -176,7 +176,8 @@ def progress_bar(what: str) -> Iterator[Progress]:
     Within another bar it is not shown: there is one bar at a time.
     """
     if _QUIET.get() or not sys.stderr.isatty():
-        yield lambda done, total: None
+        with listening(None):  # the outer bar is not to stand at the end of an inner part
+            yield lambda done, total: None
         return
     progress_module = import_optional("rich.progress", extra="cli", purpose="The command line")
     escape = import_optional("rich.markup", extra="cli", purpose="The command line").escape
@@ -188,7 +189,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
 
 
 class _Bar:
-    """A bar over parts of the work, of which the present one counts by the progress of its farthest search."""
+    """A bar over parts of the work, of which the present one counts by its farthest search or reading."""
 
     def __init__(self, show: Callable[..., Any]) -> None:
         self._show = show
@@ -200,7 +201,7 @@ class _Bar:
         self._show(completed=done, total=total)
 
     def hear(self, share: float) -> None:
-        """Show the progress of a search in the present part, which has other work after the search."""
+        """Show the progress of a search or a reading in the present part, which has other work after it."""
         self._share = max(self._share, 0.99 * share)
         self._show(completed=min(self._done + self._share, self._total), total=self._total)
 

@@ -98,13 +98,10 @@ def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
 
 def _numbers_of_groups(data: str, groups: str, X: Any) -> Any:
     """Return the number of each row's group: equal rows, or equal cells in a column, where an empty one is alone."""
-    if groups != DUPLICATES:
-        cells = read_columns(Path(data), {groups: "--groups"})[groups]
-        names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
-    elif X.dtype.kind == "O":  # cells of several kinds
-        names = [repr(row) for row in X.tolist()]
-    else:
+    if groups == DUPLICATES:
         return duplicate_groups(X)
+    cells = read_columns(Path(data), {groups: "--groups"})[groups]
+    names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
     return np.unique(names, return_inverse=True)[1]
 
 

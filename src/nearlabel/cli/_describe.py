@@ -10,20 +10,24 @@ from scipy import sparse
 
 from nearlabel import labels
 from nearlabel.cli import _console, _data
-from nearlabel.datasets import Dataset
+from nearlabel.cli._columns import add_kind_options, counted
+from nearlabel.datasets import Dataset, describe_columns
+from nearlabel.utils.validation import numbers_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _data.add_data_options(parser)
+    add_kind_options(parser)
     parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Print statistics of a data set and of each label."""
+    """Print statistics of a data set, of each label, and of each column of cells of several kinds."""
     dataset = _data.open_data(arguments)
     figures = {"name": dataset.name, "features": int(dataset.X.shape[1])} | _of_features(dataset)
     figures |= labels.describe(dataset.Y)
+    columns = describe_columns(dataset) if dataset.X.dtype.kind == "O" else []
     per_label = [
         {"label": name, "rows": int(rows), "imbalance_ratio": float(ratio)}
         for name, rows, ratio in zip(
@@ -31,13 +35,17 @@ def main(arguments: argparse.Namespace) -> None:
         )
     ]
     if arguments.format == "json":
-        _console.print_json(figures | {"per_label": per_label})
+        per_column = {"per_column": columns} if columns else {}
+        _console.print_json(figures | per_column | {"per_label": per_label})
     elif arguments.format == "csv":
         _console.print_csv(per_label)
     else:
         _console.print_table(
             f"Data set {dataset.name}", ("statistic", "value"), [(k, _text(v)) for k, v in figures.items()]
         )
+        if columns:
+            rows = [tuple(map(_text, column.values())) for column in columns]
+            _console.print_table("Columns", tuple(columns[0]), rows, left=2)
         _console.print_table(
             "Labels", ("label", "rows", "imbalance ratio"), [tuple(map(_text, row.values())) for row in per_label]
         )
@@ -46,13 +54,15 @@ def main(arguments: argparse.Namespace) -> None:
 def _of_features(dataset: Dataset) -> dict[str, Any]:
     X = dataset.X
     stored = X.data if sparse.issparse(X) else X
-    nonzero = np.count_nonzero(stored)
-    return {
-        "storage": "sparse" if sparse.issparse(X) else "dense",
-        "nonzero_share": nonzero / (X.shape[0] * X.shape[1]),
-        "missing_values": int(np.isnan(stored).sum()),
-        "infinite_values": int(np.isinf(stored).sum()),
-    }
+    if X.dtype.kind == "O":  # cells of several kinds, of which a missing number or date is NaN, another one None
+        numbers = numbers_of(stored)
+        n_missing = int(np.isnan(numbers).sum()) + sum(cell is None for cell in stored.flat)
+        of_storage = {"storage": "cells", "columns": counted(dataset.feature_kinds)}
+    else:
+        numbers, n_missing = stored, int(np.isnan(stored).sum())
+        share = np.count_nonzero(stored) / (X.shape[0] * X.shape[1])
+        of_storage = {"storage": "sparse" if sparse.issparse(X) else "dense", "nonzero_share": share}
+    return {**of_storage, "missing_values": n_missing, "infinite_values": int(np.isinf(numbers).sum())}
 
 
 def _text(value: object) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data, _missing, _test_data
 from nearlabel.cli._columns import add_kind_options, usual_scale
+from nearlabel.cli._copies import OF_TEST_ROWS, has_copies, print_share, split_copies
 from nearlabel.cli._first_look import print_severe
 from nearlabel.comparison import TESTS, compare
 from nearlabel.experiments import (
@@ -138,6 +140,8 @@ def main(arguments: argparse.Namespace) -> None:
         searches=(usual_search(plan.scale), *arguments.search),
         by_neighbors=any(plan.spec_of(method).has_neighbors for method in plan.methods),
     )
+    if comparison is plan and has_copies(problem):
+        comparison = replace(plan, without_copies=True)
     with _console.progress_bar(f"folds of {name}") as progress:
         records = run(comparison, {name: problem}, out=arguments.out, n_workers=arguments.jobs, progress=progress)
     cells = summarise(records)
@@ -148,9 +152,15 @@ def main(arguments: argparse.Namespace) -> None:
         return
     directions = _comparison.directions_of(records)
     every = arguments.metrics is not None
-    _comparison.show(cells, arguments.format, directions, every=every)
-    if arguments.format == "table":
-        _show_order([record for record in records if record["metric"] in directions], arguments.test, every=every)
+    if arguments.format != "table":
+        _comparison.show(cells, arguments.format, directions, every=every)
+        return
+    asked, without = split_copies(cells)
+    _comparison.show(asked, "table", directions, every=every)
+    _show_order([record for record in records if record["metric"] in directions], arguments.test, every=every)
+    if isinstance(comparison, Plan) and comparison.without_copies and not _console.is_quiet():
+        print_share(problem, OF_TEST_ROWS if without else f"{OF_TEST_ROWS}, of which there is none")
+        _comparison.show(without, "table", directions, every=every)
 
 
 def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from nearlabel.cli import _console, _data
+from nearlabel.cli import _console, _data, _missing
+from nearlabel.cli._columns import add_kind_options, usual_scale
 from nearlabel.cli._first_look import mended
 from nearlabel.datasets import Dataset, Examination, Finding, examine
-from nearlabel.experiments import SCALES, SEARCHES, FeatureScaler, make_search, usual_search
+from nearlabel.experiments import SCALES, SEARCHES, make_preparation, make_search, usual_search
 from nearlabel.utils.validation import check_integer
 
 _COLUMNS = ("severity", "kind", "sentence", "remedy", "evidence")
@@ -17,6 +17,7 @@ _COLUMNS = ("severity", "kind", "sentence", "remedy", "evidence")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     _data.add_data_options(parser)
+    add_kind_options(parser)
     parser.add_argument(
         "--test-data", metavar="DATA", default=None, help="rows to predict: those that are in DATA too are counted"
     )
@@ -24,8 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--k", type=int, default=10, help="number of neighbours by which hubs are looked for; default: 10"
     )
     parser.add_argument(
-        "--scale", choices=SCALES, default="none", help="how to scale features before the search; default: none"
+        "--scale",
+        choices=SCALES,
+        default=None,
+        help="how to scale numbers before the search; default: none, beside columns of other kinds minmax",
     )
+    _missing.add_impute_option(parser)
     parser.add_argument(
         "--search",
         default=None,
@@ -43,33 +48,20 @@ def main(arguments: argparse.Namespace) -> None:
     test = None
     if arguments.test_data is not None:
         test = _data.open_data(argparse.Namespace(**vars(arguments) | {"data": arguments.test_data}))
-    search = usual_search(arguments.scale) if arguments.search is None else arguments.search
+    scale = arguments.scale or usual_scale(arguments)
+    impute = _missing.imputation(arguments)
+    search = usual_search(scale) if arguments.search is None else arguments.search
     with _console.progress_bar(f"neighbours of {data.name}"):
         found = examine(
             data,
             X_test=test,
-            search=False if search == "none" else _ScaledSearch(arguments.scale, make_search(search)),
+            transformer=make_preparation(data, impute=impute, scale=scale),
+            search=False if search == "none" else make_search(search),
             n_neighbors=arguments.k,
         )
-    hidden = mended((arguments.scale,), (search,))
+    hidden = mended((scale,), (search,)) | ({"missing_values"} if impute else set())
     shown = Examination([finding for finding in found if finding.kind not in hidden], found.notes)
     _print(data, shown, arguments.format)
-
-
-class _ScaledSearch:
-    """A search of scaled rows: all but the neighbours is examined as it is in the file."""
-
-    def __init__(self, scale: str, search: Any) -> None:
-        self._scaler, self._search = FeatureScaler(scale), search
-
-    def fit(self, X: Any) -> _ScaledSearch:
-        """Scale the rows and keep them."""
-        self._search.fit(self._scaler.fit_transform(X))
-        return self
-
-    def kneighbors(self, X: None, n_neighbors: int) -> Any:
-        """Return the neighbours of the rows, each without itself."""
-        return self._search.kneighbors(X, n_neighbors)
 
 
 def _print(data: Dataset, found: Examination, format_: str) -> None:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from nearlabel.cli import _console, _data, _model
 from nearlabel.datasets import RowBlock
-from nearlabel.lazy import Explanation, explain_samples
+from nearlabel.inspection import explain, explains
+from nearlabel.lazy import Explanation
 from nearlabel.persistence import read_kept
 from nearlabel.plots import ExplanationDisplay, check_figure_file
 from nearlabel.utils.types import Matrix
@@ -115,10 +116,9 @@ def _by_id(data: str, blocks: Iterable[RowBlock], column: str, value: str) -> _F
 
 def _explained(model: _model.OpenModel, X: Matrix) -> Explanation:
     """Explain one row."""
-    explanations = explain_samples(model.model, X, model.label_names)
-    if explanations is None:
+    if not explains(model.model):
         raise ValueError(
             f"MODEL must be a method by neighbours, which can be explained, got {type(model.model).__name__}."
             " Hint: nearlabel fit --method mlknn."
         )
-    return explanations[0]
+    return explain(model.model, X, label_names=model.label_names)[0]

@@ -16,9 +16,9 @@ def print_severe(data: Dataset, *, scales: Iterable[str], searches: Iterable[str
     """Print a line on standard error for each severe finding that needs no search, unless the command is quiet.
 
     What `scales` and `searches`, the texts of the command's options, mend already is left out, and what concerns
-    distances where no method is `by_neighbors`. Of cells that are to be encoded nothing is said: their encoder warns.
+    distances where no method is `by_neighbors`.
     """
-    if _console.is_quiet() or data.X.shape[0] < _LEAST_ROWS or data.X.dtype.kind == "O":
+    if _console.is_quiet() or data.X.shape[0] < _LEAST_ROWS:
         return
     hidden = {*_REFUSED, *mended(scales, searches), *(() if by_neighbors else _OF_DISTANCES)}
     if data.groups is not None:

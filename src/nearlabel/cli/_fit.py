@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from nearlabel.cli import _console, _data, _kept, _missing, _test_data
 from nearlabel.cli._columns import add_kind_options, usual_scale
 from nearlabel.cli._comparison import title_of
+from nearlabel.cli._copies import has_copies
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
     LOO,
@@ -104,6 +106,8 @@ def main(arguments: argparse.Namespace) -> None:
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments, arguments.data))
     test = _test_data.open_test_data(arguments, data)
+    if is_judged and test is None and has_copies(data):
+        tuning = replace(tuning, without_copies=True)
     print_severe(data, scales=(scale,), searches=(search,), by_neighbors=has_neighbors)
     if is_judged:
         with _console.progress_bar(f"models of {data.name}") as progress:

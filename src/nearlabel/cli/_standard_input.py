@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from nearlabel.cli import _console
 from nearlabel.datasets.tables import suffix_of_content
 
 NAME = "-"
@@ -36,7 +37,8 @@ def _written(folder: Path, wanted: str | None) -> Path:
     file = folder / "stdin"
     with file.open("wb") as out:
         if sys.stdin is not None:  # it may be closed
-            shutil.copyfileobj(sys.stdin.buffer, out)
+            with _console.progress_bar("reading standard input"):
+                shutil.copyfileobj(sys.stdin.buffer, out)
     if not file.stat().st_size:
         raise ValueError("standard input must contain data, got nothing.")
     return file.rename(file.with_suffix(suffix_of_content(file) if wanted is None else f".{wanted}"))

@@ -11,9 +11,12 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.cli import _console, _data, _kept, _missing
+from nearlabel.cli._copies import has_copies
 from nearlabel.cli._matched_data import are_numbers, match_to
 from nearlabel.datasets import Dataset
+from nearlabel.experiments import copied_rows
 from nearlabel.metrics import score_all
+from nearlabel.metrics.evaluation import named_without_copies
 from nearlabel.persistence import DataSummary
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.validation import as_label_matrix
@@ -70,9 +73,13 @@ def _widened(test: Dataset, names: tuple[str, ...]) -> Dataset:
     return replace(test, X=X, feature_names=names, feature_kinds=())  # all are numbers
 
 
-def scores_on(model: Any, test: Dataset) -> Mapping[str, float]:
-    """Return all metrics of a fitted model on test data; those that are defined."""
+def scores_on(model: Any, test: Dataset, training: Dataset) -> Mapping[str, float]:
+    """Return the metrics of a fitted model on test data that are defined, also without copies of training rows."""
     truth = as_label_matrix(test.Y)
+    labels = model.predict(test.X)
     scores = label_scores(model, test.X, truth.shape[1], response_method_of(model))
-    values = score_all(truth, model.predict(test.X), scores)
+    values = score_all(truth, labels, scores)
+    new = ~copied_rows(training, test) if has_copies((training, test)) else np.zeros(len(scores), dtype=bool)
+    if new.any():
+        values |= named_without_copies(score_all(truth[new], labels[new], scores[new]))
     return {name: float(value) for name, value in values.items() if np.isfinite(value)}

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from nearlabel.cli import _console, _test_data
+from nearlabel.cli import _console, _copies, _test_data
 from nearlabel.cli._columns import counted
 from nearlabel.cli._comparison import title_of
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
 from nearlabel.files.atomic_file import check_can_be_written
+from nearlabel.metrics.evaluation import WITHOUT_COPIES
 from nearlabel.persistence import check_can_save, save_model
 
 LOO = "loo"
@@ -64,6 +65,7 @@ class KeptModel(NamedTuple):
     scores: Mapping[str, float]
     measured: str
     kept: tuple[str, ...]
+    test: Dataset | None = None
 
     @classmethod
     def of(
@@ -81,16 +83,26 @@ class KeptModel(NamedTuple):
         with _console.progress_bar(f"model of {data.name}"):
             model = candidate.fit(data)
             if test is not None:
-                scores, measured = _test_data.scores_on(model, test), f"test data {test.name}, {test.X.shape[0]} rows"
+                scores = _test_data.scores_on(model, test, data)
+                measured = f"test data {test.name}, {test.X.shape[0]} rows"
             save_model(model, file, data=data, scores=scores, measured=measured, keep=keep)
-        return cls(candidate, model, data, file, scores, measured, tuple(keep))
+        return cls(candidate, model, data, file, scores, measured, tuple(keep), test)
 
     def print(self, *, chosen_of: str = "") -> None:
         """Print the model; `chosen_of` says how k was selected."""
         _print_model(self, chosen_of)
         if self.scores:
             _print_scores(self.scores, self.measured)
+            if _copies.are_told(self.scores):
+                self._print_share()
         _console.print_text(f"Model: {self.file}")
+
+    def _print_share(self) -> None:
+        """Print how many rows repeat others, and what the scores without copies are of."""
+        if self.test is None:
+            _copies.print_share(self.data, _copies.OF_ROWS)
+        else:
+            _copies.print_share((self.data, self.test), _copies.OF_TEST_ROWS)
 
 
 def _print_model(kept: KeptModel, chosen_of: str) -> None:
@@ -123,8 +135,14 @@ def _thresholds(model: Any) -> list[tuple[str, str]]:
 
 def _print_scores(scores: Mapping[str, float], measured: str) -> None:
     """Print the usual metrics; the card has all."""
-    rows = [(title_of(name), f"{scores[name]:.4f}") for name in _SHOWN if name in scores]
-    _console.print_table(f"Scores ({measured})", ("metric", "value"), rows)
+    columns = {"value": "", **({"without copies": WITHOUT_COPIES} if _copies.are_told(scores) else {})}
+    names = [name for name in _SHOWN if name in scores]
+    rows = [(title_of(name), *(_shown(scores.get(name + end)) for end in columns.values())) for name in names]
+    _console.print_table(f"Scores ({measured})", ("metric", *columns), rows)
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
 
 
 def folds_or_loo(text: str) -> str | int:

@@ -10,6 +10,7 @@ from typing import Any
 from nearlabel.cli import _comparison, _console, _data, _kept, _missing, _test_data
 from nearlabel.cli._columns import add_kind_options, is_mixed
 from nearlabel.cli._comparison import title_of
+from nearlabel.cli._copies import OF_ROWS, are_told, has_copies, print_share
 from nearlabel.cli._evaluate import numbers
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
@@ -20,7 +21,9 @@ from nearlabel.cli._training import (
     folds_or_loo,
     with_thresholds,
 )
+from nearlabel.datasets import Dataset
 from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, MethodSpec, Trial, Tuned, Tuning
+from nearlabel.metrics.evaluation import WITHOUT_COPIES
 
 _METHODS = ("brknn-a", "lpknn", "mlknn", "brknn@micro-f", "mlknn@micro-f")  # brknn-a and lpknn share brknn's scores
 _SCALES, _SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")
@@ -106,6 +109,8 @@ def main(arguments: argparse.Namespace) -> None:
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments, arguments.data))
     test = _test_data.open_test_data(arguments, data)
+    if has_copies(data):
+        tuning = replace(tuning, without_copies=True)
     by_neighbors = any(MethodSpec.of(method).has_neighbors for method in arguments.methods)
     print_severe(data, scales=scales, searches=searches, by_neighbors=by_neighbors)
     with _console.progress_bar(f"models of {data.name}") as progress:
@@ -119,8 +124,10 @@ def main(arguments: argparse.Namespace) -> None:
     elif arguments.format == "csv":
         _console.print_csv([_of_trial(trial, tuned.metric) for trial in tuned.trials])
     else:
-        _print(tuned, data.name)
+        _print(tuned, data)
         if kept is None:
+            if are_told(tuned.scores):
+                print_share(data, OF_ROWS)
             _console.print_text("Hint: --out best.skops saves the best model.")
         else:
             kept.print()
@@ -153,19 +160,22 @@ def _of_trial(trial: Trial, metric: str) -> dict[str, Any]:
     return {**named, metric: trial.value, "held_out": trial.held_out}
 
 
-def _print(tuned: Tuned, name: str) -> None:
+def _print(tuned: Tuned, data: Dataset) -> None:
     """Print each method, scaling and search with its best number of neighbours."""
     best: dict[Any, Trial] = {}
     for trial in tuned.trials:
         best.setdefault(replace(trial.candidate, n_neighbors=None), trial)
     rows = [_row(trial) for trial in list(best.values())[:_SHOWN]]
-    title = f"{name}: {len(tuned.trials)} models, each line with its best k"
+    title = f"{data.name}: {len(tuned.trials)} models, each line with its best k"
     columns = ("method", "scaling", "search", "k", title_of(tuned.metric))
     _console.print_table(title, columns, rows, left=3)
     if len(best) > _SHOWN:
         _console.print_text(f"... and {len(best) - _SHOWN} more lines: --format csv has all.")
     apart = tuned.scores.get(tuned.metric)
     held_out = "" if apart is None else f"; nested cross-validation: {apart:.4f}"
+    without = tuned.scores.get(f"{tuned.metric}{WITHOUT_COPIES}")
+    told = are_told(tuned.scores) and without is not None
+    held_out += f"; without copies: {without:.4f}" if told else ""
     _console.print_text(f"Selected for its {title_of(tuned.metric)} of {tuned.trials[0].value:.4f}{held_out}.")
 
 

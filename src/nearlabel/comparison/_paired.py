@@ -14,7 +14,7 @@ from nearlabel.comparison._directions import metric_directions
 from nearlabel.comparison._results import Results, read_results
 from nearlabel.experiments import Record
 from nearlabel.metrics import get_metric
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, WITHOUT_COPIES
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_choice, each_once
 
@@ -145,7 +145,7 @@ def pair_records(
         of_method = found[r["metric"], r["dataset"]][r["seed"], r["fold"]][r["method"]]
         if r["value"] is not None:
             of_method[r["n_neighbors"]] = r["value"]
-    metrics = _chosen("metrics", metrics, [r["metric"] for r in records if r["metric"] != EMPTY_PREDICTIONS])
+    metrics = _chosen("metrics", metrics, [r["metric"] for r in records if _is_judged(r["metric"], metrics or ())])
     methods = _chosen("methods", methods, [r["method"] for r in records])
     directions = metric_directions(metrics, records, greater_is_better or {})
     folds = [
@@ -155,6 +155,11 @@ def pair_records(
         if of_metric == metric
     ]
     return folds if over == "folds" else [_of_datasets([t for t in folds if t.metric == metric]) for metric in metrics]
+
+
+def _is_judged(metric: str, wanted: Sequence[str]) -> bool:
+    """Tell whether a metric may be compared: one without copies, which would count twice, only if it is wanted."""
+    return metric != EMPTY_PREDICTIONS and (metric in wanted or not metric.endswith(WITHOUT_COPIES))
 
 
 def _chosen(name: str, wanted: Sequence[str] | None, found: Iterable[str]) -> tuple[str, ...]:

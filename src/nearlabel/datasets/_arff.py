@@ -49,7 +49,8 @@ def read_arff(path: str | Path, choose_labels: Callable[[Header], Sequence[int]]
         X, Y = (_read_sparse if is_sparse else _read_dense)(columns, blocks)
     label_names = tuple(header.names[column] for column in columns.labels)
     coded = columns.coded
-    return Dataset(X, _as_indicator(Y), coded.names, label_names, Path(plain_name(path)).stem, coded.kinds)
+    name = Path(plain_name(path)).stem
+    return Dataset(X, _as_indicator(Y), coded.names, label_names, name, coded.kinds, source=str(path))
 
 
 class _Columns:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from html import escape
 
 import numpy as np
 
+from nearlabel.datasets._frames import (
+    features_of_frame,
+    frame_of_features,
+    frame_of_labels,
+    is_frame,
+    labels_of_frame,
+)
+from nearlabel.datasets._summary import counted, storage_of, tables_of
 from nearlabel.utils.types import IntArray, Matrix
 
 _KINDS = ("number", "flag", "category", "code", "text", "date")
@@ -19,7 +28,8 @@ class Dataset:
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Float64; sparse when the file is sparse. A missing value is NaN.
+        Float64; sparse when the file is sparse. A missing value is NaN. With ``as_frame=True`` of a loader, or after
+        `with_frames`, a pandas data frame, as is Y.
     Y : ndarray or csr_array of shape (n_samples, n_labels)
         The indicator matrix, int64; sparse when the file is sparse. Only where the file has missing label values is it
         float64, with NaN there; estimators refuse those.
@@ -41,6 +51,8 @@ class Dataset:
     groups : ndarray of int of shape (n_samples,), default=None
         The number of each row's group, for whatever holds rows out: rows of a group, such as copies of a text or images
         of one patient, are held out together. None: each row by itself.
+    source : str, default=""
+        Where the rows come from, for people: the path of the file as it was given, or the publication to cite.
 
     Raises
     ------
@@ -63,6 +75,7 @@ class Dataset:
     name: str
     feature_kinds: tuple[str, ...] = ()
     groups: IntArray | None = None
+    source: str = ""
 
     def __post_init__(self) -> None:
         rows, features = self.X.shape
@@ -98,17 +111,71 @@ class Dataset:
         """
         return replace(
             self,
-            X=self.X[:, columns],
+            X=(self.X.iloc if is_frame(self.X) else self.X)[:, columns],
             feature_names=tuple(self.feature_names[column] for column in columns),
             feature_kinds=tuple(self.feature_kinds[column] for column in columns),
         )
 
+    def with_frames(self) -> Dataset:
+        """Return the data set with X and Y as pandas data frames, so that classifiers learn the names.
+
+        Numbers share the memory of the arrays. Sparse X and Y become frames of sparse columns. Cells of kind "category"
+        and "code" become pandas' categories, dates ``datetime64``; categories that an ARFF reader has turned into
+        coordinates stay numbers, so that every classifier takes them.
+
+        Returns
+        -------
+        Dataset
+            What has frames keeps them.
+
+        Raises
+        ------
+        ImportError
+            If pandas (extra ``frames``) is not installed.
+        ValueError
+            If two features have the same name.
+
+        See Also
+        --------
+        with_arrays : The way back.
+
+        Examples
+        --------
+        >>> from nearlabel.datasets import load_multidigits
+        >>> from nearlabel.lazy import MLkNN
+        >>> digits = load_multidigits().with_frames()
+        >>> digits.Y.columns.tolist()[:3]
+        ['0', '1', '2']
+        >>> model = MLkNN().fit(digits.X, digits.Y)
+        >>> model.predict_labels(digits.X[:2])
+        [('0', '1'), ('2',)]
+        """
+        X = frame_of_features(self.X, self.feature_names, self.feature_kinds)
+        return replace(self, X=X, Y=frame_of_labels(self.Y, self.label_names))
+
+    def with_arrays(self) -> Dataset:
+        """Return the data set with X and Y as arrays, dense or CSR.
+
+        Returns
+        -------
+        Dataset
+            What has arrays keeps them.
+
+        See Also
+        --------
+        with_frames : The way back.
+        """
+        return replace(self, X=features_of_frame(self.X, self.feature_kinds), Y=labels_of_frame(self.Y))
+
     def __repr__(self) -> str:
         rows, features = self.X.shape
-        counts = (_count(rows, "row"), _count(features, "feature"), _count(len(self.label_names), "label"))
-        storage = "sparse" if hasattr(self.X, "indptr") else "dense"
-        return f"Dataset {self.name!r}: {', '.join(counts)} ({storage})"
+        counts = (counted(rows, "row"), counted(features, "feature"), counted(len(self.label_names), "label"))
+        return f"Dataset {self.name!r}: {', '.join(counts)} ({storage_of(self.X)})"
 
+    def __str__(self) -> str:
+        lines = [repr(self), *(line for table in tables_of(self) for line in ["", *table.as_text()])]
+        return "\n".join(lines)
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return f"<div><p>{escape(repr(self))}</p>{''.join(table.as_html() for table in tables_of(self))}</div>"

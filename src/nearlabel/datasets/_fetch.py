@@ -13,6 +13,7 @@ from scipy import sparse
 from nearlabel.datasets._catalogue import SUBSETS, CatalogueEntry, CatalogueFile, catalogue_entry
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._download import cache_folder, cached_file
+from nearlabel.datasets._frames import check_as_frame
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import read_meka
 from nearlabel.datasets._mulan import read_mulan
@@ -22,7 +23,7 @@ from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import check_choice
 
 
-def fetch_dataset(name: str, subset: str = "all") -> Dataset:
+def fetch_dataset(name: str, subset: str = "all", *, as_frame: bool = False) -> Dataset:
     """Get a data set of the catalogue.
 
     Looked for in the folder of the environment variable ``NEARLABEL_DATA`` (taken as it is, not hashed), then in the
@@ -36,12 +37,15 @@ def fetch_dataset(name: str, subset: str = "all") -> Dataset:
         One of `catalogue`.
     subset : {"all", "train", "test"}, default="all"
         The published split. Where there is no file of the whole, "all" is the training rows, then the test rows.
+    as_frame : bool, default=False
+        Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
+        then speak of, as by `Dataset.with_frames`.
 
     Returns
     -------
     Dataset
         X (n_samples, n_features) and Y (n_samples, n_labels) of the shape the catalogue states; the name is `name`,
-        with the subset unless it is "all".
+        with the subset unless it is "all"; the source is the publication to cite.
 
     Raises
     ------
@@ -52,7 +56,7 @@ def fetch_dataset(name: str, subset: str = "all") -> Dataset:
     OSError
         If the download fails.
     ImportError
-        If a download is needed and pooch is not installed.
+        If a download is needed and pooch is not installed, or if `as_frame` and pandas (extra ``frames``) is not.
 
     Examples
     --------
@@ -60,11 +64,13 @@ def fetch_dataset(name: str, subset: str = "all") -> Dataset:
     >>> fetch_dataset("emotions", "train")  # doctest: +SKIP
     Dataset 'emotions-train': 391 rows, 72 features, 6 labels (dense)
     """
+    check_as_frame(as_frame)
     check_choice("subset", subset, SUBSETS)
     entry = catalogue_entry(name)
     parts = [_part(entry, file) for file in entry.files(subset)]
     whole = parts[0] if len(parts) == 1 else _stack(parts)
-    return replace(whole, name=name if subset == "all" else f"{name}-{subset}")
+    data = replace(whole, name=name if subset == "all" else f"{name}-{subset}", source=entry.reference)
+    return data.with_frames() if as_frame else data
 
 
 def is_on_disk(name: str) -> bool:

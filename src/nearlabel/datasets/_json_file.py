@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from nearlabel.datasets._arrow import array_of
 from nearlabel.datasets._lines import Lines, malformed
 from nearlabel.datasets._table_file import Batch, Column, Kind, check_filled, columns_by_name, shortened
+from nearlabel.utils.progress import listening
 
 _MOST_NAMES = 2**16  # more are keys that are data
 _MOST_DIGITS = 18  # of an integer of 64 bits
@@ -41,11 +42,12 @@ class JsonLinesFile:
         self.n_rows = 0
         n_values = 0
         found: dict[str, _Found] = {}
-        for _, rows in self._blocks():
-            for line, row in rows:
-                self._add(found, line, row)
-                n_values += len(row)
-            self.n_rows += len(rows)
+        with listening(None):  # only the second reading is told
+            for _, rows in self._blocks():
+                for line, row in rows:
+                    self._add(found, line, row)
+                    n_values += len(row)
+                self.n_rows += len(rows)
         if not self.n_rows:
             raise ValueError(f"{path} must contain an object on each line, got no line.")
         check_filled(path, self.n_rows * len(found), n_values)

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self
 
+from nearlabel.utils.progress import tell
+
 BLOCK_BYTES = 2**19  # large enough for numpy to be fast, small enough that a block's arrays do not matter
 
 _COMPRESSIONS = (".gz", ".bz2")
@@ -66,6 +68,7 @@ class Lines:
         """Yield the rest as (number of the first line, whole lines that each end in a newline)."""
         first = self.number + 1
         while block := self.block():
+            tell(self.share_read)
             yield first, block
             first = self.number + 1
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from nearlabel.datasets._arff_header import Header, read_header
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._formats import A_TABLE, TABLES, format_of
+from nearlabel.datasets._frames import check_as_frame
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._meka import has_label_option, read_meka
 from nearlabel.datasets._mulan import find_label_xml, read_mulan
@@ -37,6 +38,7 @@ def load_dataset(
     categorical: Sequence[str] = (),
     text: Sequence[str] = (),
     dates: Sequence[str] = (),
+    as_frame: bool = False,
 ) -> Dataset:
     r"""Read a data set in the format that its name and content show.
 
@@ -60,6 +62,9 @@ def load_dataset(
         What nominal features of ARFF become, as in `read_mulan`. Other formats have none.
     categorical, text, dates : sequence of str, default=()
         As in `read_table`. Other formats than tables take none of these nine: they say by themselves what is a label.
+    as_frame : bool, default=False
+        Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
+        then speak of, as by `Dataset.with_frames`.
 
     Returns
     -------
@@ -69,6 +74,8 @@ def load_dataset(
     ------
     FileNotFoundError
         If the file does not exist.
+    ImportError
+        If `as_frame` and pandas (extra ``frames``) is not installed.
     TypeError, ValueError
         If the suffix is unknown or the content another one, nothing or too much says which columns are labels, or the
         file is malformed.
@@ -81,6 +88,7 @@ def load_dataset(
     >>> load_dataset(path)
     Dataset 'pets': 2 rows, 2 features, 2 labels (sparse)
     """
+    check_as_frame(as_frame)
     path = Path(path)
     options: dict[str, Any] = {
         "labels": labels,
@@ -96,11 +104,10 @@ def load_dataset(
     format_ = format_of(path)
     check_arff(path, format_, nominal)
     if format_ in TABLES:
-        return read_table(path, **options)
+        return read_table(path, **options, as_frame=as_frame)
     _refuse_options(path, format_, options)
-    if format_ == "npz":
-        return read_npz(path)
-    return _load_arff(path, nominal) if format_ == "arff" else read_svmlight(path, labels_zero_based="auto")
+    data = _READERS[format_](path, nominal)
+    return data.with_frames() if as_frame else data
 
 
 def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
@@ -121,6 +128,13 @@ def _load_arff(path: Path, nominal: Nominal) -> Dataset:
         f"{path} must say which attributes are labels, by an XML file beside it or by -C in the relation's name,"
         f" got neither (relation {header.relation!r})."
     )
+
+
+_READERS: dict[str, Callable[[Path, Nominal], Dataset]] = {
+    "arff": _load_arff,
+    "npz": lambda path, _: read_npz(path),
+    "svmlight": lambda path, _: read_svmlight(path, labels_zero_based="auto"),
+}
 
 
 def _header(path: Path) -> Header:

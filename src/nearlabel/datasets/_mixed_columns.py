@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +17,8 @@ FeatureKind: TypeAlias = Literal["number", "category", "text", "date"]
 Cells: TypeAlias = NDArray[np.object_]
 
 _MOST_CATEGORIES = 50  # a column of more distinct values is hardly one of categories
+_LEAST_IDENTIFIERS = 20  # fewer texts may well differ in each row
+_SAMPLED_TEXTS = 1000
 # What cells of each kind of feature may be in a file.
 _FROM: dict[FeatureKind, tuple[Kind, ...]] = {
     "number": ("cell", "number"),
@@ -111,9 +113,9 @@ def kinds_of_options(**options: Iterable[str]) -> dict[str, FeatureKind]:
 
 
 def proposed_option(array: Any) -> str | None:
-    """Return the option of `read_table` that would read a column, by some of its cells; None if most are numbers.
+    """Return the option of `read_table` for a column, by some of its cells; None if most are numbers.
 
-    Few distinct values, most of them more than once, are categories.
+    Few distinct values, most of them more than once, are categories. Single words that are in no other row name rows.
     """
     if kind_of(array.type) != "text" or array.null_count == len(array):
         return None
@@ -124,7 +126,20 @@ def proposed_option(array: Any) -> str | None:
     is_number = np.array([*map(_is_number, values), True], dtype=bool)
     if 2 * np.count_nonzero(is_number[present]) >= len(present):
         return None
-    return "categorical" if len(values) <= min(_MOST_CATEGORIES, len(present) / 2) else "text"
+    if _LEAST_IDENTIFIERS <= len(present) == len(values) and not have_words(values):
+        return "ignore"
+    return "categorical" if are_few(len(values), len(present)) else "text"
+
+
+def have_words(texts: Sequence[str]) -> bool:
+    """Return whether most of some texts are of several words."""
+    some = texts[:_SAMPLED_TEXTS]
+    return 2 * sum(len(text.split()) > 1 for text in some) > len(some)
+
+
+def are_few(n_distinct: int, n_present: int) -> bool:
+    """Return whether so few distinct values of so many are rather categories than texts."""
+    return n_distinct <= min(_MOST_CATEGORIES, n_present / 2)
 
 
 def _is_date(text: str) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._frames import check_as_frame
 from nearlabel.utils.types import FloatArray
 
 N_SAMPLES = 2000
@@ -17,7 +18,7 @@ SEED = 2007
 _SIZE_SHARES = (0.3, 0.45, 0.25)  # of label sets of one, two and three digits
 
 
-def load_multidigits() -> Dataset:
+def load_multidigits(*, as_frame: bool = False) -> Dataset:
     """Make the embedded data set: pictures on which one to three digits lie over each other.
 
     Rule. A label set has one, two or three digits with probability 0.30, 0.45, 0.25. Its first digit d has probability
@@ -28,10 +29,21 @@ def load_multidigits() -> Dataset:
     pixel down and 0 or 1 pixel right; where scans overlap the larger value stays. The random numbers are those of
     ``numpy.random.RandomState(2007)``, whose stream is frozen, so the data are the same for ever.
 
+    Parameters
+    ----------
+    as_frame : bool, default=False
+        Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
+        then speak of, as by `Dataset.with_frames`.
+
     Returns
     -------
     Dataset
         X (2000, 81), float64 from 0 to 16, the canvas row by row; Y (2000, 10), the digits present.
+
+    Raises
+    ------
+    ImportError
+        If `as_frame` and pandas (extra ``frames``) is not installed.
 
     Examples
     --------
@@ -40,6 +52,7 @@ def load_multidigits() -> Dataset:
     >>> digits
     Dataset 'multidigits': 2000 rows, 81 features, 10 labels (dense)
     """
+    check_as_frame(as_frame)
     random = np.random.RandomState(SEED)
     scans, digits = load_digits(return_X_y=True)
     pictures = scans.reshape(-1, SCAN, SCAN)
@@ -54,7 +67,9 @@ def load_multidigits() -> Dataset:
             scan = scans_of[digit][_draw(random, np.ones(len(scans_of[digit])))]
             _overlay(X[row], pictures[scan], random)
     pixels = tuple(f"pixel_{line}_{column}" for line in range(CANVAS) for column in range(CANVAS))
-    return Dataset(X.reshape(N_SAMPLES, -1), Y, pixels, tuple(map(str, range(10))), "multidigits")
+    names = tuple(map(str, range(10)))
+    data = Dataset(X.reshape(N_SAMPLES, -1), Y, pixels, names, "multidigits", source="sklearn.datasets.load_digits")
+    return data.with_frames() if as_frame else data
 
 
 def _affinity() -> FloatArray:

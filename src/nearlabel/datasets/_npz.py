@@ -54,7 +54,7 @@ def read_npz(path: str | Path) -> Dataset:
         feature_names = names_of(path, arrays, "feature_names", X.shape[1])
         label_names = names_of(path, arrays, "label_names", Y.shape[1])
         kinds = names_of(path, arrays, "feature_kinds", X.shape[1]) if "feature_kinds" in arrays else ()
-    return Dataset(X, Y, feature_names, label_names, path.stem, kinds)
+    return Dataset(X, Y, feature_names, label_names, path.stem, kinds, source=str(path))
 
 
 def write_npz(path: str | Path, dataset: Dataset) -> Path:
@@ -65,7 +65,7 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     path : path-like
         Must end in ``.npz``. A file of this name is replaced.
     dataset : Dataset
-        X and Y are kept dense or CSR, as they are; its name is not kept, the file's stands for it.
+        X and Y are kept dense or CSR, as they are, data frames as such; its name is not kept, the file's stands for it.
 
     Returns
     -------
@@ -94,6 +94,7 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     path = Path(path)
     if path.suffix.lower() != ".npz":
         raise ValueError(f"path must end in .npz, got {path.name!r}.")
+    dataset = dataset.with_arrays()
     arrays = _arrays_of("X", dataset.X) | _arrays_of("Y", dataset.Y)
     arrays |= {"feature_names": np.array(dataset.feature_names, dtype=np.str_)}
     arrays |= {"label_names": np.array(dataset.label_names, dtype=np.str_)}

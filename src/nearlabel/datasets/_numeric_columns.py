@@ -231,14 +231,16 @@ def missing_features(path: Path, missing: Sequence[str], hint: str) -> ValueErro
 def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterError:
     """Return the error for columns that hold no numbers.
 
-    The hint proposes, beside leaving them out, the option that reads a column, if `columns` names one for it.
+    The hint proposes, beside leaving them out, the option for each column, if `columns` names one for it.
     """
     proposed: dict[str, list[str]] = {}
     for column, option in columns.items():
         if option is not None:
             proposed.setdefault(option, []).append(column)
-    read_by = "".join(f"{{{option}}}, " for option in sorted(proposed))
-    left_out = "or {ignore} leaves them out" if proposed else "{ignore} leaves them out"
-    return ParameterError(
-        f"{{problem}} Hint: {read_by}{left_out}.", {**proposed, "ignore": list(columns)}, {"problem": problem}
-    )
+    read_by = "".join(f"{{{option}}}, " for option in sorted(proposed) if option != "ignore")
+    if read_by and "ignore" in proposed:
+        left_out = "and {ignore} leaves out what is another text in each row"
+    else:
+        left_out = "or {ignore} leaves them out" if read_by else "{ignore} leaves them out"
+    parameters = {"ignore": list(columns), **(proposed if read_by else {})}
+    return ParameterError(f"{{problem}} Hint: {read_by}{left_out}.", parameters, {"problem": problem})

@@ -87,7 +87,7 @@ def read_svmlight(
     X, Y = reader.matrices(zero_based, labels_zero_based)
     feature_names = tuple(map(str, range(X.shape[1])))
     label_names = tuple(map(str, range(Y.shape[1])))
-    return Dataset(X, Y.astype(np.int64), feature_names, label_names, Path(plain_name(path)).stem)
+    return Dataset(X, Y.astype(np.int64), feature_names, label_names, Path(plain_name(path)).stem, source=str(path))
 
 
 def svmlight_rows(lines: Lines) -> Iterator[CSR]:

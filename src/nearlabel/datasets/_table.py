@@ -11,6 +11,7 @@ from nearlabel.datasets._csv_file import CsvFile
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._excel_file import ExcelFile
 from nearlabel.datasets._formats import A_TABLE, Format, format_of
+from nearlabel.datasets._frames import check_as_frame
 from nearlabel.datasets._json_file import JsonLinesFile
 from nearlabel.datasets._label_columns import IndicatorColumns, LabelSource, TagColumn
 from nearlabel.datasets._lines import plain_name
@@ -20,6 +21,7 @@ from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._row_store import CellRows, DenseRows
 from nearlabel.datasets._table_file import Column, TableFile, columns_hint, require_columns
 from nearlabel.utils.errors import ParameterError
+from nearlabel.utils.progress import tell
 from nearlabel.utils.validation import check_choice
 
 SEPARATOR = ";"
@@ -41,6 +43,7 @@ def read_table(
     categorical: Sequence[str] = (),
     text: Sequence[str] = (),
     dates: Sequence[str] = (),
+    as_frame: bool = False,
 ) -> Dataset:
     r"""Read a CSV, Excel, JSON lines or Parquet file, block by block.
 
@@ -76,6 +79,9 @@ def read_table(
     dates : sequence of str, default=()
         Features that are dates or times, in text as 2026-01-31 or 2026-01-31T12:00. Those with a time zone are moved to
         UTC.
+    as_frame : bool, default=False
+        Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
+        then speak of, as by `Dataset.with_frames`.
 
     Returns
     -------
@@ -90,7 +96,8 @@ def read_table(
     FileNotFoundError
         If the file does not exist.
     ImportError
-        If pyarrow (extra ``tables``), or for Excel openpyxl (extra ``xlsx``), is not installed.
+        If pyarrow (extra ``tables``), for Excel openpyxl (extra ``xlsx``), or for `as_frame` pandas (extra ``frames``),
+        is not installed.
     TypeError, ValueError
         If the file is malformed or a cell is invalid (with the file and the line or row), a name is not a column, or a
         parameter has a wrong type.
@@ -125,6 +132,7 @@ def read_table(
     >>> pets.label_names, pets.Y.tolist()
     (('cat', 'dog', 'pet'), [[1, 0, 1], [0, 1, 1], [0, 0, 0]])
     """
+    check_as_frame(as_frame)
     table = open_table(Path(path), decimal)
     ignored = _names("ignore", ignore)
     require_columns(table, "ignore", ignored)
@@ -135,11 +143,13 @@ def read_table(
     for batch in table.batches([*features.columns, *source.columns]):
         X.append(features.matrix(batch))
         source.append(batch)
+        tell(batch.share_done)
     if not len(X):
         raise ValueError(f"{path} must contain at least one row below the column names, got none.")
     Y, label_names = source.labels()
     name = Path(plain_name(table.path)).stem
-    return Dataset(X.matrix(), Y, features.names, label_names, name, feature_kinds=features.kinds)
+    data = Dataset(X.matrix(), Y, features.names, label_names, name, feature_kinds=features.kinds, source=str(path))
+    return data.with_frames() if as_frame else data
 
 
 def open_table(path: Path, decimal: str = POINT) -> TableFile:

@@ -1,11 +1,13 @@
 """Run plans of experiments to records, and summarise the records."""
 
+from nearlabel.experiments._copies import copied_rows, share_of_copies
 from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import Problem, problem_digest
 from nearlabel.experiments._imputing import IMPUTATIONS
 from nearlabel.experiments._methods import METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, MethodSpec, make_method
 from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
+from nearlabel.experiments._preparing import make_preparation
 from nearlabel.experiments._run import Progress, run
 from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
@@ -38,12 +40,15 @@ __all__ = [
     "Trial",
     "Tuned",
     "Tuning",
+    "copied_rows",
     "make_method",
+    "make_preparation",
     "make_search",
     "problem_digest",
     "read_records",
     "run",
     "search_costs",
+    "share_of_copies",
     "summarise",
     "usual_search",
 ]

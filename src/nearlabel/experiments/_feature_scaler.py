@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -12,9 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.experiments._scaling import SCALES
+from nearlabel.experiments._scaling import are_categories, check_scale
 from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice, check_rows
+from nearlabel.utils.validation import check_rows
 
 
 class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -30,6 +31,9 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         training rows are multiplied but not shifted, which would fill them. "tfidf": counts of terms times
         log(D / D_t), where D_t of the D training rows have term t, then rows of Euclidean length 1; a term that no
         training row has gets weight 0.
+    feature_kinds : sequence of str of length n_features, default=()
+        As `nearlabel.datasets.Dataset.feature_kinds`. Features of kind "category" are left as they are: the distances
+        of their coordinates are those of overlap. Flags are scaled as the numbers 0 and 1. Empty: all are numbers.
 
     Attributes
     ----------
@@ -53,10 +57,18 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> from nearlabel.experiments import FeatureScaler
     >>> FeatureScaler("minmax").fit([[0.0, 5.0], [4.0, 5.0]]).transform([[1.0, 6.0]])
     array([[0.25, 1.  ]])
+
+    A category stands in two columns with 1/2 each, so that two of them differ by 1. It stays so.
+
+    >>> X = [[20.0, 0.5, 0.5], [60.0, 0.0, 0.0]]
+    >>> FeatureScaler("minmax", feature_kinds=("number", "category", "category")).fit_transform(X)
+    array([[0. , 0.5, 0.5],
+           [1. , 0. , 0. ]])
     """
 
-    def __init__(self, scale: str = "none") -> None:
+    def __init__(self, scale: str = "none", feature_kinds: Sequence[str] = ()) -> None:
         self.scale = scale
+        self.feature_kinds = feature_kinds
 
     def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Learn offsets and factors.
@@ -76,14 +88,25 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X is malformed or `scale` is no choice.
+            If X is malformed, `scale` is no choice, or "tfidf" with categories, or `feature_kinds` are not one for each
+            feature.
         """
-        check_choice("scale", self.scale, SCALES)
+        check_scale(self.scale, self.feature_kinds)
         rows = check_rows(self, X)
         offset, factor = _STATISTICS[self.scale](rows)
         self.offset_ = np.zeros(rows.shape[1]) if offset is None else offset
         self.factor_ = factor
+        self._spare_categories()
         return self
+
+    def _spare_categories(self) -> None:
+        n_kinds, n_features = len(self.feature_kinds), len(self.factor_)
+        if n_kinds not in (0, n_features):
+            raise ValueError(f"feature_kinds must contain {n_features} kinds, one for each feature, got {n_kinds}.")
+        if "category" in self.feature_kinds:
+            spared = are_categories(self.feature_kinds)
+            self.offset_ = np.where(spared, 0.0, self.offset_)
+            self.factor_ = np.where(spared, 1.0, self.factor_)
 
     def transform(self, X: MatrixLike) -> Matrix:
         """Scale rows.

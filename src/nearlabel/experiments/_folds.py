@@ -11,8 +11,8 @@ from scipy import sparse
 
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._encoding import kinds_of_cells
-from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.experiments._preparing import Columns
+from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_label_matrix, first_not_finite, numbers_of, without_missing
 
 # A data set to be cut into folds, or its given training and test part.
@@ -30,7 +30,8 @@ class Fold(NamedTuple):
     training: IntArray
     test: IntArray
     groups: IntArray | None = None  # of the training rows
-    kinds: tuple[str, ...] = ()  # of the columns of X, if it holds cells to be encoded
+    columns: Columns = Columns((), ())  # of X
+    copied: BoolArray | None = None  # which test rows equal a training row, if metrics are asked for without these
 
     def label(self) -> dict[str, Any]:
         """Return the fields of a record that say which fold it belongs to."""
@@ -44,7 +45,7 @@ def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
             raise ValueError(f"training and test part of {name} must have the same {what}, in the same order.")
     n, m = training.X.shape[0], test.X.shape[0]
     X, Y = stacked(training.X, test.X), stacked(training.Y, test.Y)
-    return Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m), training.groups, kinds_of_cells(training))
+    return Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m), training.groups, Columns.of(training))
 
 
 def check_matrices(name: str, X: Matrix, Y: Matrix, *, impute: str | None = None) -> None:

@@ -12,14 +12,13 @@ from sklearn.base import clone
 
 from nearlabel import out_of_sample
 from nearlabel.decision import cut
-from nearlabel.experiments._encoding import encoded
-from nearlabel.experiments._feature_scaler import FeatureScaler
-from nearlabel.experiments._imputing import imputed
+from nearlabel.experiments._copies import have_copies, in_small_groups
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._parts import Part
+from nearlabel.experiments._preparing import prepared_by
 from nearlabel.experiments._searches import make_search
 from nearlabel.thresholds import ThresholdStrategy
-from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
@@ -43,21 +42,6 @@ class Answer(NamedTuple):
         return decided
 
 
-class Ready(NamedTuple):
-    """What is done to features before a method sees them; `kinds` are those of columns of cells to be encoded."""
-
-    impute: str | None
-    scale: str
-    kinds: tuple[str, ...] = ()
-
-    def rows(self, X: Matrix, Y: Matrix, *others: Matrix) -> list[Matrix]:
-        """Return rows, and other rows, as the first ones say."""
-        if self.kinds:
-            return encoded(self.kinds, self.impute, self.scale, X, *others)
-        X, *others_imputed = imputed(self.impute, X, *others)
-        return scaled(self.scale, X, Y, *others_imputed)
-
-
 class HoldingOut(Protocol):
     """A way to hold out rows of one data set, its features in one scaling."""
 
@@ -71,6 +55,13 @@ class HoldingOut(Protocol):
         """
         ...
 
+    def without_copies(self, copies: IntArray) -> tuple[HoldingOut, BoolArray]:
+        """Return what answers for rows without their copies, which may be the same, and for which rows it does.
+
+        `copies` (n_samples,) gives equal rows the same number.
+        """
+        ...
+
 
 class LeaveOneOut:
     """Each row is answered for by all others, or all of other groups, without a refit.
@@ -78,27 +69,36 @@ class LeaveOneOut:
     What is done to features has seen it.
     """
 
-    def __init__(self, X: Matrix, Y: Matrix, ready: Ready, n_neighbors: int, groups: IntArray | None = None) -> None:
-        self._X, self._Y, self._ready, self._groups = X, Y, ready, groups
+    def __init__(
+        self, X: Matrix, Y: Matrix, steps: list[Any], n_neighbors: int, groups: IntArray | None = None
+    ) -> None:
+        self._X, self._Y, self._steps, self._groups = X, Y, steps, groups
         self.name = "leave-one-out" if groups is None else "leave-one-group-out"
         self.most_neighbors = Y.shape[0] - 1 - out_of_sample.largest_group(groups)
         self._to_find = n_neighbors + out_of_sample.largest_group(groups)
 
     @cached_property
     def _rows(self) -> out_of_sample.LeaveOneOut:
-        return out_of_sample.LeaveOneOut(self._ready.rows(self._X, self._Y)[0], self._Y, self._groups)
+        return out_of_sample.LeaveOneOut(prepared_by(self._steps, self._X)[0], self._Y, self._groups)
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
         """Answer by the method's own leave-one-out label sets and scores."""
         known = _neighbors(self._rows, spec, search, search_name, self._to_find)
         return _dense_answer(self._rows, spec.classifier(n_neighbors, known))
 
+    def without_copies(self, copies: IntArray) -> tuple[LeaveOneOut, BoolArray]:
+        """Return the same with the copies of each row left out, too, by the neighbours that are known."""
+        groups, rows = in_small_groups(copies)
+        other = LeaveOneOut(self._X, self._Y, self._steps, 0, groups)
+        other._rows = self._rows.by_groups(groups)
+        return other, rows
+
 
 class Folds:
     """Each row is answered for by a fit to the rows of other folds, what is done to features included."""
 
-    def __init__(self, X: Matrix, Y: Matrix, ready: Ready, parts: Sequence[IntArray], n_neighbors: int) -> None:
-        self._X, self._Y, self._ready, self._parts = X, Y, ready, parts
+    def __init__(self, X: Matrix, Y: Matrix, steps: list[Any], parts: Sequence[IntArray], n_neighbors: int) -> None:
+        self._X, self._Y, self._steps, self._parts = X, Y, steps, parts
         self.name = f"{len(parts)}-fold cross-validation"
         self.most_neighbors = Y.shape[0] - max(map(len, parts)) - 1
         self._to_find = n_neighbors + 1
@@ -115,9 +115,16 @@ class Folds:
         labels, scores = (np.vstack(arrays)[order] for arrays in zip(*answers, strict=True))
         return Answer(labels, scores)
 
+    def without_copies(self, copies: IntArray) -> tuple[Folds, BoolArray]:
+        """Return the same for rows that have no copy in another fold: no row of its own was in their fits."""
+        rows = np.ones(len(copies), dtype=bool)
+        for part in self._parts:
+            rows[part] = ~have_copies(copies, np.delete(np.arange(len(copies)), part), part)
+        return self, rows
+
     def _fold(self, spec: MethodSpec, part: IntArray) -> out_of_sample.Fold:
         others = np.delete(np.arange(self._Y.shape[0]), part)
-        rows, held = self._ready.rows(self._X[others], self._Y[others], self._X[part])
+        rows, held = prepared_by(self._steps, self._X[others], self._X[part])
         selector = spec.selector()
         if selector is not None:
             selector.fit(rows, self._Y[others])
@@ -137,11 +144,3 @@ def _dense_answer(rows: Any, classifier: Any) -> Answer:
         warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
         labels, scores = rows.answer(classifier)
     return Answer(as_dense(labels), scores)
-
-
-def scaled(scale: str, X: Matrix, Y: Matrix, *others: Matrix) -> list[Matrix]:
-    """Return rows, and other rows, scaled by what the first say."""
-    if scale == "none":
-        return [X, *others]
-    scaler = FeatureScaler(scale).fit(X, Y)
-    return [scaler.transform(rows) for rows in (X, *others)]

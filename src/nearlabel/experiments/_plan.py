@@ -14,25 +14,26 @@ from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
-from nearlabel.experiments._encoding import encoded, kinds_of_cells
+from nearlabel.experiments._copies import groups_of_copies, have_copies
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
 from nearlabel.experiments._guests import by_name, describe_object, described
-from nearlabel.experiments._imputing import check_impute, imputed
+from nearlabel.experiments._imputing import check_impute
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import direction_of, read_metrics
 from nearlabel.experiments._parts import Part
-from nearlabel.experiments._scaling import SCALES, scale_features
+from nearlabel.experiments._preparing import Columns, prepared
+from nearlabel.experiments._scaling import SCALES, check_scale
 from nearlabel.experiments._searches import Finder, make_search, usual_search
 from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, Metric
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, WITHOUT_COPIES, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
 from nearlabel.utils.response_methods import label_scores, response_method_of
-from nearlabel.utils.types import IntArray, Matrix, NeighborSearch
+from nearlabel.utils.types import BoolArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 
@@ -70,6 +71,9 @@ class Plan:
     impute : {None, "mean", "median", "most_frequent"}, default=None
         Statistic of the training part that takes the place of missing features, before they are scaled. None: missing
         features are an error.
+    without_copies : bool, default=None
+        Whether each metric is also taken over the test samples that equal no training sample, by the same predictions.
+        Its records follow with "_without_copies" at the end of the metric's name; None where there is no such sample.
 
     Raises
     ------
@@ -107,6 +111,7 @@ class Plan:
     first_folds: int | None = None
     stratify: int | None = None  # None in records made before it was a choice, too
     impute: str | None = None  # as stratify
+    without_copies: bool | None = None  # as stratify
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
@@ -137,9 +142,16 @@ class Plan:
         for name, problem in problems.items():
             folds = [given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
             check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
+            check_scale(self.scale, folds[0].columns.kinds)
             largest = max(largest_group(fold.groups) for fold in folds)
             self._check_n_neighbors(name, min(len(fold.training) for fold in folds), largest)
-            yield from folds
+            yield from self._with_copies(folds) if self.without_copies else folds
+
+    def _with_copies(self, folds: Sequence[Fold]) -> Iterator[Fold]:
+        """Yield the folds of one problem with those of their test rows that equal a training row."""
+        groups = groups_of_copies(folds[0].X)
+        for fold in folds:
+            yield fold._replace(copied=have_copies(groups, fold.training, fold.test))
 
     @cached_property
     def _specs(self) -> dict[str, MethodSpec]:
@@ -171,13 +183,13 @@ class Plan:
                 )
 
     def _shuffled(self, name: str, problem: Dataset) -> list[Fold]:
-        n, groups, kinds = problem.Y.shape[0], problem.groups, kinds_of_cells(problem)
+        n, groups, columns = problem.Y.shape[0], problem.groups, Columns.of(problem)
         if self.cv > n:
             raise ValueError(f"cv must be at most the {n} rows of {name}, got {self.cv}.")
 
         def fold(seed: int, number: int, training: IntArray, test: IntArray) -> Fold:
             of_training = None if groups is None else groups[training]
-            return Fold(name, seed, number, problem.X, problem.Y, training, test, of_training, kinds)
+            return Fold(name, seed, number, problem.X, problem.Y, training, test, of_training, columns)
 
         return [
             fold(seed, number, training, test)
@@ -214,6 +226,8 @@ class Plan:
             for k in self._numbers(spec):
                 for name, metric in self._metrics.items():
                     yield fold.label() | {"method": method, "n_neighbors": k, "metric": name} | direction_of(metric)
+                for name in () if fold.copied is None else self._metrics:
+                    yield fold.label() | {"method": method, "n_neighbors": k, "metric": f"{name}{WITHOUT_COPIES}"}
 
     def values(self, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records.
@@ -237,17 +251,16 @@ class Plan:
             answers = self._label_sets(*selected, X, Y, specs, finder.search, neighbors, fold.groups)
             for method, k, labels, fitted in answers:
                 found[method, k] = list(self._scores(labels, fitted, Y_test))
+                if fold.copied is not None:
+                    found[method, k] += self._scores(labels, fitted, Y_test, ~fold.copied)
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
                 yield from found[method, k]
 
     def prepared(self, fold: Fold, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
         """Return training and test rows imputed and scaled, or encoded, by what the training rows say."""
-        if fold.kinds:
-            rows, test_rows = encoded(fold.kinds, self.impute, self.scale, training, test)
-            return rows, test_rows
-        rows, test_rows = imputed(self.impute, training, test)
-        return scale_features(self.scale, rows, test_rows)
+        rows, test_rows = prepared(fold.columns, self.impute, self.scale, training, test)
+        return rows, test_rows
 
     def _by_selection(self) -> dict[Part | None, dict[str, MethodSpec]]:
         """Return the methods by the features that they see."""
@@ -283,11 +296,17 @@ class Plan:
                 for method, other in sharing.items():
                     yield method, k, fitted.labels(other.thresholds), fitted
 
-    def _scores(self, labels: Matrix, fitted: _Fitted, Y: Matrix) -> Iterator[float | None]:
-        """Yield the value of each metric, in order, on the test part of a fold; None where it is undefined."""
+    def _scores(
+        self, labels: Matrix, fitted: _Fitted, Y: Matrix, rows: BoolArray | slice = slice(None)
+    ) -> Iterator[float | None]:
+        """Yield the value of each metric, in order, on rows of the test part of a fold; None where it is undefined."""
         metrics = list(self._metrics.values())
+        if not isinstance(rows, slice) and not rows.any():
+            yield from [None] * len(metrics)
+            return
         needs_scores = any(isinstance(metric, Metric) and metric.needs == "score" for metric in metrics)
-        values = score_and_count(Y, labels, fitted.test_scores if needs_scores else None, metrics)
+        scores = fitted.test_scores[rows] if needs_scores else None
+        values = score_and_count(Y[rows], labels[rows], scores, metrics)
         for value in values.values():
             yield value if np.isfinite(value) else None
 

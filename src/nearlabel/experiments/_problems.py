@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_dataset, load_multidigits
 from nearlabel.experiments._folds import Problem
-from nearlabel.utils.validation import as_label_matrix, label_names_of
+from nearlabel.utils.validation import labels_and_names
 
 _EMBEDDED = "multidigits"
 
@@ -56,9 +56,9 @@ def _is_whole(part: Any) -> bool:
 
 
 def as_dataset(name: str, data: Any) -> Dataset:
-    """Return a data set from one, a name, a path, or a pair (X, y) of arrays, data frames or sparse matrices."""
+    """Return a data set from one, a name, a path, or a pair (X, y) of arrays, data frames, sparse matrices, or tags."""
     if isinstance(data, Dataset):
-        return data
+        return data.with_arrays()
     if isinstance(data, str) and data == _EMBEDDED:
         return load_multidigits()
     if isinstance(data, str) and data in catalogue():
@@ -72,8 +72,7 @@ def as_dataset(name: str, data: Any) -> Dataset:
 
 def _from_arrays(name: str, X: Any, y: Any) -> Dataset:
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=f"X of {name}")
-    labels = as_label_matrix(y, name=f"y of {name}")
+    labels, names = labels_and_names(y, name=f"y of {name}")
     columns = getattr(X, "columns", None)
     feature_names = [f"x{column}" for column in range(rows.shape[1])] if columns is None else map(str, columns)
-    label_names = map(str, label_names_of(y, labels.shape[1]))
-    return Dataset(rows, labels, tuple(feature_names), tuple(label_names), name)
+    return Dataset(rows, labels, tuple(feature_names), tuple(map(str, names)), name)

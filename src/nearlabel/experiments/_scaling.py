@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from nearlabel.utils.types import Matrix
+from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice
 
 SCALES = ("none", "minmax", "standard", "tfidf")
+_NO_COUNTS = {"category", "text", "date"}
 
 
-def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
+def check_scale(scale: str, feature_kinds: Sequence[str]) -> None:
+    """Raise ValueError unless there is such a scaling, for features of these kinds."""
+    check_choice("scale", scale, SCALES)
+    if scale == "tfidf" and (found := sorted(_NO_COUNTS.intersection(feature_kinds))):
+        raise ValueError(
+            f"scale must be one of none, minmax, standard with features of kind {found[0]}, got 'tfidf', which weights"
+            " counts of words."
+        )
+
+
+def are_categories(feature_kinds: Sequence[str]) -> BoolArray:
+    """Return which features are coordinates of categories: their distances are right as they are."""
+    return np.array([kind == "category" for kind in feature_kinds], dtype=bool)
+
+
+def scale_features(
+    scale: str, training: Matrix, test: Matrix, feature_kinds: Sequence[str] = ()
+) -> tuple[Matrix, Matrix]:
     """Scale training and test rows by the statistics of the training rows.
 
     Parameters
@@ -27,15 +47,19 @@ def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, 
         has gets weight 0, and the rows are sparse.
     training, test : ndarray or CSR array of shape (n_rows, n_features)
         Rows.
+    feature_kinds : sequence of str of length n_features, default=()
+        As `Dataset.feature_kinds`: categories stay as they are. Empty: all are numbers.
 
     Returns
     -------
     training, test : ndarray or CSR array
         The rows, scaled.
     """
-    check_choice("scale", scale, SCALES)
+    check_scale(scale, feature_kinds)
     if scale == "none":
         return training, test
+    if "category" in feature_kinds:
+        return _scaled_beside_categories(scale, training, test, are_categories(feature_kinds))
     if scale == "minmax" and sparse.issparse(training):
         low, high = min_max_axis(training, axis=0)
         width = high - low
@@ -47,6 +71,28 @@ def scale_features(scale: str, training: Matrix, test: Matrix) -> tuple[Matrix, 
     scaler = MinMaxScaler() if scale == "minmax" else StandardScaler(with_mean=not sparse.issparse(training))
     scaler.fit(training)
     return scaler.transform(training), scaler.transform(test)
+
+
+def _scaled_beside_categories(
+    scale: str, training: Matrix, test: Matrix, is_category: BoolArray
+) -> tuple[Matrix, Matrix]:
+    """Scale the other features."""
+    numbers, categories = np.flatnonzero(~is_category), np.flatnonzero(is_category)
+    if not len(numbers):
+        return training, test
+    scaled = scale_features(scale, training[:, numbers], test[:, numbers])
+    order = np.argsort(np.concatenate([numbers, categories]))
+    parts = zip(scaled, (training, test), strict=True)
+    first, second = (_merged(part, rows[:, categories], order) for part, rows in parts)
+    return first, second
+
+
+def _merged(numbers: Matrix, categories: Matrix, order: IntArray) -> Matrix:
+    if not sparse.issparse(numbers):
+        return np.hstack([numbers, categories])[:, order]
+    rows = sparse.hstack([numbers, categories], format="csr")[:, order]
+    rows.sort_indices()
+    return rows
 
 
 def _tfidf(training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:

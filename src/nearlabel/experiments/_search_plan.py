@@ -99,7 +99,7 @@ class SearchPlan:
     def values(self, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a fold's records."""
         first = fold.X[fold.training[:64]]
-        some, _ = self.plan.prepared(fold, first, first)
+        _, some = self.plan.prepared(fold, fold.X[fold.training], first)
         # The first search of a process loads libraries: that time is not to count against the first one measured.
         Finder(ExactNeighbors()).find(None, some, some, 1)
         finders: dict[str, Finder] = {}

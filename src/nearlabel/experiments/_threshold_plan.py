@@ -15,7 +15,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold, stacked
-from nearlabel.experiments._scaling import SCALES, scale_features
+from nearlabel.experiments._preparing import prepared
+from nearlabel.experiments._scaling import SCALES, check_scale
 from nearlabel.experiments.records import Record
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
@@ -62,7 +63,7 @@ class ThresholdPlan:
     cv : int, default=5
         Shuffled folds, and folds of the pooled scores by which FBR chooses its limit.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
-        How the features are scaled, by the training rows of a run.
+        How the features are scaled, by the training rows of a run; as in `Plan`.
     n_neighbors : int, default=10
         Of kNN.
     C : float, default=1.0
@@ -109,6 +110,7 @@ class ThresholdPlan:
                 raise ValueError(f"{name} must have a given training and test part for this protocol, got one set.")
             whole = given_fold(name, *problem)
             check_matrices(name, whole.X, whole.Y)
+            check_scale(self.scale, whole.columns.kinds)
             runs = self._runs(name, whole.training)
             self._check_n_rows(name, min(len(rows) for rows in runs))
             for number, rows in enumerate(runs):
@@ -146,7 +148,7 @@ class ThresholdPlan:
 
     def values(self, fold: Fold) -> Iterator[float | None]:
         """Yield the values of a run's records."""
-        X, X_test = scale_features(self.scale, fold.X[fold.training], fold.X[fold.test])
+        X, X_test = prepared(fold.columns, None, self.scale, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
         everything = stacked(X, X_test), stacked(Y, Y_test)
         split = np.split(np.arange(everything[1].shape[0]), [len(fold.training)])

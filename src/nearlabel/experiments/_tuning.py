@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,20 +11,21 @@ import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._encoding import kinds_of_cells, make_encoder
-from nearlabel.experiments._feature_scaler import FeatureScaler
+from nearlabel.experiments._copies import groups_of_copies, in_small_groups
 from nearlabel.experiments._folds import check_matrices
 from nearlabel.experiments._guests import by_name
-from nearlabel.experiments._held_out import Folds, HoldingOut, LeaveOneOut, Ready
-from nearlabel.experiments._imputing import check_impute, make_imputer
+from nearlabel.experiments._held_out import Answer, Folds, HoldingOut, LeaveOneOut
+from nearlabel.experiments._imputing import check_impute
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import read_metric
+from nearlabel.experiments._preparing import Columns, preparation
 from nearlabel.experiments._problems import as_dataset
 from nearlabel.experiments._run import Progress
 from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._searches import check_searches, make_search
 from nearlabel.metrics import CATALOGUE, Metric, score_all
-from nearlabel.out_of_sample import of_groups, splitter_of
+from nearlabel.metrics.evaluation import named_without_copies
+from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_integer, each_once
@@ -64,14 +65,15 @@ class Candidate:
     search_object: Any = field(default=None, compare=False, repr=False)
     impute: str | None = None
 
-    def make(self, feature_kinds: Sequence[str] = ()) -> Any:
+    def make(self, data: Dataset | None = None) -> Any:
         """Return the unfitted model: the method, behind an imputer and a `FeatureScaler` where they are asked for.
 
         Parameters
         ----------
-        feature_kinds : sequence of str, default=()
-            As `Dataset.feature_kinds`, where X is to hold cells of several kinds: the method is behind a
-            `MixedFeaturesEncoder`, which imputes and scales numbers. Empty: X is to hold numbers.
+        data : Dataset, default=None
+            What it is to be fitted to. If X holds cells of several kinds, the method is behind a
+            `MixedFeaturesEncoder`, which imputes and scales numbers; categories are not scaled in any X. None: all
+            features are numbers.
 
         Returns
         -------
@@ -85,10 +87,7 @@ class Candidate:
         model = spec.make(self.n_neighbors, search)
         if isinstance(model, TunedThresholdsClassifierCV) and spec.is_tuned:
             model.set_params(random_state=0)  # the samples in a file are often sorted
-        if feature_kinds:
-            return make_pipeline(make_encoder(feature_kinds, self.impute, self.scale), model)
-        steps = [] if self.impute is None else [make_imputer(self.impute)]
-        steps += [] if self.scale == "none" else [FeatureScaler(self.scale)]
+        steps = preparation(Columns((), ()) if data is None else Columns.of(data), self.impute, self.scale)
         return make_pipeline(*steps, model) if steps else model
 
     def fit(self, data: Any) -> Any:
@@ -111,7 +110,7 @@ class Candidate:
         """
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
-        return _fit_with_groups(self.make(kinds_of_cells(data)), data)
+        return _fit_with_groups(self.make(data), data)
 
 
 def _fit_with_groups(model: Any, data: Dataset) -> Any:
@@ -192,6 +191,12 @@ class Tuning:
         An int: so many folds of shuffled samples for every method.
     impute : {None, "mean", "median", "most_frequent"}, default=None
         What takes the place of missing features, as in `Plan`.
+    without_copies : bool, default=False
+        Whether `Tuned.scores` has the metrics of the best candidate without exact copies, too, named with
+        "_without_copies" at the end. With leave-one-out each row is answered for without the rows equal to it (rows
+        with very many copies are left out of the metrics), with folds the rows without a copy in another fold are
+        judged, by the answers that they have. Not where the data have groups. With leave-one-out a few neighbours more
+        are searched for, by which a search that is not exact may find others.
 
     Raises
     ------
@@ -226,6 +231,7 @@ class Tuning:
     metric: Any = "micro_f1"  # from here on a Metric
     cv: str | int = LOO
     impute: str | None = None
+    without_copies: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
@@ -269,19 +275,42 @@ class Tuning:
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
         Y = as_label_matrix(data.Y)
         choice = _Choice(Y, self._parts(data.name, Y.shape[0], data.groups), self.metric)
-        fits = list(self._fits(data, Y, choice.parts))
+        copies = groups_of_copies(data.X) if self.without_copies and data.groups is None else None
+        fits = list(self._fits(data, Y, choice.parts, copies))
         trials: list[Trial] = []
+        fit_of: dict[Candidate, _Fit] = {}
         for done, fit in enumerate(fits, start=1):
-            spec = next(iter(fit.specs.values()))
-            search = EXACT if fit.search is None else self.searches[fit.search]
-            answer = fit.by.answer(spec, fit.n_neighbors, search, fit.search or EXACT)
+            answer = self._answer(fit, fit.by)
             for method, spec in fit.specs.items():
                 labels = answer.decided(spec.thresholds, Y, choice.parts)
                 candidate = self._candidate(method, fit.n_neighbors, fit.scale, fit.search)
                 trials.append(Trial(candidate, choice.offer(labels, answer.scores), fit.by.name))
+                fit_of[candidate] = fit
             if progress is not None:
                 progress(done, len(fits))
-        return self._tuned(trials, choice)
+        tuned = self._tuned(trials, choice)
+        if copies is None:
+            return tuned
+        more = self._without_copies(fit_of[tuned.best], tuned.best.method, choice, copies)
+        return replace(tuned, scores=tuned.scores | more)
+
+    def _answer(self, fit: _Fit, by: HoldingOut) -> Answer:
+        """Return the answers of what is fitted, without thresholds."""
+        spec = next(iter(fit.specs.values()))
+        search = EXACT if fit.search is None else self.searches[fit.search]
+        return by.answer(spec, fit.n_neighbors, search, fit.search or EXACT)
+
+    def _without_copies(self, fit: _Fit, method: str, choice: _Choice, copies: IntArray) -> dict[str, float]:
+        """Return the metrics of the best candidate, a method of this fit, without copies; none if no row is left."""
+        by, rows = fit.by.without_copies(copies)
+        if not rows.any() or (fit.n_neighbors or 1) > by.most_neighbors:
+            return {}
+        labels, scores = choice.best
+        if by is not fit.by:
+            answer = self._answer(fit, by)
+            parts = self._parts("data", len(copies), copies)
+            labels, scores = answer.decided(fit.specs[method].thresholds, choice.Y, parts), answer.scores
+        return named_without_copies(choice.metrics_of(rows, labels[rows], scores[rows]))
 
     @cached_property
     def _specs(self) -> dict[str, MethodSpec]:
@@ -312,13 +341,16 @@ class Tuning:
         splitter = splitter_of(n_parts, n_rows, 0, groups)
         return [part for _, part in splitter.split(np.zeros((n_rows, 1)), **of_groups(groups))]
 
-    def _fits(self, data: Dataset, Y: Matrix, parts: Sequence[IntArray]) -> Iterator[_Fit]:
+    def _fits(
+        self, data: Dataset, Y: Matrix, parts: Sequence[IntArray], copies: IntArray | None = None
+    ) -> Iterator[_Fit]:
         """Yield what has to be fitted; methods that differ in their thresholds share a fit."""
+        n_more = 0 if copies is None else largest_group(in_small_groups(copies)[0]) - 1
         largest = max(self.n_neighbors) if isinstance(self.n_neighbors, tuple) else self.n_neighbors
         for scale in self.scales:
-            ready = Ready(self.impute, scale, kinds_of_cells(data))
-            left_out = LeaveOneOut(data.X, Y, ready, largest, data.groups)
-            folds = Folds(data.X, Y, ready, parts, largest)
+            steps = preparation(Columns.of(data), self.impute, scale)
+            left_out = LeaveOneOut(data.X, Y, steps, largest + n_more, data.groups)
+            folds = Folds(data.X, Y, steps, parts, largest)
             for specs in sharing_a_fit(self._specs):
                 spec = next(iter(specs.values()))
                 by: HoldingOut = left_out if self.cv == LOO and spec.has_left_out_scores else folds
@@ -372,6 +404,8 @@ class _Choice:
         self._others = [np.delete(np.arange(Y.shape[0]), part) for part in parts]
         self._losses = [np.inf] * len(parts)
         self._answers: list[tuple[Any, Any] | None] = [None] * len(parts)
+        self._least = np.inf
+        self.best: tuple[Any, Any] = None, None  # what the best so far answers for all samples
 
     def offer(self, labels: Any, scores: Any) -> float:
         """Take answers of a candidate for all samples; return the value of the metric."""
@@ -380,18 +414,25 @@ class _Choice:
             if self._answers[number] is None or loss < self._losses[number]:
                 self._losses[number] = loss if np.isfinite(loss) else np.inf
                 self._answers[number] = labels[part], scores[part]
-        return self._value(labels, scores)
+        value = self._value(labels, scores)
+        if self.loss(value) < self._least:
+            self._least, self.best = self.loss(value), (labels, scores)
+        return value
 
     def loss(self, value: float) -> float:
         """Return what is smaller the better the value is."""
         return -value if self._metric.greater_is_better else value
 
     def scores(self) -> dict[str, float]:
-        """Return all metrics of the choices made without each part, on that part; those that are defined."""
+        """Return all metrics of the choices made without each part, on that part."""
         answers = [answer for answer in self._answers if answer is not None]
         labels, scores = (np.vstack(arrays) for arrays in zip(*answers, strict=True))
+        return self.metrics_of(np.concatenate(self.parts), labels, scores)
+
+    def metrics_of(self, rows: Any, labels: Any, scores: Any) -> dict[str, float]:
+        """Return all metrics of the label sets and scores of some rows; those that are defined."""
         metrics = {**CATALOGUE, self._metric.name: self._metric}.values()
-        values = score_all(as_dense(self.Y)[np.concatenate(self.parts)], labels, scores, metrics)
+        values = score_all(as_dense(self.Y)[rows], labels, scores, metrics)
         return {name: float(value) for name, value in values.items() if np.isfinite(value)}
 
     def _value(self, labels: Any, scores: Any, rows: Any = slice(None)) -> float:

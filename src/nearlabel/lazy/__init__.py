@@ -10,7 +10,7 @@ from nearlabel.lazy._mlmlm import MLMLM
 from nearlabel.lazy._nldd import NLDD
 from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._votes import Neighbors, Votes
-from nearlabel.lazy.explain import Explanation, explain_samples
+from nearlabel.lazy.explain import Explanation
 
 __all__ = [
     "IBLR",
@@ -26,5 +26,4 @@ __all__ = [
     "Neighbors",
     "NeighborsSweep",
     "Votes",
-    "explain_samples",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from nearlabel.metrics.ratios import MEAN_RATIOS, mean
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples for which no label is predicted: neither good nor bad
+WITHOUT_COPIES = "_without_copies"  # ends the name of a metric on samples whose exact copies the model has not seen
 
 _FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
     "one_error": _ranks.top_is_wrong,
@@ -31,6 +32,11 @@ _FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
     "ranking_loss": _ranks.reversed_share,
     "average_precision": _ranks.precision_of_ranks,
 }
+
+
+def named_without_copies(values: Mapping[str, float]) -> dict[str, float]:
+    """Return values of metrics on samples whose exact copies the model has not seen, by names that say so."""
+    return {f"{name}{WITHOUT_COPIES}": value for name, value in values.items()}
 
 
 def score_all(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length
 from nearlabel.model_selection._group_dealing import deal_groups
 from nearlabel.model_selection._row_dealing import deal_rows
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, check_flag, check_integer
+from nearlabel.utils.validation import check_flag, check_integer, labels_and_names
 
 
 def check_order(name: str, value: object) -> int:
@@ -135,7 +135,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         X : array-like, data frame or sparse container of shape (n_samples, n_features), or None
             Rows; only their number matters.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1; sparse ones are never made dense.
+            Label sets as an indicator matrix of 0 and 1; sparse ones are never made dense. Or the tags of each row.
         groups : array-like of shape (n_samples,), default=None
             Group of each row; the rows of a group are tested in the same fold.
 
@@ -155,7 +155,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         self._check_parameters()
         if y is None:
             raise ValueError("y must be an indicator matrix of shape (n_samples, n_labels), got None.")
-        labels = as_label_matrix(y)
+        labels, _ = labels_and_names(y)
         check_consistent_length(X, labels, groups)
         fold_of_rows = self._fold_of_rows(labels, groups)
         return ((np.flatnonzero(fold_of_rows != f), np.flatnonzero(fold_of_rows == f)) for f in range(self.n_splits))

@@ -13,7 +13,7 @@ from scipy import sparse
 from nearlabel import labels
 from nearlabel.datasets import Dataset
 from nearlabel.utils.types import MatrixLike
-from nearlabel.utils.validation import as_label_matrix, label_names_of
+from nearlabel.utils.validation import labels_and_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +83,7 @@ class DataSummary:
             If Y is no indicator matrix or has another number of rows than X.
         """
         if isinstance(data, Dataset):
+            data = data.with_arrays()
             names = {"name": data.name, "feature_names": data.feature_names, "label_names": data.label_names}
             return cls(**_figures(data.X, data.Y) | names)
         if not isinstance(data, tuple) or len(data) != 2:
@@ -145,7 +146,7 @@ class DataSummary:
 
 
 def _figures(X: Any, Y: MatrixLike) -> dict[str, Any]:
-    Y_ = as_label_matrix(Y)
+    Y_, names = labels_and_names(Y)
     shape = np.shape(X)
     n_rows = shape[0] if shape else len(X)
     if n_rows != Y_.shape[0]:
@@ -155,7 +156,7 @@ def _figures(X: Any, Y: MatrixLike) -> dict[str, Any]:
         "features": int(shape[1]) if len(shape) == 2 else None,
         "labels": int(Y_.shape[1]),
         "feature_names": _texts(getattr(X, "columns", None)),
-        "label_names": _texts(label_names_of(Y, Y_.shape[1])),
+        "label_names": _texts(names),
         "cardinality": float(labels.cardinality(Y_)),
         "density": float(labels.density(Y_)),
         "digest_X": _digest(X),

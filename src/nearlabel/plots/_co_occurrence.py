@@ -12,7 +12,7 @@ from nearlabel.plots._display import Display
 from nearlabel.plots._figure import GREY, draw_cells
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import MatrixLike
-from nearlabel.utils.validation import as_dense, as_label_matrix, check_integer, label_names_of
+from nearlabel.utils.validation import as_dense, check_integer, labels_and_names
 
 _LONGEST = 22
 
@@ -81,9 +81,9 @@ class CoOccurrenceDisplay(Display):
         Parameters
         ----------
         Y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1.
+            Label sets as an indicator matrix of 0 and 1, or the tags of each row.
         label_names : sequence of str, default=None
-            Names of the labels. None: the columns of a data frame, else their numbers.
+            Names of the labels. None: the tags, or the columns of a data frame, else their numbers.
         n_labels : int, default=40
             So many of the most frequent labels at most; those that do not occur are left out.
         ax : matplotlib Axes, default=None
@@ -104,8 +104,8 @@ class CoOccurrenceDisplay(Display):
             If matplotlib is not installed (extra ``plot``).
         """
         most = check_integer("n_labels", n_labels, low=1)
-        matrix = as_label_matrix(Y)
-        names: Sequence[Any] = list(label_names_of(Y, matrix.shape[1])) if label_names is None else label_names
+        matrix, known = labels_and_names(Y)
+        names: Sequence[Any] = list(known) if label_names is None else label_names
         if len(names) != matrix.shape[1]:
             raise ValueError(f"label_names must be of length {matrix.shape[1]}, the labels of Y, got {len(names)}.")
         shown = labels.most_frequent(matrix, most)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from nearlabel.lazy import Explanation, explain_samples
+from nearlabel.inspection import explain, explains
+from nearlabel.lazy import Explanation
 from nearlabel.plots._display import DisplayInSeveralAxes
 from nearlabel.plots._figure import BLUE, GREY, INK, ORANGE, PAPER, set_open_frame
 from nearlabel.utils.row_names import row_name
@@ -68,8 +69,9 @@ class ExplanationDisplay(DisplayInSeveralAxes):
 
         Parameters
         ----------
-        estimator : fitted lazy classifier or Pipeline
-            One with `explain`; one that decides by thresholds has it, too, and so has the last step of a pipeline.
+        estimator : fitted estimator
+            A lazy classifier, or a pipeline, a search of parameters or thresholds around one, as
+            `nearlabel.inspection.explain` takes them.
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
             Samples.
         row : int, default=0
@@ -95,10 +97,9 @@ class ExplanationDisplay(DisplayInSeveralAxes):
         if number >= n_rows:
             raise ValueError(f"row must be below the number of rows {n_rows}, got {row}.")
         rows: Any = X.iloc if hasattr(X, "iloc") else X
-        explanations = explain_samples(estimator, rows[number : number + 1])
-        if explanations is None:
+        if not explains(estimator):
             raise TypeError(f"estimator must explain itself, as lazy classifiers do, got {type(estimator).__name__}.")
-        return cls(explanations[0]).plot(ax)
+        return cls(explain(estimator, rows[number : number + 1])[0]).plot(ax)
 
     def _neighbors(self) -> list[Mapping[str, Any]]:
         neighbors: list[Mapping[str, Any]] = self.explanation["neighbors"][:_MOST_NEIGHBORS]

@@ -1,13 +1,8 @@
-"""The columns of arrays, of data frames of pandas and polars and of Arrow tables, read as one kind of value.
-
-None of these libraries is imported: a container is known by its methods.
-"""
+"""The columns of any container, read as one kind of value."""
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Hashable, Sequence
-from decimal import Decimal
 from typing import Any, Self
 
 import numpy as np
@@ -15,56 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from nearlabel.utils.types import BoolArray, FloatArray, MatrixLike
+from nearlabel.utils.containers import NONE, as_array, columns_of, is_number, missing
+from nearlabel.utils.types import FloatArray, MatrixLike
 
 _MICROSECONDS_A_DAY = 86_400_000_000
-_NONE = np.array(None)
-
-
-def is_frame(X: MatrixLike) -> bool:
-    """Return whether X is a data frame of pandas or polars, or an Arrow table."""
-    return any(hasattr(X, name) for name in ("iloc", "get_columns", "column_names"))
-
-
-def columns_of(X: MatrixLike) -> list[Any]:
-    """Return the columns of a data frame, a table or a two-dimensional array, as it holds them."""
-    if hasattr(X, "iloc"):
-        return [X.iloc[:, place] for place in range(X.shape[1])]
-    if hasattr(X, "get_columns"):
-        return list(X.get_columns())
-    return list(X.columns) if hasattr(X, "column_names") else list(np.asarray(X).T)
-
-
-def kind_of(column: Any) -> str:
-    """Return "number", "category" or "date": what a column holds by its type or, in an array of objects, its values."""
-    values = as_array(column)
-    if values.dtype.kind == "M":
-        return "date"
-    if _is_categorical(column):
-        return "category"
-    some = values if values.dtype.kind == "O" else values[:1]
-    return "number" if all(_is_number(value) or _is_missing(value) for value in some) else "category"
-
-
-def as_array(column: Any) -> NDArray[Any]:
-    """Return a column as an array: of dates, of numbers with NaN where one is missing, or of objects."""
-    if hasattr(column, "iloc"):
-        return _of_pandas(column)
-    if _is_categorical(column):  # of Arrow, whose own conversion to an array forgets what is missing
-        return _objects(column.to_pylist())
-    return _of_polars(column) if hasattr(column, "to_list") else np.asarray(column)
-
-
-def missing(values: NDArray[Any]) -> BoolArray:
-    """Return which values of an array are missing: NaN, NaT, None or what pandas has for them."""
-    if values.dtype.kind in "fM":
-        return np.asarray(np.isnan(values))
-    if values.dtype.kind != "O":
-        return np.zeros(values.shape, dtype=bool)
-    try:
-        return np.asarray(np.equal(values, _NONE) | np.not_equal(values, values))
-    except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal, an array is both
-        return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
 
 
 class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -93,7 +42,7 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         read = self.transform(X)
         for name, column in zip(self.names, () if self.kind == "text" else read.T, strict=False):
-            if (np.equal(column, _NONE) if self.kind == "category" else np.isnan(column)).all():
+            if (np.equal(column, NONE) if self.kind == "category" else np.isnan(column)).all():
                 raise ValueError(
                     f"X must have a value in each column, got column {name} of {len(column)} missing ones."
                     " Hint: leave it out."
@@ -112,41 +61,6 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return columns[0].tolist() if self.kind == "text" else np.column_stack(columns)
 
 
-def _of_pandas(column: Any) -> NDArray[Any]:
-    kind = "O" if _is_categorical(column) else column.dtype.kind
-    if kind in "iuf":
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    if kind == "M":
-        return np.asarray(column.to_numpy(dtype="datetime64[us]"))
-    return np.where(column.isna(), _NONE, column.to_numpy(dtype=object))
-
-
-def _of_polars(column: Any) -> NDArray[Any]:
-    if column.dtype.is_temporal():  # by way of numbers: polars 1.0 crashes on its way to an array of dates
-        return np.asarray(column.dt.timestamp("us").to_numpy().astype("datetime64[us]"))
-    return np.asarray(column) if column.dtype.is_numeric() else _objects(column.to_list())
-
-
-def _is_categorical(column: Any) -> bool:
-    return str(getattr(column, "dtype", getattr(column, "type", ""))).startswith(("category", "dictionary"))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool | np.bool_)
-
-
-def _is_missing(value: object) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, numbers.Real | Decimal | np.datetime64) and bool(value != value)
-
-
-def _objects(values: list[Any]) -> NDArray[Any]:
-    objects = np.empty(len(values), dtype=object)
-    objects[:] = values
-    return objects
-
-
 def _numbers(values: NDArray[Any]) -> FloatArray:
     if values.dtype.kind not in "biufO":
         raise ValueError(f"got values of type {values.dtype}.")
@@ -159,7 +73,7 @@ def _numbers(values: NDArray[Any]) -> FloatArray:
 
 
 def _days(values: NDArray[Any]) -> FloatArray:
-    if values.dtype.kind not in "MUO" or any(map(_is_number, values[~missing(values)][:1])):
+    if values.dtype.kind not in "MUO" or any(map(is_number, values[~missing(values)][:1])):
         raise ValueError(f"got values of type {values.dtype}.")
     if values.dtype.kind == "O":
         values = values.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,8 +21,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.preprocessing._apart import OverlapEncoder, TextEncoder
-from nearlabel.preprocessing._columns import ColumnReader, columns_of, is_frame, kind_of
+from nearlabel.preprocessing._columns import ColumnReader
 from nearlabel.preprocessing._range_scaler import RangeScaler
+from nearlabel.utils.containers import columns_of, is_frame, kind_of
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
@@ -77,6 +78,8 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         By what the squared distances of "numbers", "dates", "categories" and "text" are multiplied, where not by 1.
     sparse_output : bool or "auto", default="auto"
         Whether `transform` gives a CSR array. "auto": if less than 30 % of the training rows' values are not zero.
+    feature_names : sequence of str, default=None
+        What messages and `get_feature_names_out` call the columns of an array, which has no names. None: their numbers.
 
     Attributes
     ----------
@@ -139,6 +142,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         text_encoder: Any = None,
         weights: Mapping[str, float] | None = None,
         sparse_output: bool | Literal["auto"] = "auto",
+        feature_names: Sequence[str] | None = None,
     ) -> None:
         self.categorical = categorical
         self.text = text
@@ -150,6 +154,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         self.text_encoder = text_encoder
         self.weights = weights
         self.sparse_output = sparse_output
+        self.feature_names = feature_names
 
     def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Learn ranges, categories and words.
@@ -200,6 +205,9 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         X = self._table(X, reset=True)
+        n_names = len(self._names())
+        if n_names not in (0, self.n_features_in_):
+            raise ValueError(f"feature_names must be {self.n_features_in_} names, one for each column, got {n_names}.")
         self.groups_ = self._grouped(X)
         with config_context(transform_output="default"):
             self.transformer_ = self._parts()
@@ -235,7 +243,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array-like of str, default=None
-            Names of the columns; None: those of the training rows, or x0, x1, ...
+            Names of the columns; None: those of the training rows, else `feature_names`, else x0, x1, ...
 
         Returns
         -------
@@ -244,6 +252,8 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
             ``categories__colour_red`` and ``categories__colour_red (again)``; of texts the word, ``text_title__wheat``.
         """
         check_is_fitted(self)
+        if input_features is None:
+            input_features = self._names() or None
         return np.asarray(self.transformer_.get_feature_names_out(input_features))
 
     def _check_parameters(self) -> None:
@@ -310,7 +320,7 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
             return
         if isinstance(which, str) or not isinstance(which, Iterable):
             raise TypeError(f"{parameter} must be a sequence of names or positions, got {which!r}. Hint: [{which!r}].")
-        names = list(getattr(self, "feature_names_in_", ()))
+        names = self._names()
         for column in which:
             if isinstance(column, str) and column in names:
                 yield names.index(column)
@@ -320,8 +330,13 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
                 known = shortened(", ".join(names), _LONGEST_HINT) or f"0 to {self.n_features_in_ - 1}"
                 raise ValueError(f"{parameter} must name columns of X, got {column!r}. Hint: they are {known}.")
 
+    def _names(self) -> list[str]:
+        """Return the names of the columns; none of an array whose columns were not named."""
+        return [str(name) for name in getattr(self, "feature_names_in_", self.feature_names or ())]
+
     def _name(self, place: int) -> str:
-        return repr(self.feature_names_in_[place]) if hasattr(self, "feature_names_in_") else str(place)
+        names = self._names()
+        return repr(names[place]) if names else str(place)
 
     def _parts(self) -> ColumnTransformer:
         """Return a pipeline for each group; of text, for each column."""
@@ -358,7 +373,8 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
         return ColumnReader(kind, [self._name(place) for place in places])
 
     def _text_name(self, place: int) -> str:
-        name = str(self.feature_names_in_[place]) if hasattr(self, "feature_names_in_") else f"x{place}"
+        names = self._names()
+        name = names[place] if names else f"x{place}"
         return f"text_{place}" if "__" in name else f"text_{name}"  # which separates names in scikit-learn
 
     def _as_wanted(self, encoded: Matrix) -> Matrix:

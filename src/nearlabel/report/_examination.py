@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from nearlabel.datasets import Dataset, Examination, Finding, examine
-from nearlabel.experiments import Candidate, Problem, make_search, usual_search
+from nearlabel.experiments import Problem, make_preparation, make_search, usual_search
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.utils.types import Matrix
 
@@ -42,9 +42,8 @@ def examination_of_run(problem: Problem, plans: Sequence[Mapping[str, Any]], *, 
     data, test = problem if isinstance(problem, tuple) else (problem, None)
     settings = {(plan.get("scale", "none"), plan.get("impute")) for plan in plans}
     scale, impute = settings.pop() if len(settings) == 1 else ("none", None)
-    kinds = data.feature_kinds if data.X.dtype.kind == "O" else ()
-    model = Candidate("brknn", 1, scale, usual_search(scale), impute=impute).make(kinds)
-    prepare = model[:-1].fit(data.X).transform if isinstance(model, Pipeline) else None
+    preparation = make_preparation(data, impute=impute, scale=scale)
+    prepare = None if preparation is None else preparation.fit(data.X).transform
     search = make_search(usual_search(scale)) if by_neighbors else None
     return {"training": test is not None, **examination(data, prepare, search, test=test)}
 

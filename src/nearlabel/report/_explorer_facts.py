@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets import Dataset
-from nearlabel.lazy import Explanation, explain_samples
+from nearlabel.inspection import explain, explains
+from nearlabel.lazy import Explanation
 from nearlabel.report._pictures import Pictures
 from nearlabel.utils.row_names import row_name
 from nearlabel.utils.truncate import shortened
@@ -66,7 +67,7 @@ def explorer_facts(
         the columns of an explanation; ``change``, what would change a decision, in words.
     """
     chosen = np.unique(np.linspace(0, data.Y.shape[0] - 1, n_rows).round().astype(np.intp))
-    explanations = explain_samples(model, data.X[chosen])
+    explanations = explain(model, data.X[chosen]) if explains(model) else None
     first = None if explanations is None else explanations[0]
     if explanations is not None:
         explanations = [explanation.with_kept(kept) for explanation in explanations]

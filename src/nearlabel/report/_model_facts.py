@@ -92,6 +92,7 @@ def model_facts(
     n_rows = check_integer("n_rows", n_rows, low=1)
     if not hasattr(model, "predict"):
         raise TypeError(f"model must be a classifier, got {type(model).__name__}.")
+    data, training = data.with_arrays(), None if training is None else training.with_arrays()
     Y = as_label_matrix(data.Y)
     kept = {} if kept is None else kept
     own = (kept if seen else {}) if kept_of_data is None else kept_of_data

@@ -26,12 +26,22 @@ from nearlabel.utils.validation import (
     check_target,
     predict_labels,
     remember_target,
+    score,
     with_multilabel_target,
 )
 
 
 def _has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(self.estimator, method)
+
+
+def _explains(self: Any) -> bool:
+    if hasattr(self.estimator, "explain"):
+        return True
+    raise AttributeError(
+        f"estimator must explain itself, got {type(self.estimator).__name__}."
+        " Hint: nearlabel.inspection.explain(model, X) explains what is in pipelines and searches."
+    )
 
 
 class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
@@ -112,17 +122,20 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
-            For a one-dimensional y, the predicted classes.
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
+            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
         """
         check_is_fitted(self)
         return self._container.wrap(self._label_sets(self._scores(X, self.response_method_)))
 
     predict_labels = predict_labels
+    score = score
 
-    @available_if(_has("explain"))
+    @available_if(_explains)
     def explain(self, X: MatrixLike) -> list[Any]:
         """Explain the label set of every row, where the inner classifier explains itself, as `nearlabel.lazy` does.
+
+        If that is in a pipeline or a search of parameters, `nearlabel.inspection.explain` explains.
 
         Parameters
         ----------
@@ -136,7 +149,10 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         thresholds = getattr(self, "thresholds_", None)
-        inner = copy(self.estimator_)
+        inner = self.estimator_
+        while isinstance(inner, WithThresholds):  # of which nothing decides but the scores inside
+            inner = inner.estimator_
+        inner = copy(inner)
         inner.label_names_ = self.label_names_  # it was fitted to an array, which has none
         decide = None if self._cuts_only else self._label_sets
         explanations: list[Any] = inner.explain(X, thresholds=thresholds, decide=decide)

@@ -1,4 +1,4 @@
-"""How far a search has come, for whoever listens."""
+"""How far a search, or the reading of a file, has come, for whoever listens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(listener: Listener | None) -> Iterator[None]:
-    """Have each search within tell what share of it is done, from above 0 to 1; None: have none told.
+    """Have each search or file read within tell what share of it is done, from above 0 to 1; None: have none told.
 
     The listener is called from any thread.
     """
@@ -31,6 +31,13 @@ def part(start: float, end: float) -> Iterator[None]:
     whole = _listener.get()
     with listening(None if whole is None else lambda share: whole(start + share * (end - start))):
         yield
+
+
+def tell(share: float) -> None:
+    """Tell what share of the work is done."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(share)
 
 
 def counter(n_tasks: int) -> Callable[[], None]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
@@ -90,14 +91,27 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y") -> Matrix:
     Parameters
     ----------
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Holds 0 and 1 (or False and True) only.
+        Holds 0 and 1 (or False and True) only. A data frame of sparse columns is sparse input.
 
     Raises
     ------
     ValueError
         If y is not two-dimensional, has no label, or holds anything but 0 and 1.
     """
+    y = without_sparse_frame(y)
     return _as_sparse_labels(y, name) if sparse.issparse(y) else _as_dense_labels(y, name)
+
+
+def without_sparse_frame(y: MatrixLike) -> MatrixLike:
+    """Return a CSR array of a pandas data frame of which all columns are sparse; all else as it is."""
+    return sparse.csr_array(y.sparse.to_coo()) if is_sparse_frame(y) else y
+
+
+def is_sparse_frame(y: MatrixLike) -> bool:
+    """Return whether y is a pandas data frame of which all columns are sparse."""
+    # Not hasattr(y, "sparse"): that may be the name of a column.
+    types = y.dtypes if hasattr(y, "iloc") and y.ndim == 2 else ()
+    return len(types) > 0 and all(type(dtype).__name__ == "SparseDtype" for dtype in types)
 
 
 def _as_sparse_labels(y: Any, name: str) -> CSR:
@@ -344,10 +358,11 @@ def check_target(estimator: object, y: MatrixLike) -> Target:
     if tags is not None:
         labels, names = tag_matrix(tags)
         return Target(labels, LabelContainer(None, labels.dtype), names)
-    column = _as_column(y)
+    matrix = without_sparse_frame(y)
+    column = _as_column(matrix)
     if column is None:
-        labels = as_label_matrix(y)
-        return Target(labels, LabelContainer.of(y), label_names_of(y, labels.shape[1]))
+        labels = as_label_matrix(matrix)
+        return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1]))
     classes = _classes_of(column)
     # The label is the second class; where there is only one class, no sample has the label.
     labels = (column == classes[-1]).astype(np.int64) if len(classes) == 2 else np.zeros(len(column), dtype=np.int64)
@@ -374,6 +389,21 @@ def tag_matrix(tags: Collection[Collection[str]]) -> tuple[Matrix, NDArray[Any]]
     binarizer = MultiLabelBinarizer()
     labels = binarizer.fit_transform(tags).astype(np.int64, copy=False)
     return labels, binarizer.classes_.astype(object)
+
+
+def labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[Matrix, NDArray[Any]]:
+    """Return label sets as an indicator matrix, and the names of the labels: tags, columns of a data frame, or numbers.
+
+    Raises
+    ------
+    ValueError
+        If y is neither an indicator matrix nor tags.
+    """
+    tags = tags_of(y)
+    if tags is not None:
+        return tag_matrix(tags)
+    labels = as_label_matrix(y, name=name)
+    return labels, label_names_of(y, labels.shape[1])
 
 
 def names_of_labels(labels: Matrix, names: NDArray[Any]) -> list[tuple[Any, ...]]:
@@ -442,6 +472,38 @@ def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
     if self._container.classes is not None:
         return [(one,) for one in predicted.tolist()]
     return names_of_labels(predicted, self.label_names_)
+
+
+def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
+    """Return the share of samples whose whole label set is predicted: a method of every classifier.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features)
+        Samples.
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
+        Their label sets, or their tags. A tag that the classifier does not know makes its label set a wrong one.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples. None: all weigh 1.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If X or y is malformed, or their lengths differ.
+    """
+    tags = tags_of(y)
+    if tags is None:
+        return float(ClassifierMixin.score(self, X, without_sparse_frame(y), sample_weight))
+    predicted = self.predict_labels(X)
+    check_consistent_length(tags, predicted)
+    hits = np.array([set(true) == set(names) for true, names in zip(tags, predicted, strict=True)], dtype=np.float64)
+    weights = None if sample_weight is None else check_sample_weight(sample_weight, len(hits))
+    return float(np.average(hits, weights=weights))
 
 
 def remember_target(estimator: Any, target: Target) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +11,12 @@ from scipy.stats import rankdata
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, listed
+from nearlabel.datasets.doctor._tables import DATE, Table
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 FAR_APART = 100  # ranges: then a feature of the small range has a ten-thousandth of the weight in a squared distance
-_LEAST_ROWS = 20  # of fewer rows a column of whole numbers is often distinct by chance
+LEAST_ROWS = 20  # of fewer rows a column of whole numbers is often distinct by chance
 _SAMPLED_ROWS = 1000
 _RISING = 0.99  # rank correlation with the row number
 _COINCIDENCES = 5  # that are to be expected of numbers drawn at random: with a probability below 1 % there is none
@@ -92,18 +93,25 @@ def _of_sparse(rows: Matrix) -> Columns:
     return Columns(low, high, whole, count(missing), count(~finite & ~missing), count(rows.data != 0))
 
 
-def column_findings(X: Matrix, names: Sequence[str]) -> Iterator[Finding]:
-    """Yield the findings in the columns of X."""
+def column_findings(table: Table) -> Iterator[Finding]:
+    """Yield the findings in the columns that are numbers, and of others what is missing or constant."""
+    X, names = table.X, table.names
     columns = statistics_of(X)
     n_rows, n_columns = X.shape
-    yield from _unusable("missing_values", "missing values", columns.n_missing, names)
-    yield from _unusable("infinite_values", "infinite values", columns.n_infinite, names)
-    named = _named(X, columns)
+    missing = dict(zip(names, columns.n_missing.tolist(), strict=True))
+    missing |= {other.name: int(other.lacking.sum()) for other in table.compared if other.kind == DATE}
+    yield from _unusable("missing_values", "missing values", missing)
+    yield from _unusable(
+        "infinite_values", "infinite values", dict(zip(names, columns.n_infinite.tolist(), strict=True))
+    )
+    named = named_columns(X, columns)
     found = {kind: [names[column] for column in of_kind] for kind, of_kind in named.items()}
     yield from id_finding(found["numbers"], SEVERE, "number the rows")
     yield from id_finding(found["identifiers"], WARNING, "hold another whole number in each row")
     yield from date_finding(found["dates"])
-    yield from _constant(columns, names)
+    yield from _constant(
+        [*_names(np.flatnonzero(columns.constant), names), *(o.name for o in table.others if o.constant)]
+    )
     others = np.setdiff1d(np.arange(n_columns), [column for of_kind in named.values() for column in of_kind])
     yield from _ranges(columns, others, n_rows, names)
     n_used = round(columns.n_nonzero[~columns.constant].sum() / n_rows)  # words of a text, or all features
@@ -122,23 +130,25 @@ def _names(columns: IntArray, names: Sequence[str]) -> list[str]:
     return [names[column] for column in columns.tolist()]
 
 
-def _unusable(kind: str, what: str, counts: IntArray, names: Sequence[str]) -> Iterator[Finding]:
-    total, columns = int(counts.sum()), np.flatnonzero(counts).tolist()
+def _unusable(kind: str, what: str, counts: Mapping[str, int]) -> Iterator[Finding]:
+    total = sum(counts.values())
     if total:
-        by_column = listed([f"{names[column]} ({counts[column]:,})" for column in columns])
+        by_column = listed([f"{name} ({count:,})" for name, count in counts.items() if count])
         yield Finding(
             kind,
             SEVERE,
             f"X has {total:,} {what}, by column: {by_column}. Every method refuses them.",
-            "Impute them (sklearn.impute.SimpleImputer), or leave the columns or rows out.",
+            "Impute them: --impute median, or sklearn.impute.SimpleImputer. Or leave the columns or rows out."
+            if kind == "missing_values"
+            else "Leave the columns or rows out.",
             {"values": total, "columns": by_column},
         )
 
 
-def _named(X: Matrix, columns: Columns) -> dict[str, list[int]]:
+def named_columns(X: Matrix, columns: Columns) -> dict[str, list[int]]:
     """Return the columns that are "dates", that are the "numbers" of the rows, and other "identifiers" of rows."""
     full = (columns.n_missing + columns.n_infinite == 0) & ~columns.constant & (columns.n_nonzero >= X.shape[0] - 1)
-    full &= X.shape[0] >= _LEAST_ROWS
+    full &= X.shape[0] >= LEAST_ROWS
     chosen: list[int] = np.flatnonzero(full).tolist()
     kinds: dict[str, list[int]] = {"dates": [], "identifiers": [], "numbers": []}
     for column, in_order in zip(chosen, _in_order_of_rows(X, chosen), strict=True):
@@ -220,21 +230,21 @@ def date_finding(names: Sequence[str]) -> Iterator[Finding]:
             WARNING,
             f"{counted(len(names), 'column')} {_verb('hold dates', len(names))}: {listed(names)}. As numbers they make"
             " rows of the same time neighbours, and outweigh other features.",
-            f"Leave dates out, or make ages, months or weekdays of them: --ignore {','.join(names[:3])}.",
+            f"Leave dates out, or make ages, months or weekdays of them: --ignore {','.join(names[:3])}. Or have them"
+            f" compared as days: --date {','.join(names[:3])}.",
             {"count": len(names), "columns": listed(names)},
         )
 
 
-def _constant(columns: Columns, names: Sequence[str]) -> Iterator[Finding]:
-    constant = np.flatnonzero(columns.constant)
-    if len(constant):
+def _constant(names: Sequence[str]) -> Iterator[Finding]:
+    if names:
         yield Finding(
             "constant_columns",
             NOTE,
-            f"{counted(len(constant), 'column')} {'has' if len(constant) == 1 else 'have'} the same value in all rows:"
-            f" {listed(_names(constant, names))}.",
+            f"{counted(len(names), 'column')} {'has' if len(names) == 1 else 'have'} the same value in all rows:"
+            f" {listed(names)}.",
             "None is needed: they change no distance. Did the reader or the export lose their values?",
-            {"count": len(constant), "columns": listed(_names(constant, names))},
+            {"count": len(names), "columns": listed(names)},
         )
 
 

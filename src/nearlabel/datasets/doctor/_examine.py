@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,10 +11,11 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.datasets._dataset import Dataset
-from nearlabel.datasets.doctor._columns import column_findings, date_finding, id_finding
+from nearlabel.datasets.doctor._columns import column_findings
 from nearlabel.datasets.doctor._finding import SEVERE, Examination, Finding, counted, listed
 from nearlabel.datasets.doctor._labels import label_findings
 from nearlabel.datasets.doctor._neighbors import neighbor_findings
+from nearlabel.datasets.doctor._others import other_findings
 from nearlabel.datasets.doctor._rows import (
     common_finding,
     duplicate_findings,
@@ -24,7 +26,7 @@ from nearlabel.datasets.doctor._rows import (
 from nearlabel.datasets.doctor._tables import Table, table_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, check_integer
+from nearlabel.utils.validation import as_label_matrix, check_integer, tag_matrix, tags_of, without_sparse_frame
 
 
 def examine(
@@ -32,6 +34,8 @@ def examine(
     y: MatrixLike | None = None,
     *,
     X_test: MatrixLike | Dataset | None = None,
+    feature_kinds: Sequence[str] | None = None,
+    transformer: Any = None,
     search: Any = True,
     neighbors: Any = None,
     n_neighbors: int = 10,
@@ -50,12 +54,20 @@ def examine(
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features), or Dataset
-        May have missing and infinite values; a data frame or an array of objects may have text and dates. A sparse X
-        stays sparse.
+        May have missing and infinite values; a data frame or an array of objects may have categories, texts and dates.
+        A sparse X stays sparse.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,), default=None
-        Label sets, as 0 and 1, or NaN where they are unknown. None: those of a Dataset, else none are examined.
+        Label sets, as 0 and 1, or NaN where they are unknown, or the tags of each sample. None:
+        those of a Dataset, else none are examined.
     X_test : array-like, data frame or sparse container of shape (n_test, n_features), or Dataset, default=None
         Rows that are to be predicted; those that are training rows too are counted.
+    feature_kinds : sequence of str of length n_features, default=None
+        What the columns of a data frame or of an array of objects hold: "number", "category", "text" or "date". None:
+        those of a Dataset, else what they seem to hold, which is a finding where it is no number.
+    transformer : object with `fit_transform`, default=None
+        What is done to X before the search, such as `nearlabel.experiments.make_preparation` gives. None: numbers are
+        searched as they are, other columns beside them by `nearlabel.preprocessing.MixedFeaturesEncoder`, without
+        identifiers, and without dates unless `feature_kinds` names them.
     search : bool or object with `fit` and `kneighbors`, default=True
         Finds the neighbours; True: `ExactNeighbors`, by the Euclidean distance. False: the neighbours are not examined,
         which takes a small part of the time.
@@ -101,34 +113,46 @@ def examine(
     """
     check_integer("n_neighbors", n_neighbors, low=1)
     check_integer("max_rows", max_rows, low=2)
-    table, Y, names = _parts(X, y, feature_names, label_names)
-    findings: list[Finding] = [*_of_other_columns(table)]
+    table, Y, names = _parts(X, y, feature_names, feature_kinds, label_names)
+    findings: list[Finding] = [*other_findings(table.others), *column_findings(table)]
+    findings += _of_rows(table, Y, X_test.with_arrays().X if isinstance(X_test, Dataset) else X_test)
     notes: list[str] = []
-    if table.names:
-        findings += column_findings(table.X, table.names)
-        findings += _of_rows(table.X, Y, X_test.X if isinstance(X_test, Dataset) else X_test)
     if Y is not None:
         findings += _of_labels(Y, names)
     if neighbors is not None or search is not False:
-        found, notes = _neighbors(table.X, search, neighbors, n_neighbors, max_rows, random_state)
+        if neighbors is None:
+            rows, transformer = _searched(X.X if isinstance(X, Dataset) else X, table, transformer)
+            found, notes = _neighbors(rows, transformer, search, n_neighbors, max_rows, random_state)
+        else:
+            found = _given(neighbors, table.X.shape[0])
         if found is not None:
             findings += neighbor_findings(*found)
     return Examination(findings, notes)
 
 
 def _parts(
-    X: Any, y: Any, feature_names: Sequence[str] | None, label_names: Sequence[str] | None
+    X: Any,
+    y: Any,
+    feature_names: Sequence[str] | None,
+    feature_kinds: Sequence[str] | None,
+    label_names: Sequence[str] | None,
 ) -> tuple[Table, CSR | None, tuple[str, ...]]:
     """Return the table, the label sets as CSR with NaN where they are unknown, and the names of the labels."""
     if isinstance(X, Dataset):
+        X = X.with_arrays()
         y = X.Y if y is None else y
         feature_names = X.feature_names if feature_names is None else feature_names
+        feature_kinds = X.feature_kinds if feature_kinds is None else feature_kinds
         label_names = X.label_names if label_names is None else label_names
         X = X.X
-    table = table_of(X, feature_names)
+    table = table_of(X, feature_names, feature_kinds)
     if y is None:
         return table, None, ()
-    if label_names is None and hasattr(y, "columns"):
+    tags = tags_of(y)
+    if tags is not None:
+        y, known = tag_matrix(tags)
+        label_names = list(known) if label_names is None else label_names
+    elif label_names is None and hasattr(y, "columns"):
         label_names = list(map(str, y.columns))
     Y = _label_sets(y)
     if Y.shape[0] != table.X.shape[0]:
@@ -141,6 +165,7 @@ def _parts(
 
 def _label_sets(y: Any) -> CSR:
     """Return label sets as CSR: of int64, or of float64 where some are unknown."""
+    y = without_sparse_frame(y)
     values = y if sparse.issparse(y) else np.asarray(y)
     if values.ndim == 1:
         values = values.reshape(-1, 1)
@@ -153,30 +178,18 @@ def _label_sets(y: Any) -> CSR:
     return values
 
 
-def _of_other_columns(table: Table) -> Iterator[Finding]:
-    """Yield the findings in columns that are no numbers."""
-    yield from date_finding(table.dates)
-    yield from id_finding(table.identifiers, SEVERE, "hold another text in each row")
-    if table.texts:
-        yield Finding(
-            "text_columns",
-            SEVERE,
-            f"{counted(len(table.texts), 'column')} hold{'s' * (len(table.texts) == 1)} text: {listed(table.texts)}."
-            " Distances need numbers.",
-            "Encode categories by sklearn.preprocessing.OneHotEncoder, text by TfidfVectorizer; or leave them out:"
-            f" --ignore {','.join(table.texts[:3])}.",
-            {"count": len(table.texts), "columns": listed(table.texts)},
-        )
-
-
-def _of_rows(X: Matrix, Y: CSR | None, X_test: Any) -> Iterator[Finding]:
+def _of_rows(table: Table, Y: CSR | None, X_test: Any) -> Iterator[Finding]:
+    X = table.keyed()
+    if not X.shape[1]:
+        return
     empty, keys = empty_rows(X), row_keys(X)
     yield from empty_finding(X, empty)
     yield from duplicate_findings(keys, empty, None if Y is None else row_keys(Y))
     if X_test is not None:
-        test = table_of(X_test, None, what="X_test").X
-        if test.shape[1] != X.shape[1]:
-            raise ValueError(f"X_test must have {X.shape[1]} features, as X, got {test.shape[1]}.")
+        of_test = table_of(X_test, None, table.kinds, what="X_test")
+        if of_test.n_columns != table.n_columns:
+            raise ValueError(f"X_test must have {table.n_columns} features, as X, got {of_test.n_columns}.")
+        test = of_test.keyed()
         yield from common_finding(keys, row_keys(_alike(test, X)), empty_rows(test))
 
 
@@ -206,28 +219,51 @@ def _of_labels(Y: CSR, names: tuple[str, ...]) -> Iterator[Finding]:
         yield from label_findings(as_label_matrix(Y[:, known]), [names[label] for label in known])
 
 
+def _given(neighbors: Any, n_rows: int) -> tuple[FloatArray, IntArray, int]:
+    """Return distances and indices that were found before, and the number of rows they are of."""
+    found = neighbors.kneighbors() if hasattr(neighbors, "kneighbors") else neighbors
+    distances, indices = map(np.asarray, found)
+    if distances.ndim != 2 or distances.shape != indices.shape or len(indices) != n_rows or not distances.size:
+        raise ValueError(
+            f"neighbors must be distances and indices of shape ({n_rows}, n_neighbors), got shapes"
+            f" {distances.shape} and {indices.shape}."
+        )
+    return distances, indices, n_rows
+
+
+def _searched(X: Any, table: Table, transformer: Any) -> tuple[Any, Any]:
+    """Return the rows whose neighbours are searched, and what is done to them before."""
+    if transformer is not None:
+        return (X if hasattr(X, "shape") else np.asarray(X)), transformer
+    return (table.cells(), table.encoder()) if table.compared else (table.X, None)
+
+
+def _prepared(transformer: Any, rows: Any) -> Any:
+    if transformer is None:
+        return rows
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Column .* categories in")  # which is a finding here
+        return clone(transformer).fit_transform(rows)
+
+
 def _neighbors(
-    X: Matrix, search: Any, neighbors: Any, n_neighbors: int, max_rows: int, random_state: int
+    rows: Any, transformer: Any, search: Any, n_neighbors: int, max_rows: int, random_state: int
 ) -> tuple[tuple[FloatArray, IntArray, int] | None, list[str]]:
     """Return distances, indices and the number of rows they are of, or None; and notes of what was not searched."""
-    n_rows = X.shape[0]
-    if neighbors is not None:
-        found = neighbors.kneighbors() if hasattr(neighbors, "kneighbors") else neighbors
-        distances, indices = map(np.asarray, found)
-        if distances.ndim != 2 or distances.shape != indices.shape or len(indices) != n_rows or not distances.size:
-            raise ValueError(
-                f"neighbors must be distances and indices of shape ({n_rows}, n_neighbors), got shapes"
-                f" {distances.shape} and {indices.shape}."
-            )
-        return (distances, indices, n_rows), []
-    if n_rows < 2 or not X.shape[1]:
+    n_rows = rows.shape[0]
+    if n_rows < 2 or not rows.shape[1]:
         return None, ["Neighbours were not searched: there are none."]
-    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
-        return None, ["Neighbours were not searched: rows have missing or infinite values."]
     notes = []
     if n_rows > max_rows:
-        X = X[np.sort(np.random.default_rng(random_state).choice(n_rows, max_rows, replace=False))]
+        chosen = np.sort(np.random.default_rng(random_state).choice(n_rows, max_rows, replace=False))
+        rows = rows.iloc[chosen] if hasattr(rows, "iloc") else rows[chosen]
         notes = [f"Neighbours are those among {max_rows:,} of the {n_rows:,} rows, drawn at random."]
+    try:
+        X = _prepared(transformer, rows)
+    except ValueError as error:  # a method would refuse the rows, too
+        return None, [f"Neighbours were not searched: {str(error).splitlines()[0]}"]
+    if not np.isfinite(X.data if sparse.issparse(X) else X).all():
+        return None, ["Neighbours were not searched: rows have missing or infinite values."]
     fitted = (ExactNeighbors() if search is True else clone(search, safe=False)).fit(X)
     distances, indices = fitted.kneighbors(None, min(n_neighbors, X.shape[0] - 1))
     return (distances, indices, X.shape[0]), notes

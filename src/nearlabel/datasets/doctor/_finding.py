@@ -149,4 +149,4 @@ def counted(number: int, noun: str) -> str:
 
 def percent(share: float) -> str:
     """Return a share in percent, with two significant digits."""
-    return f"{100 * share:.2g} %"
+    return f"{float(f'{100 * share:.2g}'):g} %"

@@ -35,7 +35,8 @@ def duplicate_groups(X: MatrixLike) -> IntArray:
     Parameters
     ----------
     X : array-like, data frame of numbers or sparse container of shape (n_samples, n_features)
-        Rows; they may have missing values, which are equal to each other here.
+        Rows; they may have missing values, which are equal to each other here. An array of objects holds cells of
+        several kinds, as `Dataset.X` of mixed columns.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def duplicate_groups(X: MatrixLike) -> IntArray:
     Raises
     ------
     ValueError
-        If X is not two-dimensional or holds anything but numbers.
+        If X is not two-dimensional, or holds anything but numbers and is no array of objects.
 
     Examples
     --------
@@ -54,6 +55,10 @@ def duplicate_groups(X: MatrixLike) -> IntArray:
     >>> a == c, a == b
     (True, False)
     """
+    if isinstance(X, np.ndarray) and X.dtype.kind == "O":
+        rows = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+        of_cells: IntArray = np.unique([repr(row) for row in rows.tolist()], return_inverse=True)[1]
+        return of_cells
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
     if sparse.issparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()

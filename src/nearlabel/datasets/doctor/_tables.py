@@ -4,47 +4,150 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.datasets._mixed_columns import are_few, have_words
+from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.utils.containers import as_array, columns_of, is_categorical, is_frame, missing
+from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
 
+CATEGORY, TEXT, DATE, IDENTIFIER = "category", "text", "date", "identifier"
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _SAMPLED_VALUES = 1000
+_CODE_BYTES = 6  # a float64 holds them exactly
 
 
-class Table(NamedTuple):
-    """A dense or canonical CSR matrix of float64 and the names of its columns; the names of other columns, by kind."""
+class Other:
+    """A column that holds no numbers; `is_declared` tells whether its kind was said, or is what it seems to be."""
 
-    X: Matrix
-    names: tuple[str, ...]
-    dates: tuple[str, ...] = ()
-    identifiers: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
+    def __init__(self, name: str, kind: str, values: NDArray[Any], *, is_declared: bool) -> None:
+        self.name, self.kind, self.values, self.is_declared = name, kind, values, is_declared
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether rows are compared by it; identifiers, and dates that nobody asked for, are to be left out."""
+        return self.is_declared or self.kind in (CATEGORY, TEXT)
+
+    @cached_property
+    def lacking(self) -> BoolArray:
+        """Which values are missing; of texts also those without a character but blanks."""
+        return np.asarray(missing(self.values) | (self._texts == ""))
+
+    @cached_property
+    def n_distinct(self) -> int:
+        """Number of distinct values."""
+        return len(set(self._texts[~self.lacking].tolist()))
+
+    @property
+    def constant(self) -> bool:
+        """Whether it has one value only."""
+        return self.n_distinct == 1 and not self.lacking.any()
+
+    @property
+    def has_words(self) -> bool:
+        """Whether most values are of several words."""
+        return have_words(self._texts[~self.lacking].tolist())
+
+    @cached_property
+    def _texts(self) -> NDArray[Any]:
+        texts = np.empty(len(self.values), dtype=object)
+        texts[:] = [str(value).strip() for value in self.values]
+        return texts
+
+    @property
+    def cells(self) -> NDArray[Any]:
+        """The values for an encoder, None where one is missing: categories of several types are no error here."""
+        return np.where(self.lacking, np.array(None), self.values if self.kind == DATE else self._texts)
+
+    @property
+    def codes(self) -> FloatArray:
+        """A number above 0 for each value, equal for equal ones; NaN for a missing one."""
+        known = {text: _code(text) for text in set(self._texts.tolist())}
+        codes = np.array([known[text] for text in self._texts], dtype=np.float64)
+        return np.where(self.lacking, np.nan, codes)
 
 
-def table_of(X: MatrixLike, names: Sequence[str] | None, *, what: str = "X") -> Table:
+def _code(text: str) -> int:
+    return 1 + int.from_bytes(blake2b(text.encode(), digest_size=_CODE_BYTES).digest(), "big")
+
+
+class Table:
+    """A dense or canonical CSR matrix of float64 and the names of its columns; other columns apart.
+
+    `kinds` are those of all columns in their order, by which rows of the same columns are read alike.
+    """
+
+    def __init__(
+        self, X: Matrix, names: Sequence[str], others: Sequence[Other] = (), kinds: Sequence[str] | None = None
+    ) -> None:
+        self.X, self.names, self.others, self.kinds = X, tuple(names), tuple(others), kinds
+
+    @property
+    def n_columns(self) -> int:
+        """Number of all columns."""
+        return len(self.names) + len(self.others)
+
+    @property
+    def compared(self) -> list[Other]:
+        """The columns by which rows are compared beside numbers."""
+        return [other for other in self.others if other.is_compared]
+
+    def keyed(self) -> Matrix:
+        """Return a matrix whose rows are equal where rows are: numbers, and codes of what else is compared."""
+        compared = self.compared
+        return np.column_stack([self.X, *(other.codes for other in compared)]) if compared else self.X
+
+    def cells(self) -> NDArray[Any]:
+        """Return the columns that are compared, as an array of objects."""
+        cells = np.empty((self.X.shape[0], len(self.names) + len(self.compared)), dtype=object)
+        cells[:, : len(self.names)] = self.X
+        for place, other in enumerate(self.compared, start=len(self.names)):
+            cells[:, place] = other.cells
+        return cells
+
+    def encoder(self) -> MixedFeaturesEncoder:
+        """Return the encoder of `cells`."""
+        places: dict[str, list[int]] = {CATEGORY: [], TEXT: [], DATE: []}
+        for place, other in enumerate(self.compared, start=len(self.names)):
+            places[other.kind].append(place)
+        names = [*self.names, *(other.name for other in self.compared)]
+        return MixedFeaturesEncoder(
+            categorical=places[CATEGORY], text=places[TEXT], dates=places[DATE], feature_names=names
+        )
+
+
+def table_of(
+    X: MatrixLike, names: Sequence[str] | None, kinds: Sequence[str] | None = None, *, what: str = "X"
+) -> Table:
     """Return X as a table; `names` None are those of a data frame, else the numbers of the columns.
+
+    `kinds` are those of the columns of cells, as `Dataset.feature_kinds` has them; None: what columns seem to hold.
 
     Raises
     ------
     ValueError
-        If X is not two-dimensional or has no row or column, or `names` are not one for each column.
+        If X is not two-dimensional or has no row or column, `names` or `kinds` are not one for each column, or a column
+        is not of its kind.
     """
     if sparse.issparse(X):
         matrix = _canonical(X)
         return Table(matrix, _checked(matrix.shape, names, what))
-    if hasattr(X, "iloc") and hasattr(X, "columns"):
-        known = _checked(X.shape, list(map(str, X.columns)) if names is None else names, what)
-        return _of_columns((X.iloc[:, number] for number in range(len(known))), known, X.shape[0])
-    values = np.asarray(X)
-    known = _checked(values.shape, names, what)
-    if values.dtype.kind in "biuf":
-        return Table(values.astype(np.float64, copy=False), known)
-    return _of_columns(values.T, known, len(values))
+    if not is_frame(X):
+        X = np.asarray(X)
+        known = _checked(X.shape, names, what)
+        if X.dtype.kind in "biuf":
+            return Table(X.astype(np.float64, copy=False), known)
+    else:
+        known = _checked(X.shape, _names_of_frame(X) if names is None else names, what)
+    if kinds is not None and len(kinds) != len(known):
+        raise ValueError(f"feature_kinds must be {len(known)} kinds, one for each column of {what}, got {len(kinds)}.")
+    return _of_columns(columns_of(X), known, kinds, X.shape[0], what)
 
 
 def _canonical(X: Any) -> Matrix:
@@ -53,6 +156,10 @@ def _canonical(X: Any) -> Matrix:
         rows = rows.copy()
         rows.sum_duplicates()
     return rows
+
+
+def _names_of_frame(X: Any) -> list[str]:
+    return [str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))]
 
 
 def _checked(shape: tuple[int, ...], names: Sequence[str] | None, what: str) -> tuple[str, ...]:
@@ -66,35 +173,55 @@ def _checked(shape: tuple[int, ...], names: Sequence[str] | None, what: str) -> 
     return tuple(map(str, names))
 
 
-def _of_columns(columns: Iterable[Any], names: Sequence[str], n_rows: int) -> Table:
+def _of_columns(
+    columns: Iterable[Any], names: Sequence[str], kinds: Sequence[str] | None, n_rows: int, what: str
+) -> Table:
     values: list[FloatArray] = []
     of_values: list[str] = []
-    others: dict[str, list[str]] = {"dates": [], "identifiers": [], "texts": []}
-    for column, name in zip(columns, names, strict=True):
-        numbers = _as_numbers(column)
-        if numbers is None:
-            others[_kind_of(np.asarray(column, dtype=object))].append(name)
-        else:
+    others: list[Other] = []
+    found: list[str] = []
+    for place, (column, name) in enumerate(zip(columns, names, strict=True)):
+        kind = None if kinds is None else kinds[place]
+        numbers = _as_numbers(column) if kind in (None, "number", "flag", "code") else None
+        if numbers is not None:
             values.append(numbers)
             of_values.append(name)
+        elif kind in ("number", "flag", "code"):
+            raise ValueError(
+                f"{what} must hold numbers in column {name!r}, which feature_kinds says, got other values."
+            )
+        else:
+            others.append(_other(column, name, kind))
+        found.append("number" if numbers is not None else others[-1].kind)
     X = np.column_stack(values) if values else np.empty((n_rows, 0))
-    return Table(X, tuple(of_values), **{kind: tuple(found) for kind, found in others.items()})
+    return Table(X, of_values, others, found)
+
+
+def _other(column: Any, name: str, kind: str | None) -> Other:
+    values = as_array(column).astype(object)
+    seeming = Other(name, CATEGORY, values, is_declared=False)
+    if kind is not None:
+        return Other(name, kind, values, is_declared=kind != IDENTIFIER)
+    seeming.kind = CATEGORY if is_categorical(column) else _kind_of(seeming)
+    return seeming
 
 
 def _as_numbers(column: Any) -> FloatArray | None:
     """Return numbers, with NaN where they are missing, or None where some value is none."""
-    if column.dtype.kind not in "biufO":
+    values = as_array(column)
+    if values.dtype.kind not in "biufO" or is_categorical(column):
         return None
     try:
-        if hasattr(column, "to_numpy"):
-            return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        return np.asarray(column, dtype=np.float64)
+        return values.astype(np.float64)
     except (TypeError, ValueError):
         return None
 
 
-def _kind_of(values: NDArray[Any]) -> str:
-    texts = [str(value) for value in values if value is not None and value == value]  # NaN and NaT equal nothing
+def _kind_of(other: Other) -> str:
+    """Return what a column seems to be: dates, identifiers, categories or texts."""
+    texts = [str(value) for value in other.values[~other.lacking]]
     if texts and all(_DATE.match(text) for text in texts[:_SAMPLED_VALUES]):
-        return "dates"
-    return "identifiers" if len(values) > 1 and len(set(texts)) == len(values) else "texts"
+        return DATE
+    if 1 < other.n_distinct == len(other.values) and not other.has_words:
+        return IDENTIFIER
+    return CATEGORY if are_few(other.n_distinct, len(texts)) else TEXT

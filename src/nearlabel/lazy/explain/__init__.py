@@ -1,7 +1,7 @@
 """Explanations of lazy classifiers: neighbours, votes, scores, and the smallest change that would flip a decision."""
 
 from nearlabel.lazy.explain._account import Account, Evidence, bayes_account, share_nearer
-from nearlabel.lazy.explain._explain import OtherRule, explain, explain_samples, explain_votes, make_explanation
+from nearlabel.lazy.explain._explain import OtherRule, explain, explain_votes, make_explanation
 from nearlabel.lazy.explain._explanation import Explanation
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "OtherRule",
     "bayes_account",
     "explain",
-    "explain_samples",
     "explain_votes",
     "make_explanation",
     "share_nearer",

@@ -1,0 +1,85 @@
+"""What a data set is at a glance: the tables that it prints, and shows in a notebook."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel.datasets._frames import is_frame, labels_of_frame
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.tables import Grid, column_of, grid
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import is_sparse_frame, without_sparse_frame
+
+_NONE = np.array(None)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number and a noun in its form."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def storage_of(X: Any) -> str:
+    """Return in words what holds the rows."""
+    frame = is_frame(X)
+    is_sparse = is_sparse_frame(X) if frame else sparse.issparse(X)
+    return ("sparse" if is_sparse else "dense") + (" data frame" if frame else "")
+
+
+def tables_of(data: Any) -> tuple[Grid, Grid]:
+    """Return the facts of a `Dataset`, and its most frequent labels."""
+    labels = labels_of_frame(data.Y)
+    rows = _rows_of_labels(labels)
+    return _facts(data, labels, int(rows.sum())), _most_frequent(data.label_names, rows, max(1, labels.shape[0]))
+
+
+def _facts(data: Any, labels: Matrix, n_carried: int) -> Grid:
+    """Return names and values; a fact that most data sets lack stands there only if there is one."""
+    (n_rows, n_labels), n_features = labels.shape, len(data.feature_names)
+    cardinality = n_carried / max(1, n_rows)
+    n_missing, n_unknown = _n_missing(data.X), _n_missing(labels)
+    facts = {
+        "name": data.name,
+        "source": data.source,
+        "rows": str(n_rows),
+        "groups of rows": "" if data.groups is None else str(len(np.unique(data.groups))),
+        "features": str(n_features),
+        "kinds of features": ", ".join(f"{kind} ({n})" for kind, n in Counter(data.feature_kinds).most_common()),
+        "missing values": f"{n_missing} ({n_missing / max(1, n_rows * n_features):.2%} of all)" if n_missing else "0",
+        "labels": str(n_labels),
+        "label cardinality": f"{cardinality:.4g}",
+        "label density": f"{cardinality / max(1, n_labels):.4g}",
+        "missing label values": str(n_unknown) if n_unknown else "",
+    }
+    return Grid([("fact", "value"), *(fact for fact in facts.items() if fact[1])], [False, False], "")
+
+
+def _most_frequent(names: tuple[str, ...], rows: IntArray, n_rows: int) -> Grid:
+    order = np.argsort(-rows, kind="stable")
+    table = {"name": column_of(list(names))[order], "rows": rows[order], "share": rows[order] / n_rows}
+    return grid(table, list(table), "labels")
+
+
+def _rows_of_labels(labels: Matrix) -> IntArray:
+    """Return how many rows are known to carry each label."""
+    return np.asarray((labels == 1).sum(axis=0)).reshape(-1)
+
+
+def _n_missing(matrix: Any) -> int:
+    """Return how many cells are NaN, None or missing as pandas has it."""
+    matrix = without_sparse_frame(matrix)
+    if is_frame(matrix):
+        return int(matrix.isna().sum().sum())
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    if values.dtype.kind not in "fO":
+        return 0
+    n_bytes = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)
+    return sum(_n_missing_cells(values[block]) for block in row_blocks(len(values), n_bytes))
+
+
+def _n_missing_cells(cells: Any) -> int:
+    missing = cells != cells if cells.dtype.kind == "f" else np.not_equal(cells, cells) | np.equal(cells, _NONE)
+    return int(np.count_nonzero(missing))

@@ -1,0 +1,128 @@
+"""What is done to features before a method sees them: imputed and scaled, or encoded, by what training rows say."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from scipy import sparse
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from nearlabel.datasets import Dataset
+from nearlabel.experiments._feature_scaler import FeatureScaler
+from nearlabel.experiments._imputing import imputed, make_imputer
+from nearlabel.experiments._scaling import check_scale, scale_features
+from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.utils.types import Matrix
+
+
+class Columns(NamedTuple):
+    """The names and kinds of the columns of X; `hold_cells`: they are to be encoded."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    hold_cells: bool = False
+
+    @classmethod
+    def of(cls, data: Dataset) -> Columns:
+        """Return those of a data set."""
+        return cls(data.feature_names, data.feature_kinds, data.X.dtype.kind == "O")
+
+
+def preparation(columns: Columns, impute: str | None, scale: str) -> list[Any]:
+    """Return the unfitted steps of a pipeline that come before the method.
+
+    Parameters
+    ----------
+    columns : Columns
+        Of the training rows.
+    impute : {None, "mean", "median", "most_frequent"}
+        What takes the place of missing numbers and dates; None: they stay missing, so that the method refuses them.
+    scale : {"none", "minmax", "standard", "tfidf"}
+        How numbers and dates are scaled.
+
+    Returns
+    -------
+    list of transformers
+        A `MixedFeaturesEncoder` where columns hold cells, else an imputer and a `FeatureScaler` where they are asked
+        for.
+
+    Raises
+    ------
+    ValueError
+        If `scale` is "tfidf", which weights words, and a column is a category, text or date.
+    """
+    check_scale(scale, columns.kinds)
+    if columns.hold_cells:
+        return [_encoder(columns, impute, scale)]
+    steps: list[Any] = [] if impute is None else [make_imputer(impute)]
+    if scale != "none":
+        steps.append(FeatureScaler(scale, columns.kinds if "category" in columns.kinds else ()))
+    return steps
+
+
+def make_preparation(data: Dataset, *, impute: str | None = None, scale: str = "none") -> Pipeline | None:
+    """Return what `Candidate.fit` does to the features of a data set before the method sees them.
+
+    Parameters
+    ----------
+    data : Dataset
+        Whose columns are prepared, by their kinds.
+    impute : {None, "mean", "median", "most_frequent"}, default=None
+        What takes the place of missing numbers and dates.
+    scale : {"none", "minmax", "standard", "tfidf"}, default="none"
+        How numbers and dates are scaled; categories are not.
+
+    Returns
+    -------
+    Pipeline or None
+        Unfitted: a `nearlabel.preprocessing.MixedFeaturesEncoder` where X holds cells, else an imputer and a
+        `FeatureScaler` where they are asked for. None: features stay as they are.
+
+    Raises
+    ------
+    ValueError
+        If `scale` is "tfidf", which weights words, and a column is a category, text or date.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.experiments import make_preparation
+    >>> make_preparation(load_multidigits(), scale="minmax")
+    Pipeline(steps=[('featurescaler', FeatureScaler(scale='minmax'))])
+    """
+    steps = preparation(Columns.of(data), impute, scale)
+    return make_pipeline(*steps) if steps else None
+
+
+def prepared(columns: Columns, impute: str | None, scale: str, training: Matrix, test: Matrix) -> list[Matrix]:
+    """Return training and test rows as `preparation` prepares them; parameters as there.
+
+    Numbers are rounded as scikit-learn's scalers round them, for which records of plans are known to the bit.
+    """
+    if columns.hold_cells:
+        return prepared_by(preparation(columns, impute, scale), training, test)
+    rows, test_rows = imputed(impute, training, test)
+    return list(scale_features(scale, rows, test_rows, columns.kinds))
+
+
+def prepared_by(steps: list[Any], training: Matrix, *others: Matrix) -> list[Matrix]:
+    """Return training rows, and other rows, as steps prepare them that are fitted to the training rows."""
+    rows = [training, *others]
+    for step in steps:
+        rows = [step.fit_transform(rows[0]), *map(step.transform, rows[1:])]
+    return [sparse.csr_array(part) if sparse.issparse(part) else part for part in rows]
+
+
+def _encoder(columns: Columns, impute: str | None, scale: str) -> MixedFeaturesEncoder:
+    categories, texts, dates = (
+        [place for place, of_column in enumerate(columns.kinds) if of_column == kind]
+        for kind in ("category", "text", "date")
+    )
+    return MixedFeaturesEncoder(
+        categorical=categories,
+        text=texts,
+        dates=dates,
+        scale=scale,
+        missing_numbers=impute or "distance",
+        feature_names=columns.names,
+    )
