@@ -25,7 +25,6 @@ from nearlabel.ensemble import (
     RAkELo,
     RandomForestPCT,
 )
-from nearlabel.experiments import FeatureScaler
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.model_selection import NeighborsPerLabel
@@ -37,7 +36,7 @@ from nearlabel.neighbors import (
     TransformerNeighbors,
     UsearchNeighbors,
 )
-from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,

@@ -50,7 +50,7 @@ _CLASSES = {
     "papers": "",
     "persistence": "",
     "plots": "",
-    "preprocessing": "MixedFeaturesEncoder",
+    "preprocessing": "FeatureScaler MixedFeaturesEncoder",
     "report": "",
     "testing": "",
     "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",

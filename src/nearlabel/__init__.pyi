@@ -49,6 +49,7 @@ from nearlabel.neighbors import FaissIVFNeighbors as FaissIVFNeighbors
 from nearlabel.neighbors import PrecomputedNeighbors as PrecomputedNeighbors
 from nearlabel.neighbors import TransformerNeighbors as TransformerNeighbors
 from nearlabel.neighbors import UsearchNeighbors as UsearchNeighbors
+from nearlabel.preprocessing import FeatureScaler as FeatureScaler
 from nearlabel.preprocessing import MixedFeaturesEncoder as MixedFeaturesEncoder
 from nearlabel.thresholds import FixedThresholdsClassifier as FixedThresholdsClassifier
 from nearlabel.thresholds import TunedThresholdsClassifierCV as TunedThresholdsClassifierCV

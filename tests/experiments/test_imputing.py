@@ -8,10 +8,11 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import IMPUTATIONS, Candidate, FeatureScaler, Plan, SearchPlan, Tuning, run
+from nearlabel.experiments import IMPUTATIONS, Candidate, Plan, SearchPlan, Tuning, run
 from nearlabel.experiments._imputing import imputed
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import micro_f1
+from nearlabel.preprocessing import FeatureScaler
 
 
 @pytest.fixture

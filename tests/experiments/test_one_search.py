@@ -5,9 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
-from nearlabel.experiments import FeatureScaler, make_method
+from nearlabel.experiments import make_method
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.preprocessing import FeatureScaler
 from nearlabel.transformation import BinaryRelevance
 
 RNG = np.random.default_rng(0)

@@ -9,11 +9,11 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import Candidate, FeatureScaler, Plan, ThresholdPlan, Tuning, make_preparation, run
+from nearlabel.experiments import Candidate, Plan, ThresholdPlan, Tuning, make_preparation, run
 from nearlabel.experiments._scaling import scale_features
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
 from nearlabel.utils.validation import as_dense
 
 

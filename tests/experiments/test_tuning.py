@@ -8,10 +8,11 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import Candidate, FeatureScaler, Trial, Tuning, make_method
+from nearlabel.experiments import Candidate, Trial, Tuning, make_method
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.metrics import CATALOGUE, score_all
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.preprocessing import FeatureScaler
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.response_methods import label_scores, response_method_of
 

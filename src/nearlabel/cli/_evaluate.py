@@ -17,7 +17,6 @@ from nearlabel.experiments import (
     ESTIMATORS,
     METHODS,
     NEIGHBOR_METHODS,
-    SCALES,
     SEARCHES,
     SELECTIONS,
     THRESHOLDS,
@@ -30,6 +29,7 @@ from nearlabel.experiments import (
     summarise,
     usual_search,
 )
+from nearlabel.preprocessing import SCALES
 
 _MOST_NUMBERS = 10_000
 _METRICS_OF_SEARCHES = ("micro_f1",)  # unless others are asked for

@@ -8,7 +8,8 @@ from nearlabel.cli import _console, _data, _missing
 from nearlabel.cli._columns import add_kind_options, usual_scale
 from nearlabel.cli._first_look import mended
 from nearlabel.datasets import Dataset, Examination, Finding, examine
-from nearlabel.experiments import SCALES, SEARCHES, make_preparation, make_search, usual_search
+from nearlabel.experiments import SEARCHES, make_preparation, make_search, usual_search
+from nearlabel.preprocessing import SCALES
 from nearlabel.utils.validation import check_integer
 
 _COLUMNS = ("severity", "kind", "sentence", "remedy", "evidence")

@@ -19,7 +19,8 @@ from nearlabel.cli._training import (
     folds_or_loo,
     with_thresholds,
 )
-from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, Candidate, MethodSpec, Tuning, usual_search
+from nearlabel.experiments import METHODS, SEARCHES, THRESHOLDS, Candidate, MethodSpec, Tuning, usual_search
+from nearlabel.preprocessing import SCALES
 
 _AUTO, _NONE = "auto", "none"
 _MOST = 30  # numbers of neighbours that auto chooses from

@@ -22,8 +22,9 @@ from nearlabel.cli._training import (
     with_thresholds,
 )
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import METHODS, SCALES, SEARCHES, THRESHOLDS, MethodSpec, Trial, Tuned, Tuning
+from nearlabel.experiments import METHODS, SEARCHES, THRESHOLDS, MethodSpec, Trial, Tuned, Tuning
 from nearlabel.metrics.evaluation import WITHOUT_COPIES
+from nearlabel.preprocessing import SCALES
 
 _METHODS = ("brknn-a", "lpknn", "mlknn", "brknn@micro-f", "mlknn@micro-f")  # brknn-a and lpknn share brknn's scores
 _SCALES, _SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")

@@ -1,7 +1,6 @@
 """Run plans of experiments to records, and summarise the records."""
 
 from nearlabel.experiments._copies import copied_rows, share_of_copies
-from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import Problem, problem_digest
 from nearlabel.experiments._imputing import IMPUTATIONS
 from nearlabel.experiments._methods import METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, MethodSpec, make_method
@@ -9,7 +8,6 @@ from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._preparing import make_preparation
 from nearlabel.experiments._run import Progress, run
-from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
 from nearlabel.experiments._searches import SEARCHES, make_search, usual_search
 from nearlabel.experiments._summary import Cell, summarise
@@ -22,13 +20,11 @@ __all__ = [
     "IMPUTATIONS",
     "METHODS",
     "NEIGHBOR_METHODS",
-    "SCALES",
     "SEARCHES",
     "SELECTIONS",
     "THRESHOLDS",
     "Candidate",
     "Cell",
-    "FeatureScaler",
     "MethodSpec",
     "Plan",
     "Problem",

@@ -22,7 +22,6 @@ from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import direction_of, read_metrics
 from nearlabel.experiments._parts import Part
 from nearlabel.experiments._preparing import Columns, prepared
-from nearlabel.experiments._scaling import SCALES, check_scale
 from nearlabel.experiments._searches import Finder, make_search, usual_search
 from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, Metric
@@ -31,6 +30,8 @@ from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
+from nearlabel.preprocessing import SCALES
+from nearlabel.preprocessing._feature_scaler import check_scale  # as FeatureScaler
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, NeighborSearch

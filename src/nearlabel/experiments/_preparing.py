@@ -8,10 +8,10 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._imputing import imputed, make_imputer
-from nearlabel.experiments._scaling import check_scale, scale_features
-from nearlabel.preprocessing import MixedFeaturesEncoder
+from nearlabel.experiments._scaling import scale_features
+from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
+from nearlabel.preprocessing._feature_scaler import check_scale  # as FeatureScaler
 from nearlabel.utils.types import Matrix
 
 

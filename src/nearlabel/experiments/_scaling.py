@@ -9,26 +9,8 @@ from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, StandardScaler, normalize
 from sklearn.utils.sparsefuncs import min_max_axis
 
+from nearlabel.preprocessing._feature_scaler import are_categories, check_scale  # one list of scalings
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
-from nearlabel.utils.validation import check_choice
-
-SCALES = ("none", "minmax", "standard", "tfidf")
-_NO_COUNTS = {"category", "text", "date"}
-
-
-def check_scale(scale: str, feature_kinds: Sequence[str]) -> None:
-    """Raise ValueError unless there is such a scaling, for features of these kinds."""
-    check_choice("scale", scale, SCALES)
-    if scale == "tfidf" and (found := sorted(_NO_COUNTS.intersection(feature_kinds))):
-        raise ValueError(
-            f"scale must be one of none, minmax, standard with features of kind {found[0]}, got 'tfidf', which weights"
-            " counts of words."
-        )
-
-
-def are_categories(feature_kinds: Sequence[str]) -> BoolArray:
-    """Return which features are coordinates of categories: their distances are right as they are."""
-    return np.array([kind == "category" for kind in feature_kinds], dtype=bool)
 
 
 def scale_features(

@@ -21,11 +21,11 @@ from nearlabel.experiments._metrics import read_metric
 from nearlabel.experiments._preparing import Columns, preparation
 from nearlabel.experiments._problems import as_dataset
 from nearlabel.experiments._run import Progress
-from nearlabel.experiments._scaling import SCALES
 from nearlabel.experiments._searches import check_searches, make_search
 from nearlabel.metrics import CATALOGUE, Metric, score_all
 from nearlabel.metrics.evaluation import named_without_copies
 from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
+from nearlabel.preprocessing import SCALES
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, as_label_matrix, check_choice, check_integer, each_once

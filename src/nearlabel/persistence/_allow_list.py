@@ -31,7 +31,7 @@ _OBJECTS = (
     "nearlabel.ensemble._label_tree.Node",
     "nearlabel.ensemble._rakel.RAkELd",
     "nearlabel.ensemble._rakel.RAkELo",
-    "nearlabel.experiments._feature_scaler.FeatureScaler",
+    "nearlabel.preprocessing._feature_scaler.FeatureScaler",
     "nearlabel.feature_selection.InformationGainSelector",
     "nearlabel.lazy._brknn.BRkNN",
     "nearlabel.lazy._brknn.BRkNNa",

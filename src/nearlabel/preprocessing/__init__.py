@@ -1,5 +1,6 @@
-"""Rows of mixed columns, numbers, categories, dates and texts, as numbers whose distances mean something."""
+"""Features as numbers whose distances mean something: mixed columns encoded, numbers scaled."""
 
+from nearlabel.preprocessing._feature_scaler import SCALES, FeatureScaler
 from nearlabel.preprocessing._mixed_features import MixedFeaturesEncoder
 
-__all__ = ["MixedFeaturesEncoder"]
+__all__ = ["SCALES", "FeatureScaler", "MixedFeaturesEncoder"]

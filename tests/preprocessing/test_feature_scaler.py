@@ -4,8 +4,8 @@ import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nearlabel.experiments import SCALES, FeatureScaler
 from nearlabel.experiments._scaling import scale_features
+from nearlabel.preprocessing import SCALES, FeatureScaler
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The scalings of experiments as a transformer, for a model that is kept."""
+"""Scaling of features, dense and sparse, by what the training rows say."""
 
 from __future__ import annotations
 
@@ -13,9 +13,26 @@ from sklearn.utils import Tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.experiments._scaling import are_categories, check_scale
-from nearlabel.utils.types import CSR, FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_rows
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_choice, check_rows
+
+SCALES = ("none", "minmax", "standard", "tfidf")
+_NO_COUNTS = {"category", "text", "date"}
+
+
+def check_scale(scale: str, feature_kinds: Sequence[str]) -> None:
+    """Raise ValueError unless there is such a scaling, for features of these kinds."""
+    check_choice("scale", scale, SCALES)
+    if scale == "tfidf" and (found := sorted(_NO_COUNTS.intersection(feature_kinds))):
+        raise ValueError(
+            f"scale must be one of none, minmax, standard with features of kind {found[0]}, got 'tfidf', which weights"
+            " counts of words."
+        )
+
+
+def are_categories(feature_kinds: Sequence[str]) -> BoolArray:
+    """Return which features are coordinates of categories: their distances are right as they are."""
+    return np.array([kind == "category" for kind in feature_kinds], dtype=bool)
 
 
 class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -46,7 +63,7 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    Plan : Scales by the training part of each fold.
+    nearlabel.experiments.Plan : Scales by the training part of each fold.
 
     Notes
     -----
@@ -54,7 +71,7 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from nearlabel.experiments import FeatureScaler
+    >>> from nearlabel.preprocessing import FeatureScaler
     >>> FeatureScaler("minmax").fit([[0.0, 5.0], [4.0, 5.0]]).transform([[1.0, 6.0]])
     array([[0.25, 1.  ]])
 
