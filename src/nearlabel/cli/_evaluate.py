@@ -94,7 +94,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         type=_comparison.names,
         default=None,
-        help="comma-separated, of the catalogue, or package.module:function; default: all, with --search micro_f1",
+        help="comma-separated, of the catalogue, with options behind a colon (precision_at_k:k=3, roc_auc), or"
+        " package.module:function; default: all without options, with --search micro_f1",
     )
     parser.add_argument(
         "--test",
@@ -150,6 +151,7 @@ def main(arguments: argparse.Namespace) -> None:
     every = arguments.metrics is not None
     _comparison.show(cells, arguments.format, directions, every=every)
     if arguments.format == "table":
+        _comparison.print_skipped(records)
         _show_order([record for record in records if record["metric"] in directions], arguments.test, every=every)
 
 

@@ -263,6 +263,15 @@ def _without_options(metric: Metric) -> tuple[Any, ...]:
     return _function_of(metric.function), metric.needs, metric.greater_is_better
 
 
+def option_of(metric: Metric, name: str) -> Any:
+    """Return the value of an option of a metric of ours; None if it has no such option."""
+    parameter = options_left_open(metric, _parameters(metric.function)).get(name)
+    if parameter is None:
+        return None
+    settings = dict(metric.function.options) if isinstance(metric.function, WithOptions) else {}
+    return settings.get(name, parameter.default)
+
+
 def options_left_open(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of the options that the function of a metric of ours takes; none for a metric of a user."""
     if metric.name.partition(":")[0] not in _OURS:

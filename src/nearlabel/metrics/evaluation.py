@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from nearlabel.metrics import _ranks
 from nearlabel.metrics._ranks import Ranking
-from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric, options_left_open
+from nearlabel.metrics.areas import count_skipped
+from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric, option_of, options_left_open
 from nearlabel.metrics.counts import Comparison
 from nearlabel.metrics.inputs import (
     TieRule,
@@ -127,6 +128,18 @@ def _chosen(metrics: Iterable[MetricLike] | None, given: dict[str, bool]) -> lis
             argument = "y_pred" if metric.needs == "prediction" else "y_score"
             raise ValueError(f"{argument} must be given for {metric.name}, got None.")
     return chosen
+
+
+def skipped_lines(
+    y_true: MatrixLike, metrics: Iterable[MetricLike], *, sample_weight: ArrayLike | None = None
+) -> dict[str, int]:
+    """Return by name how many labels, or samples, each metric leaves out as they have one class; only where it does."""
+    skipping = [metric for metric in map(get_metric, metrics) if option_of(metric, "undefined") == "skip"]
+    counts = {
+        metric.name: count_skipped(y_true, average=option_of(metric, "average"), sample_weight=sample_weight)
+        for metric in skipping
+    }
+    return {name: count for name, count in counts.items() if count}
 
 
 def score_and_count(
