@@ -106,8 +106,24 @@ def test_sparse_weights_and_blocks(name, average, monkeypatch):
     weighted = function(TRUE, SCORES, average=average, sample_weight=WEIGHTS)
     again = function(TRUE[repeated], SCORES[repeated], average=average)
     assert weighted == pytest.approx(again, abs=1e-12)
-    monkeypatch.setattr("nearlabel.metrics._curves.BLOCK_BYTES", 3 * 8 * 7)
+    monkeypatch.setattr("nearlabel.metrics._lines.BLOCK_BYTES", 3 * 8 * 7)
     assert function(TRUE, SCORES, average=average) == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize("weights", [None, RNG.integers(0, 3, 40)], ids=["none", "whole"])
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_cells_that_are_stored_nowhere_count(name, average, weights, monkeypatch):
+    """Very sparse matrices: most cells of a line are merged into one, above negative scores and below positive ones."""
+    rng = np.random.default_rng(1)
+    true = (rng.random((40, 60)) < 0.02).astype(int)
+    scores = rng.integers(-2, 3, true.shape) * (rng.random(true.shape) < 0.04) / 2
+    options = {"average": average, "sample_weight": weights}
+    expected = FUNCTIONS[name](true, scores, **options)
+    for budget in (2**20, 8 * 60):
+        monkeypatch.setattr("nearlabel.metrics._lines.BLOCK_BYTES", budget)
+        got = FUNCTIONS[name](sparse.csr_array(true), sparse.csr_array(scores), **options)
+        assert got == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(("average", "n"), [("macro", 2), ("weighted", 2), ("micro", 0), ("samples", 2)])

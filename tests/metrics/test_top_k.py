@@ -106,8 +106,24 @@ def test_sparse_weights_and_blocks(name, ties, monkeypatch):
     repeated = np.repeat(np.arange(len(TRUE)), weights)
     expected = function(TRUE[repeated], SCORES[repeated], 3, ties=ties)
     assert function(TRUE, SCORES, 3, ties=ties, sample_weight=weights) == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr("nearlabel.metrics._top_gains.BLOCK_BYTES", 3 * 8 * 6)
+    monkeypatch.setattr("nearlabel.metrics._lines.BLOCK_BYTES", 3 * 8 * 6)
     assert function(TRUE, SCORES, 3, ties=ties) == pytest.approx(dense, abs=1e-14)
+
+
+@pytest.mark.parametrize("k", [1, 4, 20, 60])
+@pytest.mark.parametrize("ties", TIES)
+def test_cells_that_are_stored_nowhere_take_places(ties, k, monkeypatch):
+    """Very sparse matrices: absent scores rank above negative ones, equal to stored zeros, in the order of labels."""
+    rng = np.random.default_rng(k)
+    true = (rng.random((30, 60)) < 0.05).astype(int)
+    scores = rng.integers(-2, 3, true.shape) * (rng.random(true.shape) < 0.04) / 2
+    worth = {"propensities": rng.random(60) / 2 + 0.5}
+    for budget in (2**20, 8 * 60):
+        monkeypatch.setattr("nearlabel.metrics._lines.BLOCK_BYTES", budget)
+        for name in functions():
+            function, more = getattr(metrics, name), worth if name.startswith("propensity") else {}
+            got = function(sparse.csr_array(true), sparse.csr_array(scores), k, ties=ties, **more)
+            assert got == pytest.approx(function(true, scores, k, ties=ties, **more), abs=1e-12), name
 
 
 def _more(name):

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.metrics._ranks import BLOCK_BYTES
+from nearlabel.metrics._lines import absent_columns, line_blocks
 from nearlabel.metrics.inputs import dense_rows, is_sparse
-from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix
 
 
@@ -27,18 +26,27 @@ class Areas(NamedTuple):
 
 def areas_of_lines(true: Matrix, scores: Matrix, weights: FloatArray | None) -> Areas:
     """Return the areas of each row of matrices (n_lines, n_cells); `weights` (n_cells,) are above 0."""
-    n_lines, n_cells = true.shape
-    sizes = np.ones(n_cells) if weights is None else weights
-    blocks = [
-        _areas(dense_rows(true, lines).astype(bool), -dense_rows(scores, lines), sizes)
-        for lines in row_blocks(n_lines, bytes_per_row=8 * n_cells, budget=BLOCK_BYTES)
-    ]
+    sizes = np.ones(true.shape[1]) if weights is None else weights
+    blocks = [_areas_of_block(true[lines], scores[lines], sizes) for lines in line_blocks(true, scores)]
     return Areas(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
 def transposed(matrix: Matrix) -> Matrix:
     """Return the columns of a matrix as lines."""
     return matrix.T.tocsr() if is_sparse(matrix) else matrix.T
+
+
+def _areas_of_block(true: Matrix, scores: Matrix, sizes: FloatArray) -> Areas:
+    """Return the areas of some lines; of sparse ones the cells that are empty in all lines count as one."""
+    absent = absent_columns(true, scores)[1:]
+    if len(absent):
+        kept = np.delete(np.arange(true.shape[1]), absent)
+        stands_for_others = absent_columns(true[:, kept], scores[:, kept])
+        sizes_kept = sizes[kept]
+        sizes_kept[stands_for_others] += sizes[absent].sum()
+        true, scores, sizes = true[:, kept], scores[:, kept], sizes_kept
+    everything = slice(None)
+    return _areas(dense_rows(true, everything).astype(bool), -dense_rows(scores, everything), sizes)
 
 
 def _areas(positive: BoolArray, losses: FloatArray, sizes: FloatArray) -> Areas:
@@ -48,8 +56,9 @@ def _areas(positive: BoolArray, losses: FloatArray, sizes: FloatArray) -> Areas:
     is_last[:, :-1] = sorted_losses[:, 1:] != sorted_losses[:, :-1]
     line = np.nonzero(is_last)[0]
     is_hit = np.take_along_axis(positive, order, axis=1)
-    hits, hits_before = _running_sums(is_hit * sizes[order], is_last, line)
-    misses, misses_before = _running_sums(~is_hit * sizes[order], is_last, line)
+    sorted_sizes = sizes[order]
+    hits, hits_before = _running_sums(is_hit * sorted_sizes, is_last, line)
+    misses, misses_before = _running_sums(~is_hit * sorted_sizes, is_last, line)
     trapezoids = (misses - misses_before) * (hits + hits_before) / 2
     steps = (hits - hits_before) * hits / (hits + misses)
     n_lines = len(positive)

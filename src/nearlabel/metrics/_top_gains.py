@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearlabel.metrics._ranks import BLOCK_BYTES
+from nearlabel.metrics._lines import absent_columns, line_blocks
 from nearlabel.metrics.inputs import TieRule, check_ties, dense_rows
-from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, Matrix
 
 
@@ -27,42 +26,61 @@ def top_sums(
         How equal scores are ordered: "pessimistic" places what is worth least first.
     """
     rule = check_ties(ties)
+    worths = np.broadcast_to(worth, true.shape[1:])
     return np.concatenate(
         [
-            _in_order(dense_rows(true, rows) * worth, -dense_rows(scores, rows), rule)[:, : len(place_weights)]
-            @ place_weights
-            for rows in row_blocks(true.shape[0], bytes_per_row=8 * true.shape[1], budget=BLOCK_BYTES)
+            _top_gains(true[rows], scores[rows], len(place_weights), worths, rule) @ place_weights
+            for rows in line_blocks(true, scores)
         ]
     )
+
+
+def _top_gains(true: Matrix, scores: Matrix, k: int, worths: FloatArray, ties: TieRule) -> FloatArray:
+    """Return the gains of the first k places of some rows, (n_rows, k).
+
+    Of the columns that are empty in sparse rows, whose cells are irrelevant and equal, the first and the last k are
+    enough to fill the places.
+    """
+    absent = absent_columns(true, scores)[k:-k]
+    kept = np.delete(np.arange(true.shape[1]), absent) if len(absent) else slice(None)
+    gains = dense_rows(true[:, kept], slice(None)) * worths[kept]
+    losses = -dense_rows(scores[:, kept], slice(None))
+    return _in_order(gains, losses, ties, len(absent))[:, :k]
 
 
 def best_sums(true: Matrix, k: int, worth: FloatArray) -> FloatArray:
     """Return for each row what its k labels of most worth are worth, (n_samples,)."""
-    return np.concatenate(
-        [
-            np.sort(dense_rows(true, rows) * worth, axis=1)[:, -k:].sum(axis=1)
-            for rows in row_blocks(true.shape[0], bytes_per_row=8 * true.shape[1], budget=BLOCK_BYTES)
-        ]
-    )
+    return np.concatenate([_best_gains(true[rows], k, worth).sum(axis=1) for rows in line_blocks(true, true)])
 
 
-def _in_order(gains: FloatArray, losses: FloatArray, ties: TieRule) -> FloatArray:
-    """Return the gains of each row in the order of its ranking; `losses` are the negated scores."""
+def _best_gains(true: Matrix, k: int, worths: FloatArray) -> FloatArray:
+    present = np.delete(np.arange(true.shape[1]), absent_columns(true, true))
+    return np.sort(dense_rows(true[:, present], slice(None)) * worths[present], axis=1)[:, -k:]
+
+
+def _in_order(gains: FloatArray, losses: FloatArray, ties: TieRule, n_absent: int) -> FloatArray:
+    """Return the gains of each row in the order of its ranking; `losses` are the negated scores.
+
+    `n_absent` further cells of each row, left out of the ranking, have neither gain nor loss.
+    """
     if ties == "high":
-        return _in_order(gains[:, ::-1], losses[:, ::-1], "low")
+        return _in_order(gains[:, ::-1], losses[:, ::-1], "low", n_absent)
     if ties in ("pessimistic", "optimistic"):
         order = np.lexsort((gains if ties == "pessimistic" else -gains, losses))
     else:
         order = np.argsort(losses, axis=1, kind="stable")
     ordered = np.take_along_axis(gains, order, axis=1)
-    return _shared(ordered, np.take_along_axis(losses, order, axis=1)) if ties == "average" else ordered
+    if ties != "average":
+        return ordered
+    return _shared(ordered, np.take_along_axis(losses, order, axis=1), n_absent)
 
 
-def _shared(gains: FloatArray, losses: FloatArray) -> FloatArray:
+def _shared(gains: FloatArray, losses: FloatArray, n_absent: int) -> FloatArray:
     """Return the gains with those of each group of equal losses replaced by their mean."""
     opens = np.ones(losses.shape, dtype=bool)
     opens[:, 1:] = losses[:, 1:] != losses[:, :-1]
     group = np.cumsum(opens) - 1
-    means: FloatArray = np.bincount(group, weights=gains.ravel()) / np.bincount(group)
+    sizes = np.bincount(group) + n_absent * (losses[opens] == 0)
+    means: FloatArray = np.bincount(group, weights=gains.ravel()) / sizes
     shared: FloatArray = means[group].reshape(gains.shape)
     return shared
