@@ -200,7 +200,7 @@ def average_precision(
 
     Equation 5 of [1]_. The number of :func:`sklearn.metrics.label_ranking_average_precision_score` with
     ``trivial="keep"``; it has nothing to do with :func:`sklearn.metrics.average_precision_score`, the area under a
-    label's precision-recall curve.
+    label's precision-recall curve, which is `mean_average_precision` here.
 
     Parameters
     ----------
