@@ -88,6 +88,13 @@ def test_wrong_names(name, message):
         get_metric(name)
 
 
+def test_nan_is_a_number():
+    """As the value of 0/0 that leaves a label out."""
+    true, predicted = [[1, 0], [0, 0]], [[1, 0], [0, 0]]
+    assert get_metric("macro_f1:zero_division=nan")(true, predicted) == 1
+    assert get_metric("macro_f1:zero_division=nan") == get_metric("macro_f1:zero_division=nan")
+
+
 def test_options_are_checked_where_the_metric_is_computed():
     """As if the function had been called."""
     with pytest.raises(ValueError, match="k must be at most n_labels=4, got 9"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any
 
 
@@ -18,6 +19,8 @@ def split_option(whose: str, known: list[str], option: str) -> tuple[str, str]:
 
 def read_value(text: str) -> Any:
     """Return the number, truth value or None that a text is, else the text."""
+    if text == "nan":  # a float, but no literal of Python
+        return math.nan
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
