@@ -157,8 +157,8 @@ def test_nothing_is_defined(name, average, constant):
 def test_undefined_may_be_nan(name):
     """One label of one class makes the mean nan if that is wanted."""
     function = FUNCTIONS[name]
-    assert math.isnan(function(TRUE, SCORES, undefined="nan"))
-    assert function(TRUE[:, :5], SCORES[:, :5], undefined="nan") == function(TRUE[:, :5], SCORES[:, :5])
+    assert math.isnan(function(TRUE, SCORES, undefined="propagate"))
+    assert function(TRUE[:, :5], SCORES[:, :5], undefined="propagate") == function(TRUE[:, :5], SCORES[:, :5])
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -177,7 +177,7 @@ def test_bad_options(name):
     """Each says what was expected."""
     with pytest.raises(ValueError, match=r"average must be one of .*, got 'binary'"):
         FUNCTIONS[name](TRUE, SCORES, average="binary")
-    with pytest.raises(ValueError, match=r"undefined must be one of \['nan', 'skip'\], got 'warn'"):
+    with pytest.raises(ValueError, match=r"undefined must be one of \['propagate', 'skip'\], got 'warn'"):
         FUNCTIONS[name](TRUE, SCORES, undefined="warn")
     with pytest.raises(ValueError, match="average must be one of"):
         count_skipped(TRUE, average=None)

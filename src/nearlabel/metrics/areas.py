@@ -8,9 +8,9 @@
 - ``"micro"``: all cells of the matrix together, which scores of different labels must be comparable for.
 
 A label (a sample) of one class, all negative or all positive, has nothing to put in order. ``undefined="skip"``
-(default) leaves it out of the mean, `count_skipped` tells how many were, and with ``undefined="nan"`` the result is nan
-as soon as there is one. scikit-learn gives nan for ROC-AUC, and counts a label without positives as 0 and one without
-negatives as 1 for average precision. No metric warns. If all are left out the result is nan.
+(default) leaves it out of the mean, and `count_skipped` tells how many were; with ``undefined="propagate"`` one such
+label makes the result nan. scikit-learn gives nan for ROC-AUC, and for average precision counts a label without
+positives as 0 and one without negatives as 1. No metric warns. If all are left out the result is nan.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice
 
 Average: TypeAlias = Literal["macro", "micro", "samples", "weighted"]
-UndefinedRule: TypeAlias = Literal["skip", "nan"]
+UndefinedRule: TypeAlias = Literal["skip", "propagate"]
 
 _AVERAGES = ("macro", "micro", "samples", "weighted")
-_UNDEFINED_RULES = ("skip", "nan")
+_UNDEFINED_RULES = ("skip", "propagate")
 
 
 def roc_auc(
@@ -55,7 +55,7 @@ def roc_auc(
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
     average : {"macro", "micro", "samples", "weighted"}, default="macro"
         Mean over labels, all cells together, mean over samples, or mean over labels weighted by their positives.
-    undefined : {"skip", "nan"}, default="skip"
+    undefined : {"skip", "propagate"}, default="skip"
         Whether labels (samples) of one class are left out of the mean, or make it nan.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
@@ -109,7 +109,7 @@ def mean_average_precision(
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
     average : {"macro", "micro", "samples", "weighted"}, default="macro"
         Mean over labels, all cells together, mean over samples, or mean over labels weighted by their positives.
-    undefined : {"skip", "nan"}, default="skip"
+    undefined : {"skip", "propagate"}, default="skip"
         Whether labels (samples) of one class are left out of the mean, or make it nan.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
@@ -236,6 +236,6 @@ def _as_one_line(matrix: Matrix) -> Matrix:
 def _mean(values: FloatArray, weights: FloatArray | None, undefined: UndefinedRule) -> float:
     check_choice("undefined", undefined, _UNDEFINED_RULES)
     defined = ~np.isnan(values)
-    if undefined == "nan" and not defined.all():
+    if undefined == "propagate" and not defined.all():
         return math.nan
     return mean(values[defined], None if weights is None else weights[defined])
