@@ -5,6 +5,7 @@ from nearlabel.experiments._feature_scaler import FeatureScaler
 from nearlabel.experiments._folds import Problem, problem_digest
 from nearlabel.experiments._imputing import IMPUTATIONS
 from nearlabel.experiments._methods import METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, MethodSpec, make_method
+from nearlabel.experiments._metrics import make_metric
 from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._preparing import make_preparation
@@ -42,6 +43,7 @@ __all__ = [
     "Tuning",
     "copied_rows",
     "make_method",
+    "make_metric",
     "make_preparation",
     "make_search",
     "problem_digest",
