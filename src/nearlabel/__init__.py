@@ -38,7 +38,7 @@ _CLASSES = {
     "experiments": "",
     "feature_selection": "InformationGainSelector",
     "labels": "",
-    "lazy": "BRkNN BRkNNa BRkNNb CMLkNN IBLR LPkNN MLkNN NLDD",
+    "lazy": "BRkNN BRkNNa BRkNNb CMLkNN DMLkNN IBLR LPkNN MLkNN NLDD",
     "metrics": "",
     "model_selection": "IterativeStratifiedKFold NeighborsPerLabel",
     "neighbors": (

@@ -11,14 +11,14 @@ from sklearn.exceptions import NotFittedError
 from _pairs import every_pair
 from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS
-from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.lazy._counts import Units, count_rows
 from nearlabel.lazy._engine import blocks
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
 
 BY_COUNTS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]
 BY_VOTES = [*BY_COUNTS, CMLkNN]
-METHODS = [*BY_VOTES, IBLR]
+METHODS = [*BY_VOTES, DMLkNN, IBLR]
 MODELS = [*(method(4) for method in BY_VOTES), BRkNN(4, weights="distance"), BRkNNb(4, weights="distance")]
 N_ROWS, N_LABELS = 3_000, 100_000
 

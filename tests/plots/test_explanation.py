@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNb, CMLkNN, LPkNN, MLkNN, explain_samples
+from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN, explain_samples
 from nearlabel.plots import ExplanationDisplay
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.transformation import BinaryRelevance
@@ -49,6 +49,7 @@ def test_the_ending_decides_the_format(tmp_path, ending):
         LPkNN(3),
         MLkNN(3),
         CMLkNN(3),
+        DMLkNN(3),
         IBLR(3, ridge=1.0),
         NLDD(DecisionTreeClassifier(max_depth=2, random_state=0), random_state=0),
     ],

@@ -93,6 +93,10 @@ class LazyClassifier(MultilabelClassifier):
         """Return the scores that counts (2, ...) and totals (2, ...) give."""
         raise NotImplementedError
 
+    def _counting(self, leaving_out: LeavingOut) -> LeavingOut:
+        """Return what counts rows for a row that is left out: all of them, unless the rule looks at some only."""
+        return leaving_out
+
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
         """Learn from rows and label sets what does not depend on n_neighbors."""
 
@@ -274,8 +278,9 @@ class LazyClassifier(MultilabelClassifier):
         """Return the scores of the labels that at least one neighbour carries, as a sparse array.
 
         For so many labels that a dense ``predict_proba`` has no room. A label that is not stored has the score of a
-        label without a vote: 0, but in `MLkNN`, where it is ``posterior_[:, 0]``, a small number for a rare label. (In
-        `CMLkNN` a label has a vote if the neighbours' memberships add up to one half or more.)
+        label without a vote: 0, but in `MLkNN`, where it is ``posterior_[:, 0]``, a small number for a rare label, and
+        in `DMLkNN`, where it differs from query to query. (In `CMLkNN` a label has a vote if the neighbours'
+        memberships add up to one half or more.)
 
         Parameters
         ----------

@@ -166,7 +166,7 @@ class CMLkNN(MLkNN):
 
     def _bayes(self, counts: IntArray, totals: IntArray) -> Bayes:
         """Return ML-kNN's probabilities from α and β, which are counted in units (equations 6 to 11)."""
-        return bayes(counts, totals, self._memberships.n_counts(self.n_neighbors_) - 1, self._smoothing * ONE)
+        return bayes(counts, totals, self._memberships.n_counts(self.n_neighbors_), self._smoothing * ONE)
 
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
         return scores > 0.5

@@ -7,6 +7,7 @@ membership in CML-kNN. Units are added as whole numbers, so a row can be taken o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from nearlabel.lazy._votes import Neighbors
 from nearlabel.neighbors import label_votes
 from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks, uneven_blocks
 from nearlabel.utils.cells import cells_of, entries
-from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
@@ -110,7 +111,8 @@ class CountsWithout(NamedTuple):
     totals: IntArray  # of the same shape
 
 
-class LeavingOut(NamedTuple):
+@dataclass(frozen=True)
+class LeavingOut:
     """Counts of all rows but those of one group: for rows i of the group and labels l, the others with i's votes.
 
     Without the group g of row i, other rows take the places of its rows in the lists of the rows m that have some of
@@ -120,7 +122,8 @@ class LeavingOut(NamedTuple):
         c[i, l] = C[l, V(v'_il)] - Σ_{m in g} u_ml [V(v_ml) = V(v'_il)]
                   + Σ_{m not in g} u_ml ([V(v'_ml) = V(v'_il)] - [V(v_ml) = V(v'_il)])
 
-    Most often each row is a group of its own.
+    Most often each row is a group of its own. A subclass may count fewer rows at some votes: `_count_all` and
+    `_is_counted` say which.
     """
 
     units: Units
@@ -166,16 +169,24 @@ class LeavingOut(NamedTuple):
         gone = np.array([[self._n_left(rows) * self.units.whole], [0]])  # rows without the label
         return np.maximum(self.counts[:, :, 0] - gone, 0), np.maximum(self.counts.sum(axis=2) - gone, 0)
 
+    def _count_all(self, at: IntArray) -> IntArray:
+        """Return how many rows, none left out, have these votes (n_rows, n_labels), by label: (2, n_rows, n_labels)."""
+        bins = at + np.arange(at.shape[1]) * self.counts.shape[2]
+        return np.asarray(self.counts.reshape(2, -1).take(bins, axis=1))
+
+    def _is_counted(self, votes: IntArray, at: IntArray) -> BoolArray:
+        """Return where a row with these votes (n_pairs, n_labels) counts at the votes of another row."""
+        return np.asarray(votes == at)
+
     def _n_left(self, rows: IntArray) -> int:
         """Return how many rows the group of each of these rows has."""
         return int(self.groups.sizes[self.groups.number[rows[0]]])
 
     def _dense_block(self, rows: IntArray) -> CountsWithout:
         """Visit every cell: row by row of all labels, which is as fast as memory."""
-        label, whole = np.arange(self.own.shape[1]), self.units.whole
+        whole = self.units.whole
         number = np.int32 if self.own.dtype == np.int8 else np.int64  # of a sum of units
-        bins = self.own_votes[rows] + label * self.counts.shape[2]
-        left = self.counts.reshape(2, -1).take(bins, axis=1)
+        left = self._count_all(self.own_votes[rows])
         for pairs in self._pairs(rows):
             of_m = self.own.take(pairs.m, axis=0)
             weight = self._moved(pairs, of_m.dtype)
@@ -232,11 +243,12 @@ class LeavingOut(NamedTuple):
     def _moved(self, pairs: _Pairs, dtype: Any) -> IntArray:
         """Return 1 where a row m enters the votes of row i by the change of its sum, -1 where it leaves them."""
         at = self.own_votes.take(pairs.i, axis=0)
-        leaves = self.votes.take(pairs.m, axis=0) == at
+        leaves = self._is_counted(self.votes.take(pairs.m, axis=0), at)
         if pairs.event is None:
             return np.asarray(-leaves.astype(dtype))
         after = self.sums.take(pairs.m, axis=0) + self._change(pairs.event)
-        return np.asarray(np.subtract(self.units.votes(after, self.k) == at, leaves, dtype=dtype))
+        enters = self._is_counted(self.units.votes(after, self.k), at)
+        return np.asarray(np.subtract(enters, leaves, dtype=dtype))
 
     def _change(self, event: IntArray) -> Matrix:
         """Return by how much the sums of units change in each event (n_events, n_labels), stored as the units are."""

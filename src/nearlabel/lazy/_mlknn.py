@@ -116,16 +116,21 @@ class MLkNN(LazyClassifier):
         return scores >= 0.5
 
     def _bayes(self, counts: IntArray, totals: IntArray) -> Bayes:
-        return bayes(counts, totals, self.n_neighbors_, self._smoothing)
+        return bayes(counts, totals, self.n_neighbors_ + 1, self._smoothing)
 
     def _check_parameters(self) -> None:
         check_positive("smoothing", self.smoothing)
 
     def _account(self, evidence: Evidence) -> Account:
         counts = self._counts[:, evidence.votes.label]
-        of_labels = self._bayes(counts, counts.sum(axis=2, keepdims=True))
-        settings = {"n_samples": self._n_samples, "smoothing": self._smoothing}
-        return bayes_account(counts, of_labels, evidence, rule="score >= 0.5", scores=BAYES, settings=settings)
+        at_votes = counts[:, np.arange(len(evidence.n_votes)), evidence.n_votes]
+        return bayes_account(
+            self._bayes(at_votes, counts.sum(axis=2)),
+            {"without_at": counts[0], "with_at": counts[1]},
+            rule="score >= 0.5",
+            scores=BAYES,
+            settings={"n_samples": self._n_samples, "smoothing": self._smoothing},
+        )
 
 
 BAYES = "score = prior · likelihood / (prior · likelihood + prior_without · likelihood_without)"
@@ -139,29 +144,30 @@ class Bayes(NamedTuple):
     posterior: FloatArray
 
 
-def bayes(counts: IntArray, totals: IntArray, k: int, s: float) -> Bayes:
+def bayes(counts: IntArray, totals: IntArray, n_cells: int, s: float) -> Bayes:
     """Return the probabilities that counts c'[j] and c[j] and their totals n0 and n1 give (equations 6 to 11).
 
-    Counts (2, ...) are of any shape that totals (2, ...) broadcast to.
+    Counts (2, ...) are of any shape that totals (2, ...) broadcast to. Smoothing adds s to each of `n_cells` counts; in
+    ML-kNN they are k + 1.
     """
     priors = (s + totals) / (2 * s + totals.sum(axis=0))
-    likelihood = (s + counts) / (s * (k + 1) + totals)
+    likelihood = (s + counts) / (s * n_cells + totals)
     joint = priors * likelihood
     posterior = joint[1] / (joint[0] + joint[1])
-    _resolve_ties(posterior, counts, totals, k, s)
+    _resolve_ties(posterior, counts, totals, n_cells, s)
     return Bayes(priors, likelihood, posterior)
 
 
-def _resolve_ties(posterior: FloatArray, counts: IntArray, totals: IntArray, k: int, s: float) -> None:
+def _resolve_ties(posterior: FloatArray, counts: IntArray, totals: IntArray, n_cells: int, s: float) -> None:
     """Correct every posterior that rounding may have put on the wrong side of one half, or beside it.
 
-    Compares (s + n1)(s + c)(s(k+1) + n0) with (s + n0)(s + c')(s(k+1) + n1) in whole numbers, s as a fraction p/q.
+    Compares (s + n1)(s + c)(s n_cells + n0) with (s + n0)(s + c')(s n_cells + n1) in whole numbers, s a fraction p/q.
     """
     close = np.nonzero(np.abs(posterior - 0.5) < 1e-9)
     p, q = Fraction(s).as_integer_ratio()
     c0, c1 = (q * counts[h][close].astype(object) + p for h in (0, 1))
     n0, n1 = (q * np.broadcast_to(totals, counts.shape)[h][close].astype(object) for h in (0, 1))
-    spread = p * (k + 1)
+    spread = p * n_cells
     excess: Any = (p + n1) * c1 * (spread + n0) - (p + n0) * c0 * (spread + n1)
     near = posterior[close]
     near = np.where(excess > 0, np.maximum(near, 0.5), np.minimum(near, np.nextafter(0.5, 0)))
