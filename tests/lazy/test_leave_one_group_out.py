@@ -22,8 +22,9 @@ MODELS = [
     LPkNN(ties="frequent"),
     MLkNN(),
     MLkNN(smoothing=0.5),
+    MLkNN(weights="distance"),
     DMLkNN(delta=1),
-    DMLkNN(delta=3, cells="labels"),
+    DMLkNN(delta=3, cells="labels", weights="distance"),
 ]
 # Of 40 rows: pairs, some single; a few large groups; names; one group of 15 rows beside single ones.
 GROUPS = {

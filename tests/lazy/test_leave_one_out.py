@@ -21,8 +21,9 @@ MODELS = [
     BRkNNb(weights="distance"),
     LPkNN(ties="random", random_state=0),
     MLkNN(smoothing=0.5),
+    MLkNN(weights="distance"),
     DMLkNN(delta=1),
-    DMLkNN(delta=2, cells="labels"),
+    DMLkNN(delta=2, cells="labels", weights="distance"),
 ]
 CASES = [(1, "dense"), (4, "csr_array"), (38, "dense")]  # numbers of neighbours, containers of Y
 METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN, DMLkNN, CMLkNN]
@@ -64,6 +65,7 @@ DECIDING = [
     BRkNNb(weights="distance"),
     *(LPkNN(ties=ties) for ties in ("nearest", "first", "frequent")),
     MLkNN(smoothing=0.5),
+    MLkNN(weights="distance"),
     DMLkNN(delta=1),
 ]
 

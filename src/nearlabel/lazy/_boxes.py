@@ -6,13 +6,14 @@ differs from them by more than delta. A box of the width k holds all rows.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.lazy._counts import LeavingOut, Units
+from nearlabel.lazy._counts import LeavingOut
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
@@ -120,7 +121,9 @@ class LeavingOutOfBoxes(LeavingOut):
         known = {field.name: getattr(leaving_out, field.name) for field in fields(leaving_out)}
         stored = ("own", "group_units", "sums", "votes", "own_votes")
         known |= {name: as_dense(known[name]) for name in stored}
-        return cls(**{**known, "units": Units(known["own"])}, vectors=vectors, delta=delta)
+        known["units"] = copy(leaving_out.units)
+        known["units"].labels = known["own"]
+        return cls(**known, vectors=vectors, delta=delta)
 
     def _count_all(self, at: IntArray) -> IntArray:
         return self.vectors.counts_at(at, self.delta)

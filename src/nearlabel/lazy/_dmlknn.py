@@ -9,11 +9,11 @@ import numpy as np
 from nearlabel.lazy import _engine
 from nearlabel.lazy._boxes import LeavingOutOfBoxes, VoteVectors
 from nearlabel.lazy._counts import Groups, LeavingOut
-from nearlabel.lazy._mlknn import BAYES, Bayes, MLkNN, bayes
+from nearlabel.lazy._mlknn import Bayes, MLkNN, bayes
 from nearlabel.lazy._votes import Votes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.metrics import micro_f1
-from nearlabel.neighbors import label_votes
+from nearlabel.neighbors.contract import Weights
 from nearlabel.out_of_sample import Needs
 from nearlabel.utils.types import FloatArray, IntArray, NeighborSearch
 from nearlabel.utils.validation import check_choice, check_integer
@@ -43,6 +43,8 @@ class DMLkNN(MLkNN):
         How far the votes for any label may be apart. 0: all votes are equal, which few rows are. "auto": the number
         from 0 to k with the best leave-one-out micro F1, the largest of equals, from the one search of `fit`; takes
         about k + 1 times as long as `loo_predict`.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        What a neighbour's vote weighs, see `MLkNN`.
     smoothing : float, default=1.0
         s above; 1 is Laplace's.
     cells : {"counts", "labels"}, default="counts"
@@ -111,12 +113,14 @@ class DMLkNN(MLkNN):
         n_neighbors: int | Literal["auto"] = 10,
         *,
         delta: int | Literal["auto"] = 4,
+        weights: Weights = "uniform",
         smoothing: float = 1.0,
         cells: str = "counts",
         search: NeighborSearch | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.delta = delta
+        self.weights = weights
         self.smoothing = smoothing
         self.cells = cells
         self.search = search
@@ -125,7 +129,7 @@ class DMLkNN(MLkNN):
         self._totals = totals.transpose(0, 2, 1)
         self._n_cells = self.n_neighbors_ + 1 if self.cells == "counts" else self._labels.shape[1]
         self.prior_ = self._bayes(counts, totals).priors[1, :, 0]
-        votes = label_votes(self._training_indices[:, : self.n_neighbors_], self._labels)
+        votes = self._units().sums(self._training_lists().nearest(self.n_neighbors_))
         self._vectors = VoteVectors.of(votes, self._labels)
         if isinstance(self.delta, str):
             self._choose_delta()
@@ -133,7 +137,7 @@ class DMLkNN(MLkNN):
             self.delta_ = int(self.delta)
 
     def _score_votes(self, votes: Votes) -> FloatArray:
-        return self._score_counts(self._vectors.counts_at(votes.count, self.delta_), self._totals)
+        return self._score_counts(self._vectors.counts_at(self._whole(votes), self.delta_), self._totals)
 
     def _counting(self, leaving_out: LeavingOut) -> LeavingOutOfBoxes:
         return LeavingOutOfBoxes.of_all(leaving_out, self._vectors, self.delta_)
@@ -150,7 +154,7 @@ class DMLkNN(MLkNN):
                 " Hint: set delta, or let the search know one neighbour more."
             )
         single = Groups.of(np.arange(self._n_samples))
-        leaving_out = LeavingOut.of(self._units(), self._training_indices, k, single)
+        leaving_out = LeavingOut.of(self._units(), self._training_lists(), k, single)
         self.delta_scores_ = np.empty(k + 1)
         for self.delta_ in range(k + 1):
             left_out = _engine.answer_from_counts(self, leaving_out, Needs(scores=False)).labels
@@ -166,11 +170,11 @@ class DMLkNN(MLkNN):
             raise ValueError(f"delta must be an integer or 'auto', got {self.delta!r}.")
 
     def _account(self, evidence: Evidence) -> Account:
-        counts = self._vectors.counts_at(evidence.votes.count[np.newaxis], self.delta_)[:, 0]
+        counts = self._vectors.counts_at(self._whole(evidence.votes)[np.newaxis], self.delta_)[:, 0]
         return bayes_account(
             self._bayes(counts, self._totals[:, 0]),
             {"without_in_box": counts[0], "with_in_box": counts[1]},
             rule="score >= 0.5",
-            scores=BAYES,
+            scores=self._words,
             settings={"n_samples": self._n_samples, "smoothing": self._smoothing, "delta": self.delta_},
         )
