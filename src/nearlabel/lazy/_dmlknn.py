@@ -40,7 +40,8 @@ class DMLkNN(MLkNN):
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
         micro F1, the smallest of equals; with ``delta="auto"`` each number with the best delta for it.
     delta : int or "auto", default=4
-        How far the votes for any label may be apart. 0: all votes are equal, which few rows are. "auto": the number
+        How far the votes for any label may be apart. 4 suits k = 10, a larger k needs more; 0: all votes are equal, as
+        those of few rows are. "auto": the number
         from 0 to k with the best leave-one-out micro F1, the largest of equals, from the one search of `fit`; takes
         about k + 1 times as long as `loo_predict`.
     weights : {"uniform", "distance"} or callable, default="uniform"
