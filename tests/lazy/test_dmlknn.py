@@ -63,7 +63,7 @@ def test_by_hand():
 
 @pytest.mark.parametrize("delta", [0, 1, 4])
 @pytest.mark.parametrize("n_labels", [1, 3, 40])
-def test_counts_in_boxes(delta, n_labels):
+def test_counts_in_boxes(delta, n_labels, monkeypatch):
     """Dense and CSR votes, few and many labels, equal vectors: the rows in each box are those that a loop counts."""
     rng = np.random.default_rng(n_labels)
     chances = rng.choice([0.02, 0.3, 0.9], n_labels)
@@ -78,6 +78,8 @@ def test_counts_in_boxes(delta, n_labels):
     for store in (np.asarray, sparse.csr_array):
         vectors = VoteVectors.of(store(votes), store(labels))
         assert len(vectors.n_rows) == len(np.unique(votes, axis=0))
+        np.testing.assert_array_equal(vectors.counts_at(asked, delta), expected)
+        monkeypatch.setattr("nearlabel.lazy._boxes.N_VECTORS", 7)
         np.testing.assert_array_equal(vectors.counts_at(asked, delta), expected)
 
 
