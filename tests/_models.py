@@ -27,7 +27,7 @@ from nearlabel.ensemble import (
 )
 from nearlabel.experiments import FeatureScaler
 from nearlabel.feature_selection import InformationGainSelector
-from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.model_selection import NeighborsPerLabel
 from nearlabel.neighbors import (
     ExactNeighbors,
@@ -151,7 +151,16 @@ _STRATEGIES = {
     )
 }  # fmt: skip
 _LOGISTIC = LogisticRegression()
-_AUTO = (BRkNN("auto"), BRkNNa("auto"), BRkNNb("auto"), CMLkNN("auto"), IBLR("auto"), LPkNN("auto"), MLkNN("auto"))
+_AUTO = (
+    BRkNN("auto"),
+    BRkNNa("auto"),
+    BRkNNb("auto"),
+    CMLkNN("auto"),
+    DMLkNN("auto"),
+    IBLR("auto"),
+    LPkNN("auto"),
+    MLkNN("auto"),
+)
 
 MODELS: dict[str, Callable[[], Fitted]] = (
     {f"search {name}": _alone(search) for name, search in SEARCHES.items() if "transformer" not in name}
@@ -180,6 +189,8 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         ),
         "ML-kNN, sklearn on sparse": _sparse(MLkNN(3, search=NearestNeighbors())),
         "CML-kNN, sparse": _sparse(CMLkNN(3)),
+        "DML-kNN": _dense(DMLkNN(3, delta="auto")),
+        "DML-kNN, sparse": _sparse(DMLkNN(3, delta=1)),
         "IBLR": _dense(IBLR(3)),
         "IBLR+, sparse": _sparse(IBLR(3, plus=True)),
         "MLMLM": _dense(MLMLM()),
