@@ -26,7 +26,7 @@ from nearlabel.ensemble import (
     RandomForestPCT,
 )
 from nearlabel.feature_selection import InformationGainSelector
-from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.model_selection import NeighborsPerLabel
 from nearlabel.neighbors import (
     ExactNeighbors,
@@ -150,7 +150,16 @@ _STRATEGIES = {
     )
 }  # fmt: skip
 _LOGISTIC = LogisticRegression()
-_AUTO = (BRkNN("auto"), BRkNNa("auto"), BRkNNb("auto"), CMLkNN("auto"), IBLR("auto"), LPkNN("auto"), MLkNN("auto"))
+_AUTO = (
+    BRkNN("auto"),
+    BRkNNa("auto"),
+    BRkNNb("auto"),
+    CMLkNN("auto"),
+    DMLkNN("auto"),
+    IBLR("auto"),
+    LPkNN("auto"),
+    MLkNN("auto"),
+)
 
 MODELS: dict[str, Callable[[], Fitted]] = (
     {f"search {name}": _alone(search) for name, search in SEARCHES.items() if "transformer" not in name}
@@ -179,6 +188,8 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         ),
         "ML-kNN, sklearn on sparse": _sparse(MLkNN(3, search=NearestNeighbors())),
         "CML-kNN, sparse": _sparse(CMLkNN(3)),
+        "DML-kNN": _dense(DMLkNN(3, delta="auto")),
+        "DML-kNN, sparse": _sparse(DMLkNN(3, delta=1)),
         "IBLR": _dense(IBLR(3)),
         "IBLR+, sparse": _sparse(IBLR(3, plus=True)),
         "MLMLM": _dense(MLMLM()),

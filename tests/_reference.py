@@ -107,6 +107,30 @@ def mlknn(X, Y, queries, k, s=1):
     return posteriors, labels
 
 
+def dmlknn(X, Y, queries, k, delta, s=1, *, cells="counts"):
+    """Posteriors and label sets of the queries, as `mlknn`, from the rows in the box of each (Younes et al. 2011)."""
+    s, n, labels = Fraction(s), len(Y), range(len(Y[0]))
+    z = s * (k + 1 if cells == "counts" else len(labels))
+    own = [confidences(Y, nearest(X, X[i], k, leave_out=i)) for i in range(n)]
+    posteriors, decided = [], []
+    for query in queries:
+        votes = confidences(Y, nearest(X, query, k))
+        row = []
+        for label in labels:
+            v = [0, 0]
+            for i in range(n):
+                near = all(abs(own[i][q] - votes[q]) <= delta for q in labels if q != label)
+                if own[i][label] == votes[label] and near:
+                    v[int(Y[i][label])] += 1
+            carriers = sum(int(Y[i][label]) for i in range(n))
+            prior = (s + carriers) / (2 * s + n)
+            yes, no = prior * (s + v[1]) / (z + carriers), (1 - prior) * (s + v[0]) / (z + n - carriers)
+            row.append(yes / (yes + no))
+        posteriors.append([float(p) for p in row])
+        decided.append([int(p >= Fraction(1, 2)) for p in row])
+    return posteriors, decided
+
+
 def bins(column, n_bins):
     """Name the value of each row of a feature: None for 0, the value itself if there are few, else its bin."""
     present = [float(v) for v in column if v != 0]

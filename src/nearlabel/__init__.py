@@ -40,7 +40,7 @@ _CLASSES = {
     "feature_selection": "InformationGainSelector",
     "inspection": "",
     "labels": "",
-    "lazy": "BRkNN BRkNNa BRkNNb CMLkNN IBLR LPkNN MLMLM MLkNN NLDD",
+    "lazy": "BRkNN BRkNNa BRkNNb CMLkNN DMLkNN IBLR LPkNN MLMLM MLkNN NLDD",
     "metrics": "",
     "model_selection": "IterativeStratifiedKFold NeighborsPerLabel",
     "neighbors": (

@@ -38,6 +38,7 @@ from nearlabel.lazy import BRkNN as BRkNN
 from nearlabel.lazy import BRkNNa as BRkNNa
 from nearlabel.lazy import BRkNNb as BRkNNb
 from nearlabel.lazy import CMLkNN as CMLkNN
+from nearlabel.lazy import DMLkNN as DMLkNN
 from nearlabel.lazy import LPkNN as LPkNN
 from nearlabel.lazy import MLkNN as MLkNN
 from nearlabel.model_selection import IterativeStratifiedKFold as IterativeStratifiedKFold

@@ -99,7 +99,7 @@ def test_every_option_is_explained():
         ),
         (["fit", "x.csv", "--labels-col", "tags"], "the following arguments are required: --out. Hint: nearlabel fit"),
         (["fit", "--", "--label-column"], "the following arguments are required: --out. Hint: nearlabel fit --help."),
-        (["predict", "m", "x.csv", "--score", "--format", "json"], "arguments: --format json. Hint: nearlabel predict"),
+        (["predict", "m", "x.csv", "--score", "--seed", "3"], "arguments: --seed 3. Hint: nearlabel predict"),
         (["explain", "m", "x.csv", "--rows=3"], "arguments: --rows=3 (did you mean --row?). Hint: nearlabel explain -"),
         (["--quite"], "unrecognized arguments: --quite (did you mean --quiet?). Hint: nearlabel --help."),
         (["evaluate", "yeast", "--jobs", "two"], "argument --jobs: invalid int value: 'two'"),

@@ -20,6 +20,7 @@ FEATURES = {
     "BRkNNa": _SHARES,
     "BRkNNb": _SHARES | {"labels_follow_scores": False},
     "CMLkNN": _COUNTS,
+    "DMLkNN": _COUNTS | {"scores_tie": True},
     "LPkNN": _SHARES | {"labels_follow_scores": False},
     "MLkNN": _COUNTS | {"scores_tie": True},
     "SMBR": _LINEAR_SVC | {"draws_samples": True},

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from nearlabel.datasets import open_store, write_store
 from nearlabel.files import store
-from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 
 RNG = np.random.default_rng(0)
@@ -272,6 +272,7 @@ METHODS = {
     "MLkNN": MLkNN(5),
     "MLkNN, cosine": MLkNN(5, search=ExactNeighbors(metric="cosine")),
     "CMLkNN": CMLkNN(5),
+    "DMLkNN": DMLkNN(5, delta=1),
     "IBLR": IBLR(5, plus=True, ridge=0.1),
     "NLDD": NLDD(random_state=0),
 }

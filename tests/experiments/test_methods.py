@@ -161,7 +161,9 @@ def test_unknown_method_lists_all(name):
 @pytest.mark.parametrize("option", ["smooth=1", "smoothing", "n_neighbors=3", "search=None", "", " smoothing=1"])
 def test_bad_option(option):
     """An option is parameter=value, of the method's own parameters."""
-    with pytest.raises(ValueError, match=r"option of method 'mlknn' must be parameter=value, of \['smoothing'\], got"):
+    with pytest.raises(
+        ValueError, match=r"option of method 'mlknn' must be parameter=value, of \['smoothing', 'weights'\], got"
+    ):
         make_method(f"mlknn:{option}", 3)
 
 

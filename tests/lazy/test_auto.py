@@ -5,12 +5,12 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 from conftest import CONTAINERS
-from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.utils.validation import as_dense
 
-METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN, CMLkNN]
+METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN, DMLkNN, CMLkNN]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,14 @@ def refitted(model, X, Y, k):
 
 @pytest.mark.parametrize(
     ("method", "numbers"),
-    [(BRkNN, (1, 7, 30)), (BRkNNa, (2, 29)), (BRkNNb, (7, 30)), (LPkNN, (1, 12)), (MLkNN, (1, 2, 7, 12, 29, 30))],
+    [
+        (BRkNN, (1, 7, 30)),
+        (BRkNNa, (2, 29)),
+        (BRkNNb, (7, 30)),
+        (LPkNN, (1, 12)),
+        (MLkNN, (1, 2, 7, 12, 29, 30)),
+        (DMLkNN, (3, 9)),
+    ],
 )
 def test_the_table_is_that_of_refits(small, method, numbers):
     """Every number from 1 to 30 has, exactly, the micro F1 of refits without each row; the best, first, is taken."""

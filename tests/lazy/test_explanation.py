@@ -15,7 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.decision import within_sizes
-from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, Explanation, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, Explanation, LPkNN, MLkNN
 from nearlabel.lazy._cmlknn import MEMBERSHIPS, ONE
 from nearlabel.lazy._lpknn import most_frequent
 from nearlabel.lazy._votes import NeighborLabelSets
@@ -35,9 +35,11 @@ BY_SHARES = [
 ]
 LABELSETS = [LPkNN(5, ties=ties, random_state=0) for ties in ("nearest", "first", "frequent", "random")]
 BY_BAYES = [MLkNN(4), MLkNN(3, smoothing=0.3), CMLkNN(4), CMLkNN(3, membership="mean", smoothing=0.3)]
+WEIGHTED = [MLkNN(4, weights="distance"), DMLkNN(4, delta=2, weights="distance")]
+IN_BOXES = [DMLkNN(4, delta=1), DMLkNN(3, delta=2, smoothing=0.3, cells="labels")]
 LINEAR = [IBLR(4, ridge=0.1), IBLR(4, ridge=0.1, plus=True)]
 PAIRED = [NLDD(TREE, random_state=0), NLDD(TREE, trials="authors", random_state=0)]
-ALL = [*BY_SHARES, *LABELSETS, *BY_BAYES, *LINEAR, *PAIRED]
+ALL = [*BY_SHARES, *LABELSETS, *BY_BAYES, *WEIGHTED, *IN_BOXES, *LINEAR, *PAIRED]
 
 
 def name_of(estimator):

@@ -11,14 +11,15 @@ from sklearn.exceptions import NotFittedError
 from _pairs import every_pair
 from _reference import brknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS
-from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.lazy._counts import Units, count_rows
 from nearlabel.lazy._engine import blocks
+from nearlabel.lazy._votes import Neighbors
 from nearlabel.neighbors import NeighborGraph, PrecomputedNeighbors
 
 BY_COUNTS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN]
 BY_VOTES = [*BY_COUNTS, CMLkNN]
-METHODS = [*BY_VOTES, IBLR]
+METHODS = [*BY_VOTES, DMLkNN, IBLR]
 MODELS = [*(method(4) for method in BY_VOTES), BRkNN(4, weights="distance"), BRkNNb(4, weights="distance")]
 N_ROWS, N_LABELS = 3_000, 100_000
 
@@ -237,4 +238,6 @@ def test_counts_do_not_depend_on_storage(share, budget, monkeypatch):
         for label in range(30):
             expected[Y[row, label], label, Y[neighbors, label].sum()] += 1
     for store in (np.asarray, sparse.csr_array):
-        np.testing.assert_array_equal(count_rows(Units(store(Y).astype(np.int8)), indices), expected)
+        np.testing.assert_array_equal(
+            count_rows(Units(store(Y).astype(np.int8)), Neighbors(np.zeros(indices.shape), indices)), expected
+        )

@@ -11,7 +11,7 @@ from _pairs import every_pair
 from _reference import brknn, brknn_a, brknn_b, lpknn, mlknn, nearest
 from conftest import CONTAINERS, ROWS
 from nearlabel import testing
-from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 
 BY_NEIGHBORS = [
@@ -25,8 +25,8 @@ BY_NEIGHBORS = [
     (LPkNN, {"ties": "first"}, lpknn),
     (LPkNN, {"ties": "frequent"}, lpknn),
 ]
-METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN, CMLkNN]
-BY_COUNTS = METHODS[:-1]  # no table of all pairs of labels
+METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN, DMLkNN, CMLkNN]
+BY_COUNTS = METHODS[:5]  # no dense array of memberships, or of scores
 
 
 @pytest.mark.parametrize("check", testing.MULTILABEL_CHECKS, ids=lambda c: c.__name__)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from _pairs import every_pair
 from conftest import CONTAINERS, ROWS
-from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 from nearlabel.utils.validation import as_dense
 
@@ -22,6 +22,9 @@ MODELS = [
     LPkNN(ties="frequent"),
     MLkNN(),
     MLkNN(smoothing=0.5),
+    MLkNN(weights="distance"),
+    DMLkNN(delta=1),
+    DMLkNN(delta=3, cells="labels", weights="distance"),
 ]
 # Of 40 rows: pairs, some single; a few large groups; names; one group of 15 rows beside single ones.
 GROUPS = {

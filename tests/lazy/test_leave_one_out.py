@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from _pairs import every_pair
 from conftest import CONTAINERS, ROWS
-from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
 from nearlabel.utils.validation import as_dense
 
@@ -21,9 +21,12 @@ MODELS = [
     BRkNNb(weights="distance"),
     LPkNN(ties="random", random_state=0),
     MLkNN(smoothing=0.5),
+    MLkNN(weights="distance"),
+    DMLkNN(delta=1),
+    DMLkNN(delta=2, cells="labels", weights="distance"),
 ]
 CASES = [(1, "dense"), (4, "csr_array"), (38, "dense")]  # numbers of neighbours, containers of Y
-METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN, CMLkNN]
+METHODS = [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN, DMLkNN, CMLkNN]
 
 
 def name_of(thing):
@@ -62,6 +65,8 @@ DECIDING = [
     BRkNNb(weights="distance"),
     *(LPkNN(ties=ties) for ties in ("nearest", "first", "frequent")),
     MLkNN(smoothing=0.5),
+    MLkNN(weights="distance"),
+    DMLkNN(delta=1),
 ]
 
 

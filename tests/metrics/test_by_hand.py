@@ -34,13 +34,13 @@ def test_metrics_of_predictions(name, value):
 
 TIED = {  # scores .5, .5, .1: relevant label -> ties -> one-error, coverage, ranking loss, average precision
     (0, "pessimistic"): (1, 1, 1 / 2, 1 / 2),
-    (0, "index"): (0, 0, 0, 1),
+    (0, "low"): (0, 0, 0, 1),
     (0, "optimistic"): (0, 0, 0, 1),
     (1, "pessimistic"): (1, 1, 1 / 2, 1 / 2),
-    (1, "index"): (1, 1, 1 / 2, 1 / 2),
+    (1, "low"): (1, 1, 1 / 2, 1 / 2),
     (1, "optimistic"): (0, 0, 0, 1),
     (2, "pessimistic"): (1, 2, 2 / 2, 1 / 3),
-    (2, "index"): (1, 2, 2 / 2, 1 / 3),
+    (2, "low"): (1, 2, 2 / 2, 1 / 3),
     (2, "optimistic"): (1, 2, 2 / 2, 1 / 3),
 }
 
@@ -61,7 +61,7 @@ def test_all_tied_top_labels_are_relevant():
 def test_pessimistic_average_precision_lets_tied_relevant_labels_count_for_each_other():
     """Two relevant of three equal labels: rank 3 shared gives 2/3; by index (irrelevant first) (1/2 + 2/3) / 2."""
     assert metrics.average_precision([[0, 1, 1]], [[1, 1, 1]]) == pytest.approx(2 / 3)
-    assert metrics.average_precision([[0, 1, 1]], [[1, 1, 1]], ties="index") == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert metrics.average_precision([[0, 1, 1]], [[1, 1, 1]], ties="low") == pytest.approx((1 / 2 + 2 / 3) / 2)
 
 
 def test_ranking_of_four_labels():

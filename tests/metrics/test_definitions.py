@@ -10,7 +10,7 @@ from nearlabel import metrics
 
 NAN = math.nan
 ZERO_DIVISIONS = [0.0, 1.0, NAN]
-TIES = ["pessimistic", "index", "optimistic"]
+TIES = ["pessimistic", "optimistic", "low", "high"]
 TRIVIAL = ["drop", "keep"]
 
 
@@ -127,7 +127,11 @@ def ranks(relevant, scores, ties):
     labels = range(len(scores))
     if ties == "pessimistic":
         return [sum(scores[other] >= scores[label] for other in labels) for label in labels]
-    second = {"index": lambda label: label, "optimistic": lambda label: not relevant[label]}[ties]
+    second = {
+        "low": lambda label: label,
+        "high": lambda label: -label,
+        "optimistic": lambda label: not relevant[label],
+    }[ties]
     order = sorted(labels, key=lambda label: (-scores[label], second(label), label))
     return [order.index(label) + 1 for label in labels]
 
@@ -137,7 +141,7 @@ def one_error_of_row(relevant, scores, ties):
     if not any(relevant) or all(relevant):
         return True, float(not any(relevant))
     top = [r for r, score in zip(relevant, scores, strict=True) if score == max(scores)]
-    right = {"pessimistic": all(top), "index": bool(top[0]), "optimistic": any(top)}[ties]
+    right = {"pessimistic": all(top), "low": top[0], "high": top[-1], "optimistic": any(top)}[ties]
     return False, float(not right)
 
 
@@ -154,7 +158,7 @@ def ranking_loss_of_row(relevant, scores, ties):
         return True, 0.0
     place = ranks(relevant, scores, ties)
     errors = [
-        {"pessimistic": scores[p] <= scores[q], "index": place[p] > place[q], "optimistic": scores[p] < scores[q]}[ties]
+        {"pessimistic": scores[p] <= scores[q], "optimistic": scores[p] < scores[q]}.get(ties, place[p] > place[q])
         for p, q in itertools.product(range(len(scores)), repeat=2)
         if relevant[p] and not relevant[q]
     ]
@@ -190,13 +194,32 @@ def test_ranking_metric_is_the_mean_of_its_rows(name, ties, trivial):
         assert got == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("ties", [*TIES, "average"])
 def test_blocks_of_rows_change_nothing(ties, monkeypatch):
     """Ranks computed three rows at a time equal those computed at once."""
     true, scores = label_sets(5)[0], scores_with_ties(5)
     at_once = metrics.score_all(true, y_score=scores, ties=ties)
     monkeypatch.setattr("nearlabel.metrics._ranks.BLOCK_BYTES", 3 * 8 * 6)
     assert metrics.score_all(true, y_score=scores, ties=ties) == at_once
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", ROW_DEFINITIONS)
+def test_average_is_the_mean_over_all_orders_of_equal_scores(name, n_labels):
+    """The closed forms give what the mean over every permutation of the labels gives."""
+    function = getattr(metrics, name)
+    rng = np.random.default_rng(n_labels)
+    orders = [np.array(order) / (10 * n_labels) for order in itertools.permutations(range(n_labels))]
+    for _ in range(12):
+        true, scores = rng.integers(0, 2, (1, n_labels)), rng.integers(0, 3, (1, n_labels)).astype(float)
+        expected = np.mean([function(true, scores - order, trivial="keep") for order in orders])
+        assert function(true, scores, ties="average", trivial="keep") == pytest.approx(expected, abs=1e-12)
+
+
+def test_index_is_the_former_name_of_low():
+    """Programs written for it go on."""
+    true, scores = label_sets(6)[0], scores_with_ties(6)
+    assert metrics.score_all(true, y_score=scores, ties="index") == metrics.score_all(true, y_score=scores, ties="low")
 
 
 @pytest.mark.parametrize("name", ["one_error", "coverage", "ranking_loss"])

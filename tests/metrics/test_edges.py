@@ -67,8 +67,10 @@ def test_one_label_column():
 
 CONSTANT = {  # of 4 labels, 1 and 2 relevant, all scores equal: one-error, coverage, ranking loss, average precision
     "pessimistic": (1, 3, 1, 2 / 4),
-    "index": (1, 2, 2 / 4, (1 / 2 + 2 / 3) / 2),
+    "low": (1, 2, 2 / 4, (1 / 2 + 2 / 3) / 2),
+    "high": (1, 2, 2 / 4, (1 / 2 + 2 / 3) / 2),
     "optimistic": (0, 1, 0, 1),
+    "average": (2 / 4, 2 * 5 / 3 - 1, 2 / 4, (1 + (1 + 1 / 3) / 2 + (1 + 2 / 3) / 3 + 2 / 4) / 4),
 }
 
 

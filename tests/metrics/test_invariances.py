@@ -14,6 +14,7 @@ TRUE[0], TRUE[1] = 0, 1
 PREDICTED = (RNG.random((50, 8)) < 0.35).astype(int)
 SCORES = RNG.integers(-3, 4, (50, 8)) / 4
 
+TIES = ("pessimistic", "optimistic", "low", "high", "average")
 every_metric = pytest.mark.parametrize("metric", CATALOGUE.values(), ids=CATALOGUE)
 CONTAINERS = {
     "list": lambda matrix: matrix.tolist(),
@@ -36,7 +37,7 @@ def second(metric):
 
 def options(metric):
     """Return the settings to try: all tie rules for scores, none for predictions."""
-    return [{}] if metric.needs == "prediction" else [{"ties": t} for t in ("pessimistic", "index", "optimistic")]
+    return [{}] if metric.needs == "prediction" else [{"ties": t} for t in TIES]
 
 
 @every_metric
@@ -54,7 +55,7 @@ def test_permuting_labels_changes_nothing(metric):
     """The order of the labels does not matter, unless equal scores are ordered by it."""
     labels = RNG.permutation(8)
     for setting in options(metric):
-        if setting.get("ties") == "index":
+        if setting.get("ties") in ("low", "high"):
             continue
         expected = metric.function(TRUE, second(metric), **setting)
         got = metric.function(TRUE[:, labels], second(metric)[:, labels], **setting)
@@ -87,7 +88,7 @@ def test_score_all_equals_the_single_function(metric):
     settings = (
         [{"zero_division": zero} for zero in (0.0, 1.0, np.nan)]
         if metric.needs == "prediction"
-        else [{"ties": ties, "trivial": trivial} for ties in ("pessimistic", "index") for trivial in ("drop", "keep")]
+        else [{"ties": ties, "trivial": trivial} for ties in ("pessimistic", "high") for trivial in ("drop", "keep")]
     )
     for setting in settings:
         own = {} if metric.name in ("hamming_loss", "subset_accuracy") else setting
@@ -96,7 +97,7 @@ def test_score_all_equals_the_single_function(metric):
         )
 
 
-@pytest.mark.parametrize("ties", ["pessimistic", "index", "optimistic"])
+@pytest.mark.parametrize("ties", TIES)
 @pytest.mark.parametrize("transform", [np.exp, lambda s: 1e6 * s - 7, np.arctan, lambda s: s.astype(np.float32)])
 def test_monotone_transforms_of_scores_change_nothing(ties, transform):
     """Ranking metrics see the order of the scores only."""
@@ -110,11 +111,11 @@ def test_score_dtype_does_not_matter(dtype):
     assert score_all(TRUE, y_score=votes.astype(dtype)) == score_all(TRUE, y_score=votes.astype(float))
 
 
-def test_reversing_labels_swaps_the_index_rule():
-    """With ties by index, reversed columns let the higher index win, as Mulan does."""
-    true, scores = np.array([[1, 0]]), np.array([[0.5, 0.5]])
-    assert score_all(true, y_score=scores, ties="index")["one_error"] == 0
-    assert score_all(true[:, ::-1], y_score=scores[:, ::-1], ties="index")["one_error"] == 1
+def test_reversing_labels_swaps_the_index_rules():
+    """The higher index wins with "high", as in Mulan, or with "low" in reversed columns."""
+    high = score_all(TRUE, y_score=SCORES, ties="high")
+    assert high == score_all(TRUE[:, ::-1], y_score=SCORES[:, ::-1], ties="low")
+    assert high != score_all(TRUE, y_score=SCORES, ties="low")
 
 
 def test_sparse_predictions_with_many_labels_stay_sparse():

@@ -93,7 +93,7 @@ def test_scores_are_a_list_of_arrays():
 
 def test_unknown_rules():
     """The rules for equal scores and for trivial rows are listed."""
-    message = r"ties must be one of \['index', 'optimistic', 'pessimistic'\], got 'random'"
+    message = r"ties must be one of \['average', 'high', 'low', 'optimistic', 'pessimistic'\], got 'random'"
     assert_each_refuses(SCORE, message, TRUE, TRUE, ties="random")
     assert_each_refuses(SCORE, r"trivial must be one of \['drop', 'keep'\], got 'skip'", TRUE, TRUE, trivial="skip")
 

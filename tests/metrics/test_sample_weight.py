@@ -25,7 +25,7 @@ WHOLE = RNG.integers(0, 4, 40)
 FRACTIONS = RNG.random(40)
 REPEATED = np.repeat(np.arange(40), WHOLE)
 BETAS = ("fbeta_examples", "micro_fbeta", "macro_fbeta")
-RULES = (("pessimistic", "drop"), ("index", "keep"), ("optimistic", "drop"))
+RULES = (("pessimistic", "drop"), ("low", "keep"), ("optimistic", "drop"), ("high", "drop"), ("average", "keep"))
 
 
 def calls():

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.datasets import open_store, write_store
-from nearlabel.lazy import IBLR, BRkNN, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors
 
 da = pytest.importorskip("dask.array")
@@ -120,7 +120,15 @@ def test_what_was_written_is_removed(client, tmp_path):
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize(
     "method",
-    [BRkNN(4), BRkNNb(4, weights="distance"), LPkNN(4), MLkNN(4), IBLR(4, ridge=0.1), CMLkNN(4, similarity=np.eye(3))],
+    [
+        BRkNN(4),
+        BRkNNb(4, weights="distance"),
+        LPkNN(4),
+        MLkNN(4),
+        DMLkNN(4, delta=1),
+        IBLR(4, ridge=0.1),
+        CMLkNN(4, similarity=np.eye(3)),
+    ],
     ids=lambda method: type(method).__name__,
 )
 def test_classifiers_take_dask_arrays(client, method, storage):

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.inspection import explain
-from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.plots import ExplanationDisplay
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.transformation import BinaryRelevance
@@ -50,6 +50,7 @@ def test_the_ending_decides_the_format(tmp_path, ending):
         LPkNN(3),
         MLkNN(3),
         CMLkNN(3),
+        DMLkNN(3),
         IBLR(3, ridge=1.0),
         MLMLM(),
         NLDD(DecisionTreeClassifier(max_depth=2, random_state=0), random_state=0),

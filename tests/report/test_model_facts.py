@@ -9,7 +9,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.adaptation import RankSVM
 from nearlabel.datasets import Dataset, load_multidigits
-from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.metrics import micro_f1, micro_precision, micro_recall, score_all
 from nearlabel.persistence import ModelCard
 from nearlabel.report import model_facts
@@ -95,7 +95,10 @@ def test_frontier_and_where_the_model_stands():
 
 @pytest.mark.parametrize(
     "model",
-    [BRkNN(3), BRkNNa(3), LPkNN(3), MLkNN(3), CMLkNN(3), IBLR(3), NLDD(), MLMLM(), BinaryRelevance(), RankSVM()],
+    [
+        *(BRkNN(3), BRkNNa(3), LPkNN(3), MLkNN(3), DMLkNN(3), CMLkNN(3), IBLR(3), NLDD(), MLMLM()),
+        *(BinaryRelevance(), RankSVM()),
+    ],
 )
 def test_every_kind_of_model(model):
     """Neighbours where the model explains itself, calibration where it has probabilities; names point to labels."""

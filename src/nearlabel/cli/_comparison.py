@@ -13,7 +13,7 @@ from nearlabel.cli import _console
 from nearlabel.cli._method_table import MethodTable, print_method_tables
 from nearlabel.comparison import Order
 from nearlabel.experiments import Cell, Record, SearchCost
-from nearlabel.metrics import CATALOGUE
+from nearlabel.metrics import CATALOGUE, get_metric
 from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
 
 _DIRECTIONS = {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
@@ -148,6 +148,16 @@ def _best(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, st
     return {method: f"{cell.mean:.4f} (k={cell.n_neighbors})" for method, cell in best.items()}
 
 
+def print_skipped(records: Iterable[Record]) -> None:
+    """Say which means are not over all labels or rows of a fold."""
+    most: dict[str, int] = {}
+    for record in records:
+        if "skipped" in record:
+            most[record["metric"]] = max(most.get(record["metric"], 0), record["skipped"])
+    for metric, n in most.items():
+        _console.print_text(f"{title_of(metric)}: what has one class in a test fold is left out, {n} at most.")
+
+
 def _heading(metric: str, greater_is_better: bool | None) -> str:
     arrow = "" if greater_is_better is None else " ↑" if greater_is_better else " ↓"
     return title_of(metric) + arrow
@@ -188,6 +198,7 @@ def _mean(cell: Cell) -> float:
 
 def title_of(metric: str) -> str:
     """Return what a table prints of a metric."""
-    if metric in CATALOGUE:
-        return CATALOGUE[metric].title
-    return metric if ":" in metric else metric.replace("_", " ")  # module:function stays as it was written
+    try:
+        return get_metric(metric).title
+    except ValueError:  # of the user: module:function stays as it was written
+        return metric if ":" in metric else metric.replace("_", " ")

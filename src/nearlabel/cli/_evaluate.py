@@ -96,7 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         type=_comparison.names,
         default=None,
-        help="comma-separated, of the catalogue, or package.module:function; default: all, with --search micro_f1",
+        help="comma-separated, of the catalogue, with options behind a colon (precision_at_k:k=3, roc_auc), or"
+        " package.module:function; default: all without options, with --search micro_f1",
     )
     parser.add_argument(
         "--test",
@@ -157,6 +158,7 @@ def main(arguments: argparse.Namespace) -> None:
         return
     asked, without = split_copies(cells)
     _comparison.show(asked, "table", directions, every=every)
+    _comparison.print_skipped(records)
     _show_order([record for record in records if record["metric"] in directions], arguments.test, every=every)
     if isinstance(comparison, Plan) and comparison.without_copies and not _console.is_quiet():
         print_share(problem, OF_TEST_ROWS if without else f"{OF_TEST_ROWS}, of which there is none")

@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nearlabel.cli import _console, _data, _model
-from nearlabel.cli._comparison import title_of
+from nearlabel.cli import _console, _data, _model, _scored
 from nearlabel.cli._matched_data import open_matched
 from nearlabel.cli._predictions import SUFFIXES, Layout, Scores, Write, csv_writer, open_predictions
 from nearlabel.datasets import RowBlock
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.metrics import score_all
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, as_label_matrix
@@ -46,19 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="{none,chosen,top:N,all}",
         help="scores of no label, of the predicted ones, of the N best, or of all; default: none",
     )
-    parser.add_argument(
-        "--score",
-        action="store_true",
-        help="compare with the labels of DATA and print metrics; reads DATA into memory. Without --out the"
-        " predictions are not printed",
-    )
+    _scored.add_arguments(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Predict block by block; with --score, compare with the labels of DATA."""
     _check_file(arguments)
-    if arguments.score:
-        _console.check_format("table")
+    metrics = _scored.read_metrics(arguments)
     model = _model.open_model(arguments)
     layout = Layout(arguments.id, arguments.scores, model.label_names)
     truth = _truth(arguments, model) if arguments.score else None
@@ -72,7 +64,9 @@ def main(arguments: argparse.Namespace) -> None:
             if truth is not None:
                 judged.append(answer)
     if truth is not None:
-        _print_metrics(truth, judged)
+        labels = np.vstack([as_dense(answer.labels) for answer in judged])
+        scores = np.vstack([answer.scores for answer in judged if answer.scores is not None])
+        _scored.print_scored(arguments, metrics, truth, labels, scores, model.label_names)
 
 
 def _check_file(arguments: argparse.Namespace) -> None:
@@ -132,10 +126,3 @@ def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
     data, notes = open_matched(arguments, model.card.data, model.feature_kinds)
     _console.print_notes(notes)
     return as_label_matrix(data.Y)
-
-
-def _print_metrics(truth: Matrix, answers: Sequence[_Answer]) -> None:
-    labels = np.vstack([as_dense(answer.labels) for answer in answers])
-    scores = np.vstack([answer.scores for answer in answers if answer.scores is not None])
-    rows = [(title_of(name), f"{value:.4f}") for name, value in score_all(truth, labels, scores).items()]
-    _console.print_table(f"Metrics on {len(labels)} rows", ("metric", "value"), rows)

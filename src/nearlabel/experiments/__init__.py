@@ -4,6 +4,7 @@ from nearlabel.experiments._copies import copied_rows, share_of_copies
 from nearlabel.experiments._folds import Problem, problem_digest
 from nearlabel.experiments._imputing import IMPUTATIONS
 from nearlabel.experiments._methods import METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, MethodSpec, make_method
+from nearlabel.experiments._metrics import make_metric
 from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._preparing import make_preparation
@@ -38,6 +39,7 @@ __all__ = [
     "Tuning",
     "copied_rows",
     "make_method",
+    "make_metric",
     "make_preparation",
     "make_search",
     "problem_digest",

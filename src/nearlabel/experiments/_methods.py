@@ -30,7 +30,7 @@ from nearlabel.ensemble import (
 from nearlabel.experiments._guests import check_classifier, describe_object
 from nearlabel.experiments._parts import Part, from_text, hint
 from nearlabel.feature_selection import InformationGainSelector
-from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -64,6 +64,7 @@ METHODS: Mapping[str, Any] = MappingProxyType(
         "brknn-b": BRkNNb,
         "lpknn": LPkNN,
         "mlknn": MLkNN,
+        "dmlknn": DMLkNN,
         "cmlknn": CMLkNN,
         "iblr": IBLR,
         "nldd": NLDD,

@@ -8,9 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from nearlabel.experiments._folds import Fold
 from nearlabel.experiments._guests import check_metric
 from nearlabel.experiments._parts import read_options
-from nearlabel.metrics import CATALOGUE, Metric, get_metric
+from nearlabel.metrics import CATALOGUE, Metric, MetricLike, count_skipped, get_metric
+from nearlabel.metrics.catalogue import option_of
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 from nearlabel.utils.guests import import_object, split_import
 
@@ -42,11 +44,49 @@ def read_metric(name: str | None, value: Any) -> Metric:
     return metric
 
 
+def make_metric(metric: MetricLike) -> Metric:
+    """Return a metric, given by name, with options, or as an object, after the checks that a plan makes.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        What `nearlabel.metrics.get_metric` takes, or ``package.module:function`` or ``./file.py:function``, with
+        values of its further parameters behind colons. **The code of that module is executed.**
+
+    Returns
+    -------
+    Metric
+        The metric; one of a module has the whole text as its name.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is none of these, or fails a check of `nearlabel.testing.check_metric`.
+    ImportError
+        If the module cannot be imported.
+
+    Examples
+    --------
+    >>> from nearlabel.experiments import make_metric
+    >>> make_metric("roc_auc:average=micro").title
+    'ROC-AUC (micro)'
+    """
+    return read_metric(None, metric)
+
+
 def direction_of(metric: Metric | str) -> dict[str, bool]:
     """Return what a record must say of a metric that no reader of records can know: whether greater is better."""
     if isinstance(metric, str) or metric.name in CATALOGUE:
         return {}
     return {"greater_is_better": metric.greater_is_better}
+
+
+def skipped_on(metric: Metric | str, fold: Fold) -> dict[str, int]:
+    """Return what a record must say of a metric that leaves out labels, or rows, of one class: how many on its fold."""
+    if isinstance(metric, str) or option_of(metric, "undefined") != "skip":
+        return {}
+    skipped = count_skipped(fold.Y[fold.test], average=option_of(metric, "average"))
+    return {"skipped": skipped} if skipped else {}
 
 
 def _given(name: str | None, value: Any) -> Metric:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.utils.guests import import_object, split_import
+from nearlabel.utils.options import read_value, split_option
 
 # What the option `estimator` may be: classifiers of a single label.
 ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
@@ -130,17 +130,8 @@ def read_options(whose: str, known: list[str], options: Iterable[str]) -> dict[s
 
 
 def _read_option(whose: str, known: list[str], option: str) -> tuple[str, Any]:
-    parameter, equals, text = option.partition("=")
-    if not known:
-        raise ValueError(f"{whose} must be without options, got {option!r}.")
-    if parameter not in known or not equals:
-        raise ValueError(f"option of {whose} must be parameter=value, of {known}, got {option!r}.")
-    if parameter == "estimator":
-        return parameter, _read_estimator(whose, text)
-    try:
-        return parameter, ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return parameter, text
+    parameter, text = split_option(whose, known, option)
+    return parameter, _read_estimator(whose, text) if parameter == "estimator" else read_value(text)
 
 
 def _read_estimator(whose: str, text: str) -> Any:

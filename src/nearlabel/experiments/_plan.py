@@ -19,7 +19,7 @@ from nearlabel.experiments._folds import Fold, Problem, check_matrices, descript
 from nearlabel.experiments._guests import by_name, describe_object, described
 from nearlabel.experiments._imputing import check_impute
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
-from nearlabel.experiments._metrics import direction_of, read_metrics
+from nearlabel.experiments._metrics import direction_of, read_metrics, skipped_on
 from nearlabel.experiments._parts import Part
 from nearlabel.experiments._preparing import Columns, prepared
 from nearlabel.experiments._searches import Finder, make_search, usual_search
@@ -223,10 +223,11 @@ class Plan:
 
     def settings(self, fold: Fold) -> Iterator[Record]:
         """Yield the records of a fold in their order, still without values."""
+        told = {name: direction_of(metric) | skipped_on(metric, fold) for name, metric in self._metrics.items()}
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
-                for name, metric in self._metrics.items():
-                    yield fold.label() | {"method": method, "n_neighbors": k, "metric": name} | direction_of(metric)
+                for name, of_metric in told.items():
+                    yield fold.label() | {"method": method, "n_neighbors": k, "metric": name} | of_metric
                 for name in () if fold.copied is None else self._metrics:
                     yield fold.label() | {"method": method, "n_neighbors": k, "metric": f"{name}{WITHOUT_COPIES}"}
 

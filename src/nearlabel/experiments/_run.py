@@ -69,7 +69,8 @@ def run(
     list of dict
         Flat records: dataset, seed (None for a given split), fold, method, n_neighbors, metric, value (None where the
         metric is undefined on that fold). Those of a metric that is not in `nearlabel.metrics.CATALOGUE` have
-        greater_is_better, too.
+        greater_is_better, too, and those of one that leaves out labels (or rows) of one class say how many, skipped,
+        where there are some in the test part.
 
     Warns
     -----

@@ -3,6 +3,7 @@
 from nearlabel.lazy._brknn import BRkNN, BRkNNa, BRkNNb
 from nearlabel.lazy._classifier import LazyClassifier as LazyClassifier  # a base class to subclass, no estimator
 from nearlabel.lazy._cmlknn import CMLkNN
+from nearlabel.lazy._dmlknn import DMLkNN
 from nearlabel.lazy._iblr import IBLR
 from nearlabel.lazy._lpknn import LPkNN
 from nearlabel.lazy._mlknn import MLkNN
@@ -20,6 +21,7 @@ __all__ = [
     "BRkNNa",
     "BRkNNb",
     "CMLkNN",
+    "DMLkNN",
     "Explanation",
     "LPkNN",
     "MLkNN",

@@ -60,6 +60,7 @@ class LazyClassifier(MultilabelClassifier):
     weights: Weights = "uniform"
     n_neighbors_: int
     search_: Any
+    _neighbor_distances: FloatArray | None
     _takes_constant_labels = True
     _labels: Matrix  # of the training rows, in bytes, dense or CSR as y
 
@@ -93,6 +94,10 @@ class LazyClassifier(MultilabelClassifier):
     def _score_counts(self, counts: IntArray, totals: IntArray) -> FloatArray:
         """Return the scores that counts (2, ...) and totals (2, ...) give."""
         raise NotImplementedError
+
+    def _counting(self, leaving_out: LeavingOut) -> LeavingOut:
+        """Return what counts rows for a row that is left out: all of them, unless the rule looks at some only."""
+        return leaving_out
 
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
         """Learn from rows and label sets what does not depend on n_neighbors."""
@@ -145,7 +150,8 @@ class LazyClassifier(MultilabelClassifier):
             return
         dtype = np.result_type(np.int32, np.min_scalar_type(-self._n_samples))
         self._training_indices = training.indices.astype(dtype)
-        self._counts = count_rows(self._units(), nearest.indices) if counts is None else counts
+        self._neighbor_distances = None if self.weights == "uniform" else training.distances
+        self._counts = count_rows(self._units(), nearest) if counts is None else counts
         self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
 
     def _checked_n_neighbors(self) -> int | None:
@@ -198,6 +204,16 @@ class LazyClassifier(MultilabelClassifier):
         known = getattr(self.search_, "n_neighbors_known", self._n_samples - 1)
         one_more = self.counts_rows and n_neighbors < min(known, self._n_samples - 1)
         return Neighbors(*self._ask_search(None, n_neighbors + int(one_more)))
+
+    def _training_lists(self) -> Neighbors:
+        """Return the neighbours of the training rows that `fit` found, for a rule that counts rows.
+
+        Distances are kept only where they weigh votes; nothing else reads them.
+        """
+        distances = self._neighbor_distances
+        if distances is None:
+            distances = np.broadcast_to(0.0, self._training_indices.shape)
+        return Neighbors(distances, self._training_indices)
 
     # Answering: the engine runs the rule.
 
@@ -277,8 +293,9 @@ class LazyClassifier(MultilabelClassifier):
         """Return the scores of the labels that at least one neighbour carries, as a sparse array.
 
         For so many labels that a dense ``predict_proba`` has no room. A label that is not stored has the score of a
-        label without a vote: 0, but in `MLkNN`, where it is ``posterior_[:, 0]``, a small number for a rare label. (In
-        `CMLkNN` a label has a vote if the neighbours' memberships add up to one half or more.)
+        label without a vote: 0, but in `MLkNN`, where it is ``posterior_[:, 0]``, a small number for a rare label, and
+        in `DMLkNN`, where it differs from query to query. (In `CMLkNN` a label has a vote if the neighbours'
+        memberships add up to one half or more.)
 
         Parameters
         ----------
@@ -378,8 +395,9 @@ class LazyClassifier(MultilabelClassifier):
         if not self.counts_rows:
             training = Neighbors(*self._ask_search(None, wanted))
             return _engine.answer(self, groups.others_of(training, k), needs, groups)
-        known_lists = self._training_indices.shape[1] >= wanted
-        lists = self._training_indices if known_lists else self._ask_search(None, wanted)[1]
+        lists = self._training_lists()
+        if lists.indices.shape[1] < wanted:
+            lists = Neighbors(*self._ask_search(None, wanted))
         return _engine.answer_from_counts(self, LeavingOut.of(self._units(), lists, k, groups), needs)
 
 

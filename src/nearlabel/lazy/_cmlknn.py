@@ -161,12 +161,12 @@ class CMLkNN(MLkNN):
     def _count(self, neighbors: Neighbors) -> tuple[Matrix, Any]:
         """Return C_j: the neighbours' memberships, added up and rounded to whole votes."""
         k = self.n_neighbors_
-        votes = self._memberships.votes(self._memberships.sums(neighbors.indices), k)
+        votes = self._memberships.votes(self._memberships.sums(neighbors), k)
         return votes, np.full((len(votes), 1), k)
 
     def _bayes(self, counts: IntArray, totals: IntArray) -> Bayes:
         """Return ML-kNN's probabilities from α and β, which are counted in units (equations 6 to 11)."""
-        return bayes(counts, totals, self._memberships.n_counts(self.n_neighbors_) - 1, self._smoothing * ONE)
+        return bayes(counts, totals, self._memberships.n_counts(self.n_neighbors_), self._smoothing * ONE)
 
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
         return scores > 0.5
@@ -203,7 +203,7 @@ class CMLkNN(MLkNN):
 
     def _account(self, evidence: Evidence) -> Account:
         listed = evidence.votes.label
-        sums = self._memberships.sums(evidence.neighbors.indices)[0, listed]
+        sums = self._memberships.sums(evidence.neighbors)[0, listed]
         account = super()._account(evidence)
         in_units = {name: account.columns[name] / ONE for name in ("without_at", "with_at")}
         return account._replace(
@@ -294,10 +294,10 @@ class Memberships(Units):
         """Return the memberships of some rows, dense (n_rows, n_labels)."""
         return self.of_labelset(sparse.csr_array(self.labels[rows]), self.similarity)
 
-    def sums(self, indices: IntArray) -> IntArray:
+    def sums(self, neighbors: Neighbors) -> IntArray:
         """Return the summed memberships of each query's neighbours (n_queries, n_labels)."""
-        rows, place = np.unique(indices, return_inverse=True)
-        return np.asarray(label_votes(place.reshape(indices.shape), self.of_rows(rows)))
+        rows, place = np.unique(neighbors.indices, return_inverse=True)
+        return np.asarray(label_votes(place.reshape(neighbors.indices.shape), self.of_rows(rows)))
 
     def votes(self, sums: IntArray, n_neighbors: int) -> IntArray:
         """Return sums rounded to whole votes, half up.

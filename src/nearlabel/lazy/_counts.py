@@ -7,16 +7,18 @@ membership in CML-kNN. Units are added as whole numbers, so a row can be taken o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.lazy._votes import Neighbors
+from nearlabel.lazy._votes import Neighbors, count_votes, exact_weights, whole_votes
 from nearlabel.neighbors import label_votes
+from nearlabel.neighbors.contract import Weights
 from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks, uneven_blocks
 from nearlabel.utils.cells import cells_of, entries
-from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 
@@ -27,6 +29,7 @@ class Units:
     """
 
     whole = 1  # the units of a label that a row wholly carries
+    add_up = True  # a sum changes by the units of a neighbour that enters, less those of one that leaves
 
     def __init__(self, labels: Matrix) -> None:
         self.labels = labels
@@ -35,9 +38,9 @@ class Units:
         """Return the units of some rows (n_rows, n_labels), dense or CSR."""
         return self.labels[rows]
 
-    def sums(self, indices: IntArray) -> Matrix:
+    def sums(self, neighbors: Neighbors) -> Matrix:
         """Return the summed units of each query's neighbours (n_queries, n_labels), dense or CSR."""
-        return label_votes(indices, self.labels)
+        return label_votes(neighbors.indices, self.labels)
 
     def votes(self, sums: Matrix, n_neighbors: int) -> Matrix:
         """Return sums as whole votes, stored alike."""
@@ -60,16 +63,36 @@ class Units:
         return cls(sparse.csr_array(labels))
 
 
-def count_rows(units: Units, indices: IntArray) -> IntArray:
-    """Add up the units of the training rows by label and by the votes of their neighbours (n_samples, n_neighbors).
+class WeightedUnits(Units):
+    """Units whose sums are weighted votes, rounded to whole ones: weights depend on the distances of all neighbours."""
+
+    add_up = False
+
+    def __init__(self, labels: Matrix, weights: Weights) -> None:
+        super().__init__(labels)
+        self.weights = weights
+
+    def sums(self, neighbors: Neighbors) -> Matrix:
+        """Return the whole votes of each query's neighbours (n_queries, n_labels), dense or CSR."""
+        count, total = count_votes(neighbors, self.labels, exact_weights(neighbors, self.weights))
+        n_neighbors = neighbors.indices.shape[1]
+        if not sparse.issparse(count):
+            return whole_votes(count, total, n_neighbors)
+        count.data = whole_votes(count.data, np.repeat(total.ravel(), np.diff(count.indptr)), n_neighbors)
+        count.eliminate_zeros()
+        return count
+
+
+def count_rows(units: Units, neighbors: Neighbors) -> IntArray:
+    """Add up the units of the training rows by label and by the votes of their neighbours.
 
     Returns counts (2, n_labels, n_counts): [1] of the units, [0] of what they lack to a whole. In ML-kNN these are the
     numbers c[j] and c'[j] of rows with and without the label of which j neighbours carry it.
     """
-    n, k = indices.shape
+    n, k = neighbors.indices.shape
     total = np.zeros((), dtype=np.int64)
     for block in _blocks(units, n, k):
-        total = total + _count_block(units, units.of_rows(block), units.votes(units.sums(indices[block]), k), k)
+        total = total + _count_block(units, units.of_rows(block), units.votes(units.sums(neighbors[block]), k), k)
     return total
 
 
@@ -110,7 +133,8 @@ class CountsWithout(NamedTuple):
     totals: IntArray  # of the same shape
 
 
-class LeavingOut(NamedTuple):
+@dataclass(frozen=True)
+class LeavingOut:
     """Counts of all rows but those of one group: for rows i of the group and labels l, the others with i's votes.
 
     Without the group g of row i, other rows take the places of its rows in the lists of the rows m that have some of
@@ -120,10 +144,12 @@ class LeavingOut(NamedTuple):
         c[i, l] = C[l, V(v'_il)] - Σ_{m in g} u_ml [V(v_ml) = V(v'_il)]
                   + Σ_{m not in g} u_ml ([V(v'_ml) = V(v'_il)] - [V(v_ml) = V(v'_il)])
 
-    Most often each row is a group of its own.
+    Most often each row is a group of its own. A subclass may count fewer rows at some votes: `_count_all` and
+    `_is_counted` say which.
     """
 
     units: Units
+    lists: Neighbors  # of the training rows, at least k + the largest group
     own: Matrix  # (n_samples, n_labels), and the next four stored alike
     group_units: Matrix  # of each group (n_groups, n_labels)
     sums: Matrix
@@ -135,19 +161,19 @@ class LeavingOut(NamedTuple):
     k: int
 
     @classmethod
-    def of(cls, units: Units, neighbors: IntArray, k: int, groups: Groups) -> LeavingOut:
+    def of(cls, units: Units, lists: Neighbors, k: int, groups: Groups) -> LeavingOut:
         """Take neighbours (n_samples, at least k + the largest group), and count all rows by their first k."""
-        own = units.of_rows(slice(0, len(neighbors)))
+        n_samples = len(lists.indices)
+        own = units.of_rows(slice(0, n_samples))
         if sparse.issparse(own):
             own.sum_duplicates()
-        sums = _sums_of(units, neighbors[:, :k])
+        sums = _sums_of(units, lists.nearest(k))
         votes = own_votes = units.votes(sums, k)
         if groups.largest > 1:
-            others = np.take_along_axis(neighbors, groups.places_of_others(neighbors, k), axis=1)
-            own_votes = units.votes(_sums_of(units, others), k)
-        counts = sum(_count_block(units, own[block], votes[block], k) for block in _blocks(units, len(neighbors), k))
-        events = Events.of(neighbors, k, groups)
-        return cls(units, own, groups.add(own), sums, votes, own_votes, groups, events, np.asarray(counts), k)
+            own_votes = units.votes(_sums_of(units, groups.others_of(lists, k)), k)
+        counts = sum(_count_block(units, own[block], votes[block], k) for block in _blocks(units, n_samples, k))
+        events = Events.of(lists.indices, k, groups)
+        return cls(units, lists, own, groups.add(own), sums, votes, own_votes, groups, events, np.asarray(counts), k)
 
     def blocks(self) -> Iterator[IntArray]:
         """Yield rows, those of equally large groups together, whose counts fit the memory budget."""
@@ -166,16 +192,24 @@ class LeavingOut(NamedTuple):
         gone = np.array([[self._n_left(rows) * self.units.whole], [0]])  # rows without the label
         return np.maximum(self.counts[:, :, 0] - gone, 0), np.maximum(self.counts.sum(axis=2) - gone, 0)
 
+    def _count_all(self, at: IntArray) -> IntArray:
+        """Return how many rows, none left out, have these votes (n_rows, n_labels), by label: (2, n_rows, n_labels)."""
+        bins = at + np.arange(at.shape[1]) * self.counts.shape[2]
+        return np.asarray(self.counts.reshape(2, -1).take(bins, axis=1))
+
+    def _is_counted(self, votes: IntArray, at: IntArray) -> BoolArray:
+        """Return where a row with these votes (n_pairs, n_labels) counts at the votes of another row."""
+        return np.asarray(votes == at)
+
     def _n_left(self, rows: IntArray) -> int:
         """Return how many rows the group of each of these rows has."""
         return int(self.groups.sizes[self.groups.number[rows[0]]])
 
     def _dense_block(self, rows: IntArray) -> CountsWithout:
         """Visit every cell: row by row of all labels, which is as fast as memory."""
-        label, whole = np.arange(self.own.shape[1]), self.units.whole
+        whole = self.units.whole
         number = np.int32 if self.own.dtype == np.int8 else np.int64  # of a sum of units
-        bins = self.own_votes[rows] + label * self.counts.shape[2]
-        left = self.counts.reshape(2, -1).take(bins, axis=1)
+        left = self._count_all(self.own_votes[rows])
         for pairs in self._pairs(rows):
             of_m = self.own.take(pairs.m, axis=0)
             weight = self._moved(pairs, of_m.dtype)
@@ -232,14 +266,18 @@ class LeavingOut(NamedTuple):
     def _moved(self, pairs: _Pairs, dtype: Any) -> IntArray:
         """Return 1 where a row m enters the votes of row i by the change of its sum, -1 where it leaves them."""
         at = self.own_votes.take(pairs.i, axis=0)
-        leaves = self.votes.take(pairs.m, axis=0) == at
+        leaves = self._is_counted(self.votes.take(pairs.m, axis=0), at)
         if pairs.event is None:
             return np.asarray(-leaves.astype(dtype))
         after = self.sums.take(pairs.m, axis=0) + self._change(pairs.event)
-        return np.asarray(np.subtract(self.units.votes(after, self.k) == at, leaves, dtype=dtype))
+        enters = self._is_counted(self.units.votes(after, self.k), at)
+        return np.asarray(np.subtract(enters, leaves, dtype=dtype))
 
     def _change(self, event: IntArray) -> Matrix:
         """Return by how much the sums of units change in each event (n_events, n_labels), stored as the units are."""
+        if not self.units.add_up:
+            after = self.units.sums(self._lists_after(event))
+            return after - self.sums[self.events.m[event]]
         first, last = self.events.first[event], self.events.first[event + 1]
         ends = np.append(0, np.cumsum(last - first))
         swaps = first if ends[-1] == len(event) else _ranges(first, last)
@@ -249,6 +287,13 @@ class LeavingOut(NamedTuple):
             return sparse.csr_array((ones, np.arange(len(swaps)), ends)) @ (self.own[into] - self.own[gone])
         change = self.own.take(into, axis=0) - self.own.take(gone, axis=0)
         return change if len(swaps) == len(event) else np.add.reduceat(change, ends[:-1], dtype=self.sums.dtype)
+
+    def _lists_after(self, event: IntArray) -> Neighbors:
+        """Return the neighbours of the row m of each event without the group that leaves."""
+        group = self.groups.number[self.events.gone[self.events.first[event]]]
+        lists = self.lists[self.events.m[event]]
+        leave = self.groups.number[lists.indices] == group[:, np.newaxis]
+        return lists.at(leave.argsort(axis=1, kind="stable")[:, : self.k])
 
     def _pairs(self, rows: IntArray) -> Iterator[_Pairs]:
         """Yield pairs of a row i and a row m of its group, then of i and a row m with such a row in its list."""
@@ -361,9 +406,9 @@ class _Pairs(NamedTuple):
     event: IntArray | None
 
 
-def _sums_of(units: Units, neighbors: IntArray) -> Matrix:
+def _sums_of(units: Units, neighbors: Neighbors) -> Matrix:
     """Return the summed units of all rows' neighbours, with sorted indices if they are sparse."""
-    sums = [units.sums(neighbors[block]) for block in _blocks(units, *neighbors.shape)]
+    sums = [units.sums(neighbors[block]) for block in _blocks(units, *neighbors.indices.shape)]
     if not sparse.issparse(sums[0]):
         return np.vstack(sums)
     stacked = sparse.vstack(sums, format="csr")

@@ -44,6 +44,7 @@ def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups |
 
 def _answers_from_counts(rule: Any, leaving_out: LeavingOut) -> Iterator[AnswerOfRows]:
     """Score each training row from the counts without its group: the rule's own formula, at the row's own votes."""
+    leaving_out = rule._counting(leaving_out)
     for rows in leaving_out.blocks():
         without = leaving_out.counts_of(rows)
         n_rows, n_labels = without.votes.shape

@@ -8,8 +8,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from nearlabel.lazy._classifier import LazyClassifier
-from nearlabel.lazy._votes import Votes
+from nearlabel.lazy._counts import Units, WeightedUnits
+from nearlabel.lazy._votes import Votes, whole_votes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
+from nearlabel.neighbors.contract import Weights, check_weights
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_positive
 
@@ -31,6 +33,10 @@ class MLkNN(LazyClassifier):
     n_neighbors : int or "auto", default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
         micro F1, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more.
+    weights : {"uniform", "distance"} or callable, default="uniform"
+        What a neighbour's vote weighs. "distance": the inverse of its distance, where a neighbour at distance 0 leaves
+        no weight to farther ones. A callable takes distances (n, k) and returns weights of that shape, each row by
+        itself. j is then k times the share of the weight, rounded (half up), of training rows and queries alike.
     smoothing : float, default=1.0
         s above; 1 is Laplace's.
     search : object with `fit` and `kneighbors`, default=None
@@ -92,22 +98,32 @@ class MLkNN(LazyClassifier):
         self,
         n_neighbors: int | Literal["auto"] = 10,
         *,
+        weights: Weights = "uniform",
         smoothing: float = 1.0,
         search: NeighborSearch | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
+        self.weights = weights
         self.smoothing = smoothing
         self.search = search
 
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
         self._smoothing = float(self.smoothing)
 
+    def _units(self) -> Units:
+        units = super()._units()
+        return units if self.weights == "uniform" else WeightedUnits(units.labels, self.weights)
+
+    def _whole(self, votes: Votes) -> Any:
+        """Return votes as training rows are counted by them."""
+        return votes.count if self.weights == "uniform" else whole_votes(votes.count, votes.total, self.n_neighbors_)
+
     def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
         priors, self.likelihood_, self.posterior_ = self._bayes(counts, totals)
         self.prior_ = priors[1, :, 0]
 
     def _score_votes(self, votes: Votes) -> Any:
-        return self.posterior_[votes.label, votes.count]
+        return self.posterior_[votes.label, self._whole(votes)]
 
     def _score_counts(self, counts: IntArray, totals: IntArray) -> FloatArray:
         return self._bayes(counts, totals).posterior
@@ -116,16 +132,28 @@ class MLkNN(LazyClassifier):
         return scores >= 0.5
 
     def _bayes(self, counts: IntArray, totals: IntArray) -> Bayes:
-        return bayes(counts, totals, self.n_neighbors_, self._smoothing)
+        return bayes(counts, totals, self.n_neighbors_ + 1, self._smoothing)
+
+    @property
+    def _words(self) -> str:
+        """Return how scores come about."""
+        rounded = "" if self.weights == "uniform" else "votes are k · weight / total_weight, rounded; "
+        return f"{rounded}{BAYES}"
 
     def _check_parameters(self) -> None:
+        check_weights(self.weights)
         check_positive("smoothing", self.smoothing)
 
     def _account(self, evidence: Evidence) -> Account:
         counts = self._counts[:, evidence.votes.label]
-        of_labels = self._bayes(counts, counts.sum(axis=2, keepdims=True))
-        settings = {"n_samples": self._n_samples, "smoothing": self._smoothing}
-        return bayes_account(counts, of_labels, evidence, rule="score >= 0.5", scores=BAYES, settings=settings)
+        at_votes = counts[:, np.arange(len(evidence.n_votes)), self._whole(evidence.votes)]
+        return bayes_account(
+            self._bayes(at_votes, counts.sum(axis=2)),
+            {"without_at": counts[0], "with_at": counts[1]},
+            rule="score >= 0.5",
+            scores=self._words,
+            settings={"n_samples": self._n_samples, "smoothing": self._smoothing},
+        )
 
 
 BAYES = "score = prior · likelihood / (prior · likelihood + prior_without · likelihood_without)"
@@ -139,29 +167,30 @@ class Bayes(NamedTuple):
     posterior: FloatArray
 
 
-def bayes(counts: IntArray, totals: IntArray, k: int, s: float) -> Bayes:
+def bayes(counts: IntArray, totals: IntArray, n_cells: int, s: float) -> Bayes:
     """Return the probabilities that counts c'[j] and c[j] and their totals n0 and n1 give (equations 6 to 11).
 
-    Counts (2, ...) are of any shape that totals (2, ...) broadcast to.
+    Counts (2, ...) are of any shape that totals (2, ...) broadcast to. Smoothing adds s to each of `n_cells` counts; in
+    ML-kNN they are k + 1.
     """
     priors = (s + totals) / (2 * s + totals.sum(axis=0))
-    likelihood = (s + counts) / (s * (k + 1) + totals)
+    likelihood = (s + counts) / (s * n_cells + totals)
     joint = priors * likelihood
     posterior = joint[1] / (joint[0] + joint[1])
-    _resolve_ties(posterior, counts, totals, k, s)
+    _resolve_ties(posterior, counts, totals, n_cells, s)
     return Bayes(priors, likelihood, posterior)
 
 
-def _resolve_ties(posterior: FloatArray, counts: IntArray, totals: IntArray, k: int, s: float) -> None:
+def _resolve_ties(posterior: FloatArray, counts: IntArray, totals: IntArray, n_cells: int, s: float) -> None:
     """Correct every posterior that rounding may have put on the wrong side of one half, or beside it.
 
-    Compares (s + n1)(s + c)(s(k+1) + n0) with (s + n0)(s + c')(s(k+1) + n1) in whole numbers, s as a fraction p/q.
+    Compares (s + n1)(s + c)(s n_cells + n0) with (s + n0)(s + c')(s n_cells + n1) in whole numbers, s a fraction p/q.
     """
     close = np.nonzero(np.abs(posterior - 0.5) < 1e-9)
     p, q = Fraction(s).as_integer_ratio()
     c0, c1 = (q * counts[h][close].astype(object) + p for h in (0, 1))
     n0, n1 = (q * np.broadcast_to(totals, counts.shape)[h][close].astype(object) for h in (0, 1))
-    spread = p * (k + 1)
+    spread = p * n_cells
     excess: Any = (p + n1) * c1 * (spread + n0) - (p + n0) * c0 * (spread + n1)
     near = posterior[close]
     near = np.where(excess > 0, np.maximum(near, 0.5), np.minimum(near, np.nextafter(0.5, 0)))

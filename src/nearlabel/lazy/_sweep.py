@@ -200,7 +200,7 @@ class NeighborsSweep:
             if not classifier.counts_rows:
                 use(k)
                 return labels, _engine.answer(classifier, others.nearest(k), needs, groups)
-            leaving_out = LeavingOut.of(units, training.indices[:, : k + groups.largest], k, groups)
+            leaving_out = LeavingOut.of(units, training.nearest(k + groups.largest), k, groups)
             use(k, leaving_out.counts)
             return labels, _engine.answer_from_counts(classifier, leaving_out, needs)
 

@@ -32,7 +32,7 @@ class Neighbors:
     indices: IntArray
     rows: Matrix = None
 
-    def __getitem__(self, block: slice) -> Neighbors:
+    def __getitem__(self, block: slice | IntArray) -> Neighbors:
         return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
 
     def nearest(self, n_neighbors: int) -> Neighbors:
@@ -116,6 +116,11 @@ def count_votes(neighbors: Neighbors, labels: Matrix, weights: FloatArray | None
     if weights is None:
         return votes, np.full((len(neighbors.indices), 1), neighbors.indices.shape[1])
     return votes, np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+
+
+def whole_votes(count: Any, total: Any, n_neighbors: int) -> Any:
+    """Return weighted votes as whole ones, 0 to n_neighbors: the share of the weight times n_neighbors, half up."""
+    return np.floor(n_neighbors * count / total + 0.5).astype(np.min_scalar_type(-n_neighbors - 1))
 
 
 def exact_weights(

@@ -1,13 +1,15 @@
 """Metrics of multi-label predictions and scores, each a function ``(y_true, y_pred or y_score) -> float``.
 
 The 0/0 rule is explained in `nearlabel.metrics.example_based` and `nearlabel.metrics.label_based`, the rules for equal
-scores and trivial rows in `nearlabel.metrics.ranking`. `CATALOGUE` lists what each metric needs and its direction;
-`get_metric` also takes metrics of your own, `score_all` computes many at once, `get_scorer` makes a scikit-learn scorer
-of one.
+scores and trivial rows in `nearlabel.metrics.ranking`, those for labels of one class in `nearlabel.metrics.areas`.
+`CATALOGUE` lists what each metric needs and its direction; `METRICS_ON_REQUEST` are those that no table shows unless it
+is asked to. `get_metric` finds both by name, with options, and takes metrics of your own; `score_all` computes many at
+once, `label_table` those of each label, `get_scorer` makes a scikit-learn scorer of one.
 """
 
+from nearlabel.metrics.areas import count_skipped, mean_average_precision, roc_auc
 from nearlabel.metrics.calibration import CalibrationBins, calibration_bins
-from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric
+from nearlabel.metrics.catalogue import CATALOGUE, METRICS_ON_REQUEST, Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import score_all
 from nearlabel.metrics.example_based import (
     f1_examples,
@@ -29,17 +31,29 @@ from nearlabel.metrics.label_based import (
     micro_precision,
     micro_recall,
 )
+from nearlabel.metrics.label_table import label_table
+from nearlabel.metrics.probabilities import brier_score, log_loss
 from nearlabel.metrics.ranking import average_precision, coverage, one_error, ranking_loss
 from nearlabel.metrics.scorers import SCORERS, get_scorer
+from nearlabel.metrics.top_k import (
+    label_propensities,
+    ndcg_at_k,
+    precision_at_k,
+    propensity_scored_precision_at_k,
+    recall_at_k,
+)
 
 __all__ = [
     "CATALOGUE",
+    "METRICS_ON_REQUEST",
     "SCORERS",
     "CalibrationBins",
     "Metric",
     "MetricLike",
     "average_precision",
+    "brier_score",
     "calibration_bins",
+    "count_skipped",
     "coverage",
     "f1_examples",
     "f1_of_means",
@@ -48,18 +62,27 @@ __all__ = [
     "get_scorer",
     "hamming_loss",
     "jaccard_examples",
+    "label_propensities",
+    "label_table",
+    "log_loss",
     "macro_f1",
     "macro_fbeta",
     "macro_precision",
     "macro_recall",
+    "mean_average_precision",
     "micro_f1",
     "micro_fbeta",
     "micro_precision",
     "micro_recall",
+    "ndcg_at_k",
     "one_error",
+    "precision_at_k",
     "precision_examples",
+    "propensity_scored_precision_at_k",
     "ranking_loss",
+    "recall_at_k",
     "recall_examples",
+    "roc_auc",
     "score_all",
     "subset_accuracy",
 ]

@@ -3,6 +3,7 @@
 All four metrics are computed from two numbers of each relevant label: how many relevant labels rank no worse than it
 (itself included), and how many irrelevant labels rank above it. Their sum is its rank. Sorting each row costs
 O(L log L), and everything after the sort is done for the relevant labels only, so no pair of labels is ever enumerated.
+With ``ties="average"`` the same sums come from closed forms for the groups of equal scores.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearlabel.metrics.inputs import (
-    TIE_RULES,
     TRIVIAL_RULES,
     TieRule,
     TrivialRule,
     check_scores,
+    check_ties,
     check_true,
     check_weights,
-    is_sparse,
+    dense_rows,
 )
 from nearlabel.metrics.ratios import mean
 from nearlabel.utils.blocks import row_blocks
@@ -35,8 +36,8 @@ class RowSums(NamedTuple):
     """What the metrics need of each row, arrays of shape (n_samples,); all zero in a row without relevant labels."""
 
     n_relevant: IntArray
-    wrong_on_top: BoolArray  # an irrelevant label ranks above the best relevant one
-    last_rank: IntArray  # of the relevant label ranked worst
+    wrong_on_top: NDArray[Any]  # an irrelevant label ranks above the best relevant one
+    last_rank: NDArray[Any]  # of the relevant label ranked worst
     reversed_pairs: NDArray[Any]  # pairs (relevant, irrelevant) in the wrong order
     precisions: NDArray[Any]  # summed over the relevant labels: the share of relevant labels down to its rank
 
@@ -68,10 +69,10 @@ def rank(y_true: MatrixLike, y_score: MatrixLike, ties: TieRule, sample_weight: 
 
 def rank_checked(true: Matrix, scores: Matrix, ties: TieRule, weights: FloatArray | None = None) -> Ranking:
     """Return the ranking of checked matrices (n_samples, n_labels), in blocks of rows."""
-    check_choice("ties", ties, TIE_RULES)
+    rule = check_ties(ties)
     n_rows, n_labels = true.shape
     blocks = [
-        _row_sums(_dense_rows(true, rows).astype(bool), -_dense_rows(scores, rows), ties)
+        _row_sums(dense_rows(true, rows).astype(bool), -dense_rows(scores, rows), rule)
         for rows in row_blocks(n_rows, bytes_per_row=8 * n_labels, budget=BLOCK_BYTES)
     ]
     return Ranking(RowSums(*(np.concatenate(parts) for parts in zip(*blocks, strict=True))), n_labels, weights)
@@ -79,49 +80,52 @@ def rank_checked(true: Matrix, scores: Matrix, ties: TieRule, weights: FloatArra
 
 def top_is_wrong(ranking: Ranking, trivial: TrivialRule) -> float:
     """Return the share of rows whose top label is not relevant."""
-    return _mean_of_rows(ranking, ranking.rows.wrong_on_top, ranking.has_none_or_all, ranking.has_none, trivial)
+    return _mean_of(ranking, ranking.rows.wrong_on_top, ranking.has_none_or_all, ranking.has_none, trivial)
 
 
 def depth(ranking: Ranking, trivial: TrivialRule) -> float:
     """Return the mean number of steps down the ranking to the last relevant label."""
-    return _mean_of_rows(ranking, ranking.rows.last_rank - 1, ranking.has_none, 0, trivial)
+    return _mean_of(ranking, ranking.rows.last_rank - 1, ranking.has_none, 0, trivial)
 
 
 def reversed_share(ranking: Ranking, trivial: TrivialRule) -> float:
     """Return the mean share of the pairs (relevant, irrelevant) that are in the wrong order."""
     n_relevant = ranking.rows.n_relevant
     n_pairs = np.maximum(n_relevant * (ranking.n_labels - n_relevant), 1)  # no pair: a trivial row, replaced below
-    return _mean_of_rows(ranking, ranking.rows.reversed_pairs / n_pairs, ranking.has_none_or_all, 0, trivial)
+    return _mean_of(ranking, ranking.rows.reversed_pairs / n_pairs, ranking.has_none_or_all, 0, trivial)
 
 
 def precision_of_ranks(ranking: Ranking, trivial: TrivialRule) -> float:
     """Return the mean, over rows, of the mean precision at the ranks of the relevant labels."""
     n_relevant = np.maximum(ranking.rows.n_relevant, 1)  # no relevant label: a trivial row, replaced below
-    return _mean_of_rows(ranking, ranking.rows.precisions / n_relevant, ranking.has_none_or_all, 1, trivial)
+    return _mean_of(ranking, ranking.rows.precisions / n_relevant, ranking.has_none_or_all, 1, trivial)
 
 
-def _mean_of_rows(ranking: Ranking, values: Any, is_trivial: BoolArray, kept_as: Any, trivial: TrivialRule) -> float:
+def _mean_of(ranking: Ranking, values: Any, is_trivial: BoolArray, kept_as: Any, trivial: TrivialRule) -> float:
+    return mean_of_rows(values, is_trivial, kept_as, trivial, ranking.weights)
+
+
+def mean_of_rows(
+    values: Any, is_trivial: BoolArray, kept_as: Any, trivial: TrivialRule, weights: FloatArray | None
+) -> float:
+    """Return the mean of values (n_samples,), where trivial rows are left out or have the value `kept_as`."""
     check_choice("trivial", trivial, TRIVIAL_RULES)
-    weights = ranking.weights
     if trivial == "keep":
         return mean(np.where(is_trivial, kept_as, values), weights)
     return mean(values[~is_trivial], None if weights is None else weights[~is_trivial])
 
 
-def _dense_rows(matrix: Matrix, rows: slice) -> Any:
-    block = matrix[rows]
-    return block.toarray() if is_sparse(block) else block
-
-
 def _row_sums(relevant: BoolArray, losses: FloatArray, ties: TieRule) -> RowSums:
     """Sum over the relevant labels of each row; `losses` are the negated scores, so that the best comes first."""
+    if ties == "high":
+        return _row_sums(relevant[:, ::-1], losses[:, ::-1], "low")
+    if ties == "average":
+        return _expected_sums(relevant, losses)
     n_rows, n_labels = relevant.shape
     places, n_hits, n_wrong = _relevant_labels(relevant, losses, ties)
     row = places // n_labels
     n_relevant = np.bincount(row, minlength=n_rows)
-    filled = n_relevant > 0
-    last = np.cumsum(n_relevant)[filled] - 1  # where each row's last relevant label is in `places`
-    first = last - n_relevant[filled] + 1
+    filled, first, last = _ends(n_relevant)
     wrong_on_top, last_rank = np.zeros(n_rows, dtype=bool), np.zeros(n_rows, dtype=np.intp)
     wrong_on_top[filled] = n_wrong[first] > 0
     last_rank[filled] = (n_hits + n_wrong)[last]
@@ -130,14 +134,63 @@ def _row_sums(relevant: BoolArray, losses: FloatArray, ties: TieRule) -> RowSums
     return RowSums(n_relevant, wrong_on_top, last_rank, reversed_pairs, precisions)
 
 
+def _ends(sizes: IntArray) -> tuple[BoolArray, IntArray, IntArray]:
+    """Return which rows are not empty, and where the first and the last item of each of those is, end to end."""
+    filled = sizes > 0
+    last = np.cumsum(sizes)[filled] - 1
+    return filled, last - sizes[filled] + 1, last
+
+
+def _expected_sums(relevant: BoolArray, losses: FloatArray) -> RowSums:
+    """Return the means of the row sums over all orders of equal scores.
+
+    A group of `size` equal scores, `hits` of them relevant, begins after `above` labels, `before` of them relevant. By
+    McSherry and Najork, Computing information retrieval performance measures efficiently in the presence of tied
+    scores (ECIR 2008).
+    """
+    n_rows, n_labels = relevant.shape
+    order = np.argsort(losses, axis=1)
+    places = np.flatnonzero(np.take_along_axis(relevant, order, axis=1))
+    start, end = _tie_groups(np.take_along_axis(losses, order, axis=1), places)
+    opens, hits = np.unique(start, return_counts=True)  # the groups that hold a relevant label
+    row, above = np.divmod(opens, n_labels)
+    best = np.searchsorted(places, opens)  # the first relevant label of each group, in `places`
+    size = end[best] - opens
+    before = best - np.searchsorted(places, row * n_labels)
+    filled, first, last = _ends(np.bincount(row, minlength=n_rows))
+    wrong_on_top, last_rank = np.zeros((2, n_rows))
+    wrong_on_top[filled] = np.where(above > 0, 1, (size - hits) / size)[first]
+    last_rank[filled] = (above + hits * (size + 1) / (hits + 1))[last]
+    n_wrong = above - before + (size - hits) / 2  # above each relevant label, on average
+    precisions = hits / size * _sum_of_precisions(above, before, size, hits, n_labels)
+    return RowSums(
+        np.bincount(places // n_labels, minlength=n_rows),
+        wrong_on_top,
+        last_rank,
+        np.bincount(row, weights=hits * n_wrong, minlength=n_rows),
+        np.bincount(row, weights=precisions, minlength=n_rows),
+    )
+
+
+def _sum_of_precisions(above: IntArray, before: IntArray, size: IntArray, hits: IntArray, n_labels: int) -> FloatArray:
+    """Return the sum over the places of a group of the precision expected there if the label there is relevant.
+
+    At place j of the group it is ``(before + 1 + (j - 1) * slope) / (above + j)``, whose sum harmonic numbers give.
+    """
+    harmonic = np.append(0.0, np.cumsum(1 / np.arange(1, n_labels + 1)))
+    slope = (hits - 1) / np.maximum(size - 1, 1)
+    total: FloatArray = (before + 1 - slope * (above + 1)) * (harmonic[above + size] - harmonic[above]) + slope * size
+    return total
+
+
 def _relevant_labels(relevant: BoolArray, losses: FloatArray, ties: TieRule) -> tuple[IntArray, IntArray, IntArray]:
     """Return, for the relevant labels from the best down, row after row, their places and the two counts.
 
     A place is the position in the block with every row sorted and the rows laid end to end.
     """
     n_labels = relevant.shape[1]
-    # Within a group of equal scores the order matters for "index" only; the stable sort is the slower one.
-    order = np.argsort(losses, axis=1, kind="stable" if ties == "index" else None)
+    # Within a group of equal scores the order matters for "low" only; the stable sort is the slower one.
+    order = np.argsort(losses, axis=1, kind="stable" if ties == "low" else None)
     places = np.flatnonzero(np.take_along_axis(relevant, order, axis=1))
     row_start = places // n_labels * n_labels
     before_row = np.searchsorted(places, row_start)  # relevant labels in the rows before

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearlabel.metrics.inputs import check_scores, check_true, check_weights
+from nearlabel.metrics.inputs import check_probabilities, check_true, check_weights
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
-
-_ROUNDING = 1e-9  # a foreign classifier's probabilities may be this far outside of [0, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +81,7 @@ def calibration_bins(
     """
     n_bins = check_integer("n_bins", n_bins, low=1)
     true = check_true(y_true)
-    scores = as_dense(check_scores(y_prob, true.shape, name="y_prob"))
-    low, high = scores.min(), scores.max()
-    if low < -_ROUNDING or high > 1 + _ROUNDING:
-        raise ValueError(f"y_prob must be probabilities in [0, 1], got {low:g} to {high:g}.")
+    scores = as_dense(check_probabilities(y_prob, true.shape))
     weights = check_weights(sample_weight, true.shape[0])
     counts, hits, sums = np.zeros((3, n_bins))
     for block in row_blocks(scores.shape[0], 24 * scores.shape[1]):

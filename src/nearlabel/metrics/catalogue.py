@@ -6,15 +6,18 @@ import difflib
 import inspect
 import numbers
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from nearlabel.metrics import example_based, label_based, ranking
+from nearlabel.metrics import areas, example_based, label_based, probabilities, ranking, top_k
+from nearlabel.utils.options import read_value, split_option
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_choice, check_flag
 
-_SCORE_NAMES = ("y_score", "scores")
+_PROBABILITY_NAME = "y_prob"
+_SCORE_NAMES = ("y_score", "scores", _PROBABILITY_NAME)
+_INPUTS = ("y_true", "y_pred", "y_score", "y_prob", "sample_weight")  # what is no option
 _LOSS_ENDINGS = ("_loss", "_error")  # scikit-learn's convention: such a function is to be minimised
 
 
@@ -27,8 +30,8 @@ class Metric:
     Parameters
     ----------
     name : str
-        What records, tables and messages call it. For an entry of `CATALOGUE` its key, the function's name; the name
-        of a metric of your own must not be one of those.
+        What records, tables and messages call it. For an entry of `CATALOGUE` its key, the function's name, with
+        options behind it where they are set (see `get_metric`); a metric of your own must not be named so.
     function : callable
         ``function(y_true, y_pred) -> float`` or ``function(y_true, y_score) -> float``. It gets arrays of shape
         (n_samples, n_labels), or CSR arrays where sparse ones were passed. A keyword parameter `sample_weight`, an
@@ -73,7 +76,7 @@ class Metric:
         check_flag("greater_is_better", self.greater_is_better)
         object.__setattr__(self, "title", self.title or self.name.replace("_", " "))
 
-    def __call__(self, y_true: MatrixLike, y_given: MatrixLike, *, sample_weight: Any = None) -> float:
+    def __call__(self, y_true: MatrixLike, y_given: MatrixLike, *, sample_weight: Any = None, **options: Any) -> float:
         """Return the value.
 
         Parameters
@@ -84,6 +87,8 @@ class Metric:
             Predicted label sets or scores: what the metric needs.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
+        **options : object
+            What else the function takes by keyword.
 
         Returns
         -------
@@ -95,7 +100,6 @@ class Metric:
         TypeError
             If there are weights and the function takes none, or it returns something that is no number.
         """
-        options = {}
         if sample_weight is not None:
             if not _has_parameter(self.function, "sample_weight"):
                 raise TypeError(f"sample_weight must be None: metric {self.name!r} has no parameter of that name.")
@@ -104,6 +108,24 @@ class Metric:
         if not isinstance(value, numbers.Real):
             raise TypeError(f"metric {self.name!r} must return a number, got {value!r} of type {type(value).__name__}.")
         return float(value)
+
+    @property
+    def response_methods(self) -> tuple[str, ...]:
+        """Return which methods of an estimator give the scores that the function takes, the preferred one first."""
+        parameters = [*_parameters(self.function)]
+        return ("predict_proba",) if parameters[1:2] == [_PROBABILITY_NAME] else ("decision_function", "predict_proba")
+
+
+@dataclass(frozen=True)
+class WithOptions:
+    """A function of ours with some of its options set; equal to another one with the same, as partials are not."""
+
+    function: Callable[..., float]
+    options: tuple[tuple[str, Any], ...]
+
+    def __call__(self, y_true: MatrixLike, y_given: MatrixLike, **others: Any) -> float:
+        """Return the value; options that are set prevail over others."""
+        return self.function(y_true, y_given, **others | dict(self.options))
 
 
 MetricLike: TypeAlias = str | Metric | Callable[..., float]  # what `get_metric` takes
@@ -137,8 +159,25 @@ _METRICS = (
     _score(ranking.average_precision, "average precision", greater_is_better=True),
 )
 
-# The F-beta metrics are left out: without a beta they are no function of (y_true, y_pred).
+# What is computed where nothing else is asked for: the columns of every table.
 CATALOGUE: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in _METRICS})
+
+# What is computed where it is asked for by name, most of it with options; titles show the options in braces.
+_ON_REQUEST = (
+    _prediction(example_based.fbeta_examples, "F{beta} (mean over examples)"),
+    _prediction(label_based.micro_fbeta, "micro F{beta}"),
+    _prediction(label_based.macro_fbeta, "macro F{beta}"),
+    _score(top_k.precision_at_k, "precision@{k}", greater_is_better=True),
+    _score(top_k.recall_at_k, "recall@{k}", greater_is_better=True),
+    _score(top_k.ndcg_at_k, "nDCG@{k}", greater_is_better=True),
+    _score(areas.roc_auc, "ROC-AUC ({average})", greater_is_better=True),
+    _score(areas.mean_average_precision, "mAP ({average})", greater_is_better=True),
+    _score(probabilities.log_loss, "log loss"),
+    _score(probabilities.brier_score, "Brier score"),
+)
+
+METRICS_ON_REQUEST: tuple[str, ...] = tuple(metric.name for metric in _ON_REQUEST)
+_OURS: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in (*_METRICS, *_ON_REQUEST)})
 
 
 def get_metric(metric: MetricLike) -> Metric:
@@ -147,10 +186,12 @@ def get_metric(metric: MetricLike) -> Metric:
     Parameters
     ----------
     metric : str, Metric or callable
-        A key of `CATALOGUE`; a `Metric`, which is returned as it is; or a function of the catalogue or of your own,
-        ``function(y_true, y_pred) -> float``, which takes its name from ``__name__``. It needs scores if its second
-        parameter is named y_score or scores. Its attribute `greater_is_better` gives the direction, True if it has
-        none. For a function that has no name, such as a `functools.partial`, use `Metric`.
+        A key of `CATALOGUE` or one of `METRICS_ON_REQUEST`, with options behind colons: ``"precision_at_k:k=3"``,
+        ``"roc_auc:average=micro"``, ``"one_error:ties=high"``; a `Metric`, which is returned as it is; or a function of
+        ours or of your own, ``function(y_true, y_pred) -> float``, which takes its name from ``__name__``. It needs
+        scores if its second parameter is named y_score or scores, and probabilities if it is named y_prob. Its
+        attribute `greater_is_better` gives the direction, True if it has none. For a function that has no name, such
+        as a `functools.partial`, use `Metric`.
 
     Returns
     -------
@@ -160,8 +201,9 @@ def get_metric(metric: MetricLike) -> Metric:
     Raises
     ------
     ValueError
-        If the catalogue has no such name (the message suggests the nearest ones), a metric of your own has the name of
-        one of the catalogue, a function has no name, or its name ends as a loss's does and it has no direction.
+        If there is no such name (the message suggests the nearest ones), or it has no such option or needs one, a
+        metric of your own has the name of one of ours, a function has no name, or its name ends as a loss's does and
+        it has no direction.
     TypeError
         If `metric` is none of these.
 
@@ -169,6 +211,8 @@ def get_metric(metric: MetricLike) -> Metric:
     --------
     >>> get_metric("one_error").greater_is_better
     False
+    >>> get_metric("precision_at_k:k=2")([[1, 0, 1]], [[0.9, 0.5, 0.1]])
+    0.5
     >>> def top_score(y_true, y_score):
     ...     return float(y_score.max())
     >>> get_metric(top_score).needs
@@ -178,7 +222,8 @@ def get_metric(metric: MetricLike) -> Metric:
         return _named(metric)
     if not isinstance(metric, Metric):
         metric = _of_function(metric)
-    if CATALOGUE.get(metric.name, metric) != metric:
+    known = _OURS.get(metric.name.partition(":")[0])
+    if known is not None and _without_options(metric) != _without_options(known):
         raise ValueError(
             f"metric must not have the name of another one of the catalogue, got {metric.name!r}."
             f" Hint: Metric('my_{metric.name}', function)."
@@ -186,12 +231,52 @@ def get_metric(metric: MetricLike) -> Metric:
     return metric
 
 
-def _named(name: str) -> Metric:
-    if name in CATALOGUE:
-        return CATALOGUE[name]
-    near = difflib.get_close_matches(name, CATALOGUE)
-    hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(CATALOGUE)}."
-    raise ValueError(f"metric must be a name of the catalogue, a Metric or a function, got {name!r}. {hint}")
+def _named(text: str) -> Metric:
+    name, *options = text.split(":")
+    if text in CATALOGUE:
+        return CATALOGUE[text]
+    if name in _OURS:
+        return _with_options(_OURS[name], options)
+    near = difflib.get_close_matches(name, _OURS)
+    hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(_OURS)}."
+    raise ValueError(f"metric must be a name of the catalogue, a Metric or a function, got {text!r}. {hint}")
+
+
+def _with_options(metric: Metric, options: list[str]) -> Metric:
+    """Return a metric of ours with options ``parameter=value``, which its name and its title show."""
+    own = {name: of for name, of in _parameters(metric.function).items() if name not in _INPUTS}
+    settings = [split_option(f"metric {metric.name!r}", [*own], option) for option in options]
+    for name, parameter in own.items():
+        if parameter.default is parameter.empty and name not in dict(settings):
+            raise ValueError(f"metric {metric.name!r} must have a value of {name}. Hint: '{metric.name}:{name}=2'.")
+    values = {name: of.default for name, of in own.items()} | dict(settings)
+    hidden = [option for option in options if f"{{{option.partition('=')[0]}}}" not in metric.title]
+    title = metric.title.format(**values) + (f" ({', '.join(hidden)})" if hidden else "")
+    if not options:
+        return replace(metric, title=title)
+    function = WithOptions(metric.function, tuple((name, read_value(text)) for name, text in settings))
+    return replace(metric, name=":".join((metric.name, *options)), function=function, title=title)
+
+
+def _without_options(metric: Metric) -> tuple[Any, ...]:
+    """Return what two metrics of ours of one name have in common, whatever their options."""
+    return _function_of(metric.function), metric.needs, metric.greater_is_better
+
+
+def option_of(metric: Metric, name: str) -> Any:
+    """Return the value of an option of a metric of ours; None if it has no such option."""
+    parameter = options_left_open(metric, _parameters(metric.function)).get(name)
+    if parameter is None:
+        return None
+    settings = dict(metric.function.options) if isinstance(metric.function, WithOptions) else {}
+    return settings.get(name, parameter.default)
+
+
+def options_left_open(metric: Metric, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options that the function of a metric of ours takes; none for a metric of a user."""
+    if metric.name.partition(":")[0] not in _OURS:
+        return {}
+    return {name: value for name, value in options.items() if name in _parameters(metric.function)}
 
 
 def _of_function(function: Any) -> Metric:
@@ -201,9 +286,8 @@ def _of_function(function: Any) -> Metric:
             f" {type(function).__name__}."
         )
     name = getattr(function, "__name__", "")
-    known = CATALOGUE.get(name)
-    if known is not None and known.function is function:
-        return known
+    if name in _OURS and _OURS[name].function is function:
+        return _named(name)
     if not name.isidentifier():  # a lambda, a partial function, an instance
         raise ValueError(f"metric must have a name, got {function!r}. Hint: Metric('my_metric', function).")
     if name.endswith(_LOSS_ENDINGS) and not hasattr(function, "greater_is_better"):
@@ -218,6 +302,10 @@ def _of_function(function: Any) -> Metric:
     return Metric(name, function, needs, getattr(function, "greater_is_better", True))
 
 
+def _function_of(function: Callable[..., float]) -> Callable[..., float]:
+    return function.function if isinstance(function, WithOptions) else function
+
+
 def _has_parameter(function: Callable[..., float], name: str) -> bool:
     parameters = _parameters(function)
     takes_any = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
@@ -226,6 +314,6 @@ def _has_parameter(function: Callable[..., float], name: str) -> bool:
 
 def _parameters(function: Callable[..., float]) -> Mapping[str, inspect.Parameter]:
     try:
-        return inspect.signature(function).parameters
+        return inspect.signature(_function_of(function)).parameters
     except ValueError:  # some functions written in C have no signature
         return {}

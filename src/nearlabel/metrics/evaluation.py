@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from nearlabel.metrics import _ranks
 from nearlabel.metrics._ranks import Ranking
-from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric
+from nearlabel.metrics.areas import count_skipped
+from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric, option_of, options_left_open
 from nearlabel.metrics.counts import Comparison
 from nearlabel.metrics.inputs import (
     TieRule,
@@ -61,14 +62,14 @@ def score_all(
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
         Scores, larger is better; an absent entry of a sparse container is a score of 0.
     metrics : iterable of str, Metric or callable, optional
-        Keys of `CATALOGUE` and metrics of your own, as `get_metric` takes them; by default all of the catalogue that
+        Metrics of ours by name and of your own, as `get_metric` takes them; by default all of `CATALOGUE` that
         `y_pred` and `y_score`, as far as given, allow.
     zero_division : {0.0, 1.0, nan}, default=0.0
-        What a 0/0 counts as in the catalogue's metrics of predictions.
-    ties : {"pessimistic", "index", "optimistic"}, default="pessimistic"
-        How the catalogue's ranking metrics rank equal scores.
+        What a 0/0 counts as in our metrics of predictions, unless their names say it.
+    ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
+        How our metrics of rankings rank equal scores, unless their names say it.
     trivial : {"drop", "keep"}, default="drop"
-        Whether they count rows without any pair of labels to rank.
+        Whether they count rows without any pair of labels to rank, unless their names say it.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
@@ -105,12 +106,14 @@ def score_all(
         second["score"] = check_scores(y_score, true.shape)
         shared["score"] = _ranks.rank_checked(true, second["score"], ties, weights)
 
+    rules = {"zero_division": zero_division, "ties": ties, "trivial": trivial}
+
     def value_of(metric: Metric) -> float:
         if metric.name in MEAN_RATIOS:
             return MEAN_RATIOS[metric.name].of(shared["prediction"], zero_division)
         if metric.name in _FROM_RANKING:
             return _FROM_RANKING[metric.name](shared["score"], trivial)
-        return metric(true, second[metric.needs], sample_weight=sample_weight)
+        return metric(true, second[metric.needs], sample_weight=sample_weight, **options_left_open(metric, rules))
 
     return {metric.name: value_of(metric) for metric in chosen}
 
@@ -131,6 +134,18 @@ def _chosen(metrics: Iterable[MetricLike] | None, given: dict[str, bool]) -> lis
             argument = "y_pred" if metric.needs == "prediction" else "y_score"
             raise ValueError(f"{argument} must be given for {metric.name}, got None.")
     return chosen
+
+
+def skipped_lines(
+    y_true: MatrixLike, metrics: Iterable[MetricLike], *, sample_weight: ArrayLike | None = None
+) -> dict[str, int]:
+    """Return by name how many labels, or samples, each metric leaves out as they have one class; only where it does."""
+    skipping = [metric for metric in map(get_metric, metrics) if option_of(metric, "undefined") == "skip"]
+    counts = {
+        metric.name: count_skipped(y_true, average=option_of(metric, "average"), sample_weight=sample_weight)
+        for metric in skipping
+    }
+    return {name: count for name, count in counts.items() if count}
 
 
 def score_and_count(

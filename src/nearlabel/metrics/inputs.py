@@ -10,13 +10,14 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, as_score_matrix, check_sample_weight
+from nearlabel.utils.validation import as_label_matrix, as_score_matrix, check_choice, check_sample_weight
 
-TieRule: TypeAlias = Literal["pessimistic", "index", "optimistic"]
+TieRule: TypeAlias = Literal["pessimistic", "optimistic", "low", "high", "average", "index"]
 TrivialRule: TypeAlias = Literal["drop", "keep"]
 
-TIE_RULES = ("pessimistic", "index", "optimistic")
+TIE_RULES = ("pessimistic", "optimistic", "low", "high", "average")
 TRIVIAL_RULES = ("drop", "keep")
+_ROUNDING = 1e-9  # a foreign classifier's probabilities may be this far outside of [0, 1]
 
 
 def is_sparse(matrix: Any) -> bool:
@@ -24,11 +25,11 @@ def is_sparse(matrix: Any) -> bool:
     return bool(sparse.issparse(matrix))
 
 
-def check_true(y_true: MatrixLike) -> Matrix:
+def check_true(y_true: MatrixLike, *, name: str = "y_true") -> Matrix:
     """Return the true label sets as an indicator matrix (n_samples, n_labels) of at least one row."""
-    true = as_label_matrix(y_true, name="y_true")
+    true = as_label_matrix(y_true, name=name)
     if true.shape[0] == 0:
-        raise ValueError(f"y_true must have at least one row, got shape {true.shape}.")
+        raise ValueError(f"{name} must have at least one row, got shape {true.shape}.")
     return true
 
 
@@ -44,6 +45,34 @@ def check_scores(y_score: Any, shape: tuple[int, int], *, name: str = "y_score")
     scores = as_score_matrix(y_score, name=name)
     _check_same_shape(name, scores.shape, shape)
     return scores
+
+
+def check_probabilities(y_prob: Any, shape: tuple[int, int]) -> Matrix:
+    """Return probabilities as `check_scores` does; raise ValueError if one is not in [0, 1]."""
+    probabilities = check_scores(y_prob, shape, name="y_prob")
+    if not are_probabilities(probabilities):
+        low, high = probabilities.min(), probabilities.max()
+        raise ValueError(f"y_prob must be probabilities in [0, 1], got {low:g} to {high:g}.")
+    return probabilities
+
+
+def are_probabilities(scores: Matrix) -> bool:
+    """Return whether all scores are in [0, 1], but for rounding."""
+    return bool(scores.min() >= -_ROUNDING and scores.max() <= 1 + _ROUNDING)
+
+
+def check_ties(ties: object) -> TieRule:
+    """Return the rule for equal scores; "index" is the former name of "low"."""
+    rule: Any = "low" if ties == "index" else ties
+    check_choice("ties", rule, TIE_RULES)
+    checked: TieRule = rule
+    return checked
+
+
+def dense_rows(matrix: Matrix, rows: slice) -> Any:
+    """Return some rows of a dense or CSR matrix as an array."""
+    block = matrix[rows]
+    return block.toarray() if is_sparse(block) else block
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> FloatArray | None:

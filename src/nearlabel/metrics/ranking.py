@@ -4,14 +4,20 @@ Equal scores. The paper leaves them open but for ranking loss, where an equal pa
 
 - ``"pessimistic"`` (default): equal scores share their worst rank, so an irrelevant label beats every label it is equal
   to. Independent of the order of the labels; what scikit-learn does.
-- ``"index"``: of equal scores the one with the lower label index ranks better. (Mulan and the authors' MATLAB code
-  order by index too, but let the *higher* index rank better.)
 - ``"optimistic"``: of equal scores the relevant labels rank first. Independent of the order of the labels.
+- ``"low"``: of equal scores the one with the lower label index ranks better. ``"index"`` is the former name of it.
+- ``"high"``: of equal scores the one with the higher label index ranks better, as in Mulan and the authors' code.
+- ``"average"``: the mean over all orders of equal scores, by closed forms [1]_. Independent of the order of the labels.
 
 Trivial rows. A row without labels, or with all of them, has no pair of labels to put in order, so one-error, ranking
 loss and average precision are undefined for it: ``trivial="drop"`` (default, the authors' code) leaves it out of the
 mean, ``"keep"`` counts it with the value stated at each metric. For coverage only a row without labels is trivial. If
 every row is dropped the result is nan, without a warning.
+
+References
+----------
+.. [1] McSherry, Najork: Computing information retrieval performance measures efficiently in the presence of tied
+   scores. ECIR 2008.
 """
 
 from __future__ import annotations
@@ -42,9 +48,10 @@ def one_error(
         Indicator matrix of the relevant labels.
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
-    ties : {"pessimistic", "index", "optimistic"}, default="pessimistic"
-        Several labels on top are an error unless all of them are relevant ("pessimistic"), unless the first one is
-        ("index"), or unless one of them is ("optimistic", the authors' code).
+    ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
+        Several labels on top are an error unless all of them are relevant ("pessimistic"), one of them is
+        ("optimistic", the authors' code), or the first or last one is ("low", "high"); or the share of the irrelevant
+        ones among them is counted ("average").
     trivial : {"drop", "keep"}, default="drop"
         Whether rows without labels (kept: 1, as in Mulan, since no top label can be right) and with all labels (kept:
         0) count.
@@ -96,8 +103,9 @@ def coverage(
         Indicator matrix of the relevant labels.
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
-    ties : {"pessimistic", "index", "optimistic"}, default="pessimistic"
-        Order of equal scores: relevant labels last, lower label index first, relevant labels first.
+    ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
+        Order of equal scores: relevant labels last, relevant labels first, lower label index first, higher label
+        index first, or the mean over all orders.
     trivial : {"drop", "keep"}, default="drop"
         Whether rows without labels count (kept: 0, as in Mulan; the authors' code, and scikit-learn's number minus 1,
         make it -1). A row with all labels is not trivial: it has a last relevant label, at depth ``n_labels - 1``, and
@@ -147,8 +155,9 @@ def ranking_loss(
         Indicator matrix of the relevant labels.
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
-    ties : {"pessimistic", "index", "optimistic"}, default="pessimistic"
-        An equal pair is an error, is one if the irrelevant label has the lower index, or is none.
+    ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
+        An equal pair is an error, is none, is one if the irrelevant label has the lower or the higher index, or is
+        half an error.
     trivial : {"drop", "keep"}, default="drop"
         Whether rows without labels and rows with all labels count (kept: 0, as in Mulan and scikit-learn).
     sample_weight : array-like of shape (n_samples,), default=None
@@ -173,7 +182,7 @@ def ranking_loss(
     --------
     >>> ranking_loss([[1, 0, 0]], [[0.5, 0.5, 0.1]])  # 1 of 2 pairs
     0.5
-    >>> ranking_loss([[1, 0, 0]], [[0.5, 0.5, 0.1]], ties="index")
+    >>> ranking_loss([[1, 0, 0]], [[0.5, 0.5, 0.1]], ties="low")
     0.0
     """
     return _ranks.reversed_share(_ranks.rank(y_true, y_score, ties, sample_weight), trivial)
@@ -191,7 +200,7 @@ def average_precision(
 
     Equation 5 of [1]_. The number of :func:`sklearn.metrics.label_ranking_average_precision_score` with
     ``trivial="keep"``; it has nothing to do with :func:`sklearn.metrics.average_precision_score`, the area under a
-    label's precision-recall curve.
+    label's precision-recall curve, which is `mean_average_precision` here.
 
     Parameters
     ----------
@@ -199,10 +208,11 @@ def average_precision(
         Indicator matrix of the relevant labels.
     y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
-    ties : {"pessimistic", "index", "optimistic"}, default="pessimistic"
-        Equal scores share their worst rank, rank by label index, or rank with the relevant labels first. "Pessimistic"
-        is not the least value here: relevant labels that share a rank also count for each other, so that two of three
-        equal labels give 2/3, while the order (irrelevant, relevant, relevant) gives (1/2 + 2/3) / 2.
+    ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
+        Equal scores share their worst rank, rank with the relevant labels first, by rising or falling label index, or
+        in all orders, whose mean is taken. "Pessimistic" is not the least value here: relevant labels that share a
+        rank also count for each other, so that two of three equal labels give 2/3, while the order (irrelevant,
+        relevant, relevant) gives (1/2 + 2/3) / 2.
     trivial : {"drop", "keep"}, default="drop"
         Whether rows without labels and rows with all labels count (kept: 1, as in scikit-learn; Mulan drops the
         former and keeps the latter).

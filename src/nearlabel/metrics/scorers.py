@@ -28,7 +28,8 @@ def get_scorer(metric: MetricLike) -> Scorer:
     """Return a metric as a new scorer for scikit-learn's ``scoring=``.
 
     Greater is better for a scorer, so the scorer of a loss negates it. The scorer of a metric of scores calls
-    ``decision_function`` if there is one, else ``predict_proba``. It also takes a list of probabilities, one array a
+    ``decision_function`` if there is one, else ``predict_proba``; that of a metric of probabilities always calls the
+    latter. It also takes a list of probabilities, one array a
     label; a label that had one class in the training data is scored 0 if that is 0, else 1. With metadata routing,
     ``get_scorer(...).set_score_request(sample_weight=True)`` asks for weights.
 
@@ -72,7 +73,7 @@ class _RankingScorer:
 
     def __call__(self, estimator: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         sign = 1 if self.metric.greater_is_better else -1
-        method = response_method_of(estimator, ("decision_function", "predict_proba"))
+        method = response_method_of(estimator, self.metric.response_methods)
         scores = label_scores(estimator, X, np.shape(y)[-1], method)
         return sign * self.metric(y, scores, sample_weight=sample_weight)
 

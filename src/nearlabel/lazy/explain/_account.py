@@ -44,20 +44,19 @@ class Account(NamedTuple):
     threshold: Any = np.nan  # of all labels, or of each listed one; NaN where no threshold decides
 
 
-def bayes_account(counts: Any, bayes: Any, evidence: Evidence, **others: Any) -> Account:
+def bayes_account(bayes: Any, counts: Table, **others: Any) -> Account:
     """Return the account of a rule that decides by Bayes' rule from counted rows.
 
-    Takes the counts (2, n_listed, n_counts) of the listed labels and the probabilities that they give.
+    Takes the probabilities of the listed labels, each (2, n_listed), and the columns of the counts that they come from.
     """
-    now = np.arange(len(evidence.n_votes)), evidence.n_votes
     columns = {
-        "prior": bayes.priors[1, :, 0],
-        "prior_without": bayes.priors[0, :, 0],
-        "likelihood": bayes.likelihood[1][now],
-        "likelihood_without": bayes.likelihood[0][now],
+        "prior": bayes.priors[1],
+        "prior_without": bayes.priors[0],
+        "likelihood": bayes.likelihood[1],
+        "likelihood_without": bayes.likelihood[0],
     }
     return Account(
-        columns={**columns, **dict(zip(("without_at", "with_at"), counts, strict=True))},
+        columns={**columns, **counts},
         shown=("prior", "likelihood", "likelihood_without"),
         threshold=0.5,
         **others,

@@ -73,8 +73,9 @@ def explain(
     Shows the neighbours, their votes for each label, how votes became the score, what was decided, which change in
     votes would change the decision, and how far the query is from the training samples (`Explanation.novelty`).
 
-    The novelty needs the neighbours of all training samples: `MLkNN`, `CMLkNN` and `IBLR` know these distances since
-    `fit`; all others search for them in each call, so explain many queries in one call. Nothing is stored.
+    The novelty needs the neighbours of all training samples: `MLkNN`, `DMLkNN`, `CMLkNN` and `IBLR` know these
+    distances since `fit`; all others search for them in each call, so explain many queries in one call. Nothing is
+    stored.
 
     Parameters
     ----------

@@ -1,0 +1,241 @@
+"""Areas under curves: how well scores put positive cells before negative ones, label by label, row by row or in all.
+
+``average`` says what is put in order, and what the mean is over, in scikit-learn's words:
+
+- ``"macro"`` (default): the samples of each label; the mean over labels.
+- ``"weighted"``: the same; labels are weighted by how many samples carry them.
+- ``"samples"``: the labels of each sample; the mean over samples.
+- ``"micro"``: all cells of the matrix together, which scores of different labels must be comparable for.
+
+A label (a sample) of one class, all negative or all positive, has nothing to put in order. ``undefined="skip"``
+(default) leaves it out of the mean, and `count_skipped` tells how many were; with ``undefined="propagate"`` one such
+label makes the result nan. scikit-learn gives nan for ROC-AUC, and for average precision counts a label without
+positives as 0 and one without negatives as 1. No metric warns. If all are left out the result is nan.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nearlabel.metrics._curves import Areas, areas_of_lines, transposed
+from nearlabel.metrics.inputs import check_scores, check_true, check_weights, is_sparse
+from nearlabel.metrics.ratios import mean
+from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_choice
+
+Average: TypeAlias = Literal["macro", "micro", "samples", "weighted"]
+UndefinedRule: TypeAlias = Literal["skip", "propagate"]
+
+_AVERAGES = ("macro", "micro", "samples", "weighted")
+_UNDEFINED_RULES = ("skip", "propagate")
+
+
+def roc_auc(
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    *,
+    average: Average = "macro",
+    undefined: UndefinedRule = "skip",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the mean probability that a positive cell is scored above a negative one; an equal score counts one half.
+
+    The area under the receiver operating characteristic. :func:`sklearn.metrics.roc_auc_score` where every label has
+    both classes. Of a sample (``average="samples"``) it is 1 less its `ranking_loss` with ``ties="average"``.
+
+    Parameters
+    ----------
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrix of the true label sets.
+    y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
+    average : {"macro", "micro", "samples", "weighted"}, default="macro"
+        Mean over labels, all cells together, mean over samples, or mean over labels weighted by their positives.
+    undefined : {"skip", "propagate"}, default="skip"
+        Whether labels (samples) of one class are left out of the mean, or make it nan.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best), 0.5 for constant scores; nan if every label (sample) has one class.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
+
+    See Also
+    --------
+    count_skipped : How many labels (samples) are left out.
+    label_table : The areas of each label.
+
+    Examples
+    --------
+    >>> y_true = [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    >>> y_score = [[0.9, 0.2, 0.1], [0.4, 0.8, 0.3], [0.3, 0.1, 0.2]]
+    >>> roc_auc(y_true, y_score)  # (1/2 + 1) / 2: the third label has no positive sample
+    0.75
+    """
+    areas, weights = _areas_of(y_true, y_score, average, sample_weight)
+    return _mean(areas.roc, weights, undefined)
+
+
+def mean_average_precision(
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    *,
+    average: Average = "macro",
+    undefined: UndefinedRule = "skip",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the mean area under the precision-recall steps of each label, known as mAP.
+
+    The sum, over the distinct scores from the largest down, of the step of recall times precision: nothing is
+    interpolated. :func:`sklearn.metrics.average_precision_score` where every label has both classes. Not to be
+    confused with `average_precision`, which averages over the relevant labels of each sample and counts ties otherwise.
+
+    Parameters
+    ----------
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrix of the true label sets.
+    y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
+    average : {"macro", "micro", "samples", "weighted"}, default="macro"
+        Mean over labels, all cells together, mean over samples, or mean over labels weighted by their positives.
+    undefined : {"skip", "propagate"}, default="skip"
+        Whether labels (samples) of one class are left out of the mean, or make it nan.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every label (sample) has one class.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, the weights are malformed, or an option is unknown.
+
+    See Also
+    --------
+    count_skipped : How many labels (samples) are left out.
+    label_table : The areas of each label.
+
+    Examples
+    --------
+    >>> y_true = [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    >>> y_score = [[0.9, 0.2, 0.1], [0.4, 0.8, 0.3], [0.3, 0.1, 0.2]]
+    >>> round(mean_average_precision(y_true, y_score), 4)  # of two labels: ((1/1 + 2/3) / 2 + 1) / 2
+    0.9167
+    """
+    areas, weights = _areas_of(y_true, y_score, average, sample_weight)
+    return _mean(areas.precision, weights, undefined)
+
+
+def count_skipped(y_true: MatrixLike, *, average: Average = "macro", sample_weight: ArrayLike | None = None) -> int:
+    """Return how many labels or samples `roc_auc` and `mean_average_precision` leave out, as they have one class.
+
+    Parameters
+    ----------
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrix of the true label sets.
+    average : {"macro", "micro", "samples", "weighted"}, default="macro"
+        As of the metric: labels are counted, samples, or, with "micro", 1 where the whole matrix has one class.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples; those of weight 0 are as good as absent.
+
+    Returns
+    -------
+    int
+        From 0 to n_labels, or to n_samples.
+
+    Raises
+    ------
+    ValueError
+        If `y_true` is no indicator matrix or is empty, the weights are malformed, or `average` is unknown.
+
+    Examples
+    --------
+    >>> y_true = [[1, 0, 0], [0, 1, 0], [1, 0, 0]]
+    >>> count_skipped(y_true), count_skipped(y_true, average="samples")
+    (1, 0)
+    """
+    check_choice("average", average, _AVERAGES)
+    cells = _Cells.of(y_true, None, sample_weight)
+    return int(cells.has_one_class(average).sum())
+
+
+class _Cells(NamedTuple):
+    """Checked matrices (n_samples, n_labels) without the rows of weight 0, and the other rows' weights."""
+
+    true: Matrix
+    scores: Matrix  # or None
+    weights: FloatArray | None
+
+    @classmethod
+    def of(cls, y_true: MatrixLike, y_score: MatrixLike | None, sample_weight: Any) -> _Cells:
+        """Check what the user passed."""
+        true = check_true(y_true)
+        scores = None if y_score is None else check_scores(y_score, true.shape)
+        return cls.of_checked(true, scores, check_weights(sample_weight, true.shape[0]))
+
+    @classmethod
+    def of_checked(cls, true: Matrix, scores: Matrix, weights: FloatArray | None) -> _Cells:
+        """Leave out rows without weight: they make no second class."""
+        if weights is None or weights.all():
+            return cls(true, scores, weights)
+        kept = np.flatnonzero(weights)
+        return cls(true[kept], None if scores is None else scores[kept], weights[kept])
+
+    def has_one_class(self, average: Average) -> BoolArray:
+        """Return for each label, each sample or the whole matrix whether its cells are equal."""
+        axis = {"samples": 1, "micro": None}.get(average, 0)
+        positives: Any = np.atleast_1d(self.true.sum(axis=axis))
+        n_cells = self.true.shape[0] * self.true.shape[1] // len(positives)
+        return np.asarray((positives == 0) | (positives == n_cells))
+
+    def areas(self, average: Average) -> Areas:
+        """Return the areas of each label, each sample or the whole matrix."""
+        if average == "samples":
+            return areas_of_lines(self.true, self.scores, None)
+        if average == "micro":
+            weights = None if self.weights is None else np.repeat(self.weights, self.true.shape[1])
+            return areas_of_lines(_as_one_line(self.true), _as_one_line(self.scores), weights)
+        return areas_of_lines(transposed(self.true), transposed(self.scores), self.weights)
+
+
+def areas_of_labels(true: Matrix, scores: Matrix, weights: FloatArray | None) -> Areas:
+    """Return the areas of each label of checked matrices (n_samples, n_labels)."""
+    return _Cells.of_checked(true, scores, weights).areas("macro")
+
+
+def _areas_of(
+    y_true: MatrixLike, y_score: MatrixLike, average: Average, sample_weight: Any
+) -> tuple[Areas, FloatArray | None]:
+    """Return the areas of the lines that `average` names, and the lines' weights in the mean."""
+    check_choice("average", average, _AVERAGES)
+    cells = _Cells.of(y_true, y_score, sample_weight)
+    areas = cells.areas(average)
+    return areas, {"weighted": areas.n_positive, "samples": cells.weights}.get(average)
+
+
+def _as_one_line(matrix: Matrix) -> Matrix:
+    line = matrix.reshape((1, -1))
+    return line.tocsr() if is_sparse(line) else line
+
+
+def _mean(values: FloatArray, weights: FloatArray | None, undefined: UndefinedRule) -> float:
+    check_choice("undefined", undefined, _UNDEFINED_RULES)
+    defined = ~np.isnan(values)
+    if undefined == "propagate" and not defined.all():
+        return math.nan
+    return mean(values[defined], None if weights is None else weights[defined])

@@ -1,0 +1,112 @@
+"""All figures of each label, beside each other: which labels a mean over labels is made of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nearlabel.metrics.areas import areas_of_labels
+from nearlabel.metrics.counts import Comparison
+from nearlabel.metrics.inputs import (
+    are_probabilities,
+    check_predicted,
+    check_scores,
+    check_true,
+    check_weights,
+    check_zero_division,
+)
+from nearlabel.metrics.probabilities import LabelLosses, losses_of_labels
+from nearlabel.metrics.ratios import fbeta, precision, recall
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import label_names_of
+
+
+def label_table(
+    y_true: MatrixLike,
+    y_pred: MatrixLike | None = None,
+    y_score: MatrixLike | None = None,
+    *,
+    zero_division: float = math.nan,
+    sample_weight: ArrayLike | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Return the metrics of each label, as columns of a table.
+
+    Parameters
+    ----------
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrix of the true label sets.
+    y_pred : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
+        Indicator matrix of the predicted label sets.
+    y_score : array-like, data frame or sparse container of shape (n_samples, n_labels), optional
+        Scores, larger is better; an absent entry of a sparse container is a score of 0.
+    zero_division : {0.0, 1.0, nan}, default=nan
+        What a 0/0 counts as in precision, recall and F1. With 0.0 their means over labels are `macro_precision`,
+        `macro_recall` and `macro_f1`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_labels,)
+        ``label``, the names of the columns of a data frame or their numbers, and ``support``, the number of positive
+        samples. With `y_pred`: ``true_positives``, ``false_positives``, ``false_negatives``, ``precision``, ``recall``
+        and ``f1``. With `y_score`: ``roc_auc`` and ``average_precision`` (as `mean_average_precision` averages them),
+        nan for a label of one class; ``log_loss`` and ``brier_score``, nan unless all scores are in [0, 1]. Counts are
+        sums of weights if there are weights.
+
+    Raises
+    ------
+    ValueError
+        If neither `y_pred` nor `y_score` is given, a matrix is not two-dimensional or is empty, the shapes differ, the
+        label sets contain anything but 0 and 1, `y_score` contains NaN or something that is no number, the weights are
+        malformed, or `zero_division` is another number.
+
+    Examples
+    --------
+    >>> table = label_table([[1, 0], [1, 1], [0, 0]], [[1, 0], [0, 1], [0, 1]])
+    >>> table["support"], table["f1"].round(2)
+    (array([2, 1]), array([0.67, 0.67]))
+    """
+    if y_pred is None and y_score is None:
+        raise ValueError("y_pred or y_score must be given, got neither.")
+    zero_division = check_zero_division(zero_division)
+    true = check_true(y_true)
+    weights = check_weights(sample_weight, true.shape[0])
+    table = {
+        "label": label_names_of(y_true, true.shape[1]),
+        "support": true.sum(axis=0) if weights is None else weights @ true,
+    }
+    if y_pred is not None:
+        table |= _of_predictions(true, check_predicted(y_pred, true.shape), weights, zero_division)
+    if y_score is not None:
+        table |= _of_scores(true, check_scores(y_score, true.shape), weights)
+    return table
+
+
+def _of_predictions(
+    true: Matrix, predicted: Matrix, weights: FloatArray | None, zero_division: float
+) -> dict[str, NDArray[Any]]:
+    counts = Comparison.of(true, predicted, weights).per_label
+    return {
+        "true_positives": counts.hits,
+        "false_positives": counts.predicted - counts.hits,
+        "false_negatives": counts.true - counts.hits,
+        "precision": precision(counts, zero_division),
+        "recall": recall(counts, zero_division),
+        "f1": fbeta(1.0)(counts, zero_division),
+    }
+
+
+def _of_scores(true: Matrix, scores: Matrix, weights: FloatArray | None) -> dict[str, NDArray[Any]]:
+    areas = areas_of_labels(true, scores, weights)
+    undefined = np.full(true.shape[1], np.nan)
+    losses = losses_of_labels(true, scores, weights) if are_probabilities(scores) else LabelLosses(undefined, undefined)
+    return {
+        "roc_auc": areas.roc,
+        "average_precision": areas.precision,
+        "log_loss": losses.log,
+        "brier_score": losses.brier,
+    }

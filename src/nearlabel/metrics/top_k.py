@@ -1,0 +1,320 @@
+"""Metrics of the first k labels of each ranking, for data with so many labels that few are looked at.
+
+Equal scores and rows without labels are treated as in `nearlabel.metrics.ranking`, with two differences. A row with all
+labels counts: its first labels are right. And ``ties="pessimistic"`` puts the relevant labels last among equal ones,
+since a label is either among the first k or not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nearlabel.metrics._ranks import mean_of_rows
+from nearlabel.metrics._top_gains import best_sums, top_sums
+from nearlabel.metrics.inputs import TieRule, TrivialRule, check_scores, check_true, check_weights
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_integer, check_positive
+
+
+def precision_at_k(
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    k: int,
+    *,
+    ties: TieRule = "pessimistic",
+    trivial: TrivialRule = "drop",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the mean share of relevant labels among the first k.
+
+    Parameters
+    ----------
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrix of the relevant labels.
+    y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
+    k : int
+        Number of labels, at most n_labels. A row with fewer relevant labels cannot reach 1.
+    ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
+        Order of equal scores: relevant labels last, relevant labels first, lower label index first, higher label
+        index first, or the mean over all orders.
+    trivial : {"drop", "keep"}, default="drop"
+        Whether rows without labels count (kept: 0).
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every row is dropped.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, `k` is below 1 or above n_labels, the weights are
+        malformed, or an option is unknown.
+    TypeError
+        If `k` is no integer.
+
+    Examples
+    --------
+    >>> precision_at_k([[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.2, 0.7, 0.1]], 2)  # (1/2 + 1/2) / 2
+    0.5
+    """
+    top = _checked(y_true, y_score, k, sample_weight)
+    hits = top_sums(top.true, top.scores, np.ones(top.k), ties=ties)
+    return mean_of_rows(hits / top.k, top.n_relevant == 0, 0.0, trivial, top.weights)
+
+
+def recall_at_k(
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    k: int,
+    *,
+    ties: TieRule = "pessimistic",
+    trivial: TrivialRule = "drop",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the mean share of a row's relevant labels that are among the first k.
+
+    Parameters
+    ----------
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrix of the relevant labels.
+    y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
+    k : int
+        Number of labels, at most n_labels. A row with more relevant labels cannot reach 1.
+    ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
+        Order of equal scores, as of `precision_at_k`.
+    trivial : {"drop", "keep"}, default="drop"
+        Whether rows without labels count (kept: 0).
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every row is dropped.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, `k` is below 1 or above n_labels, the weights are
+        malformed, or an option is unknown.
+    TypeError
+        If `k` is no integer.
+
+    Examples
+    --------
+    >>> recall_at_k([[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.2, 0.7, 0.1]], 2)  # (1/2 + 1/1) / 2
+    0.75
+    """
+    top = _checked(y_true, y_score, k, sample_weight)
+    hits = top_sums(top.true, top.scores, np.ones(top.k), ties=ties)
+    return mean_of_rows(hits / np.maximum(top.n_relevant, 1), top.n_relevant == 0, 0.0, trivial, top.weights)
+
+
+def ndcg_at_k(
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    k: int,
+    *,
+    ties: TieRule = "pessimistic",
+    trivial: TrivialRule = "drop",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return the mean discounted cumulative gain of the first k labels, as a share of the largest one that is possible.
+
+    A relevant label at rank r gains ``1 / log2(r + 1)`` [1]_. With ``ties="average"`` and ``trivial="keep"`` this is
+    ``sklearn.metrics.ndcg_score(y_true, y_score, k=k)``.
+
+    Parameters
+    ----------
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrix of the relevant labels.
+    y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
+    k : int
+        Number of labels, at most n_labels.
+    ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
+        Order of equal scores, as of `precision_at_k`.
+    trivial : {"drop", "keep"}, default="drop"
+        Whether rows without labels count (kept: 0).
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if every row is dropped.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, `k` is below 1 or above n_labels, the weights are
+        malformed, or an option is unknown.
+    TypeError
+        If `k` is no integer.
+
+    References
+    ----------
+    .. [1] Järvelin, Kekäläinen: Cumulated gain-based evaluation of IR techniques. ACM Transactions on Information
+       Systems 20(4), 2002.
+
+    Examples
+    --------
+    >>> round(ndcg_at_k([[0, 1, 1]], [[0.9, 0.5, 0.1]], 2), 4)  # 1/log2(3) of 1/log2(2) + 1/log2(3)
+    0.3869
+    """
+    top = _checked(y_true, y_score, k, sample_weight)
+    discounts = 1 / np.log2(np.arange(2, top.k + 2))
+    best = np.append(1.0, np.cumsum(discounts))[np.minimum(top.n_relevant, top.k)]  # no relevant label: a trivial row
+    gains = top_sums(top.true, top.scores, discounts, ties=ties) / best
+    return mean_of_rows(gains, top.n_relevant == 0, 0.0, trivial, top.weights)
+
+
+def propensity_scored_precision_at_k(
+    y_true: MatrixLike,
+    y_score: MatrixLike,
+    k: int,
+    *,
+    propensities: ArrayLike,
+    ties: TieRule = "pessimistic",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Return what the relevant labels among the first k are worth, as a share of the most that is possible.
+
+    A relevant label is worth the inverse of its propensity, so that rare labels count more [1]_. The two sums are over
+    all rows: a ratio of sums, not a mean of ratios. Rows without labels add nothing to either.
+
+    Parameters
+    ----------
+    y_true : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrix of the relevant labels.
+    y_score : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Scores, larger is better; an absent entry of a sparse container is a score of 0. Infinities are allowed.
+    k : int
+        Number of labels, at most n_labels.
+    propensities : array-like of shape (n_labels,)
+        Probability that a label is stated where it is relevant, above 0 and at most 1: `label_propensities` of the
+        training part.
+    ties : {"pessimistic", "optimistic", "low", "high", "average"}, default="pessimistic"
+        Order of equal scores: what is worth least first, what is worth most first, lower label index first, higher
+        label index first, or the mean over all orders.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the examples, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
+
+    Returns
+    -------
+    float
+        From 0 to 1 (best); nan if no row has a label.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not two-dimensional or is empty, the shapes differ, `y_true` contains anything but 0 and 1,
+        `y_score` contains NaN or something that is no number, `k` is below 1 or above n_labels, the propensities or
+        weights are malformed, or an option is unknown.
+    TypeError
+        If `k` is no integer.
+
+    References
+    ----------
+    .. [1] Jain, Prabhu, Varma: Extreme multi-label loss functions for recommendation, tagging, ranking & other missing
+       label applications. KDD 2016.
+
+    Examples
+    --------
+    >>> y_true, y_score = [[1, 0, 1]], [[0.9, 0.5, 0.1]]
+    >>> propensity_scored_precision_at_k(y_true, y_score, 1, propensities=[0.5, 0.5, 0.25])  # 2 of 4
+    0.5
+    """
+    top = _checked(y_true, y_score, k, sample_weight)
+    worth = 1 / _check_propensities(propensities, top.true.shape[1])
+    gains = top_sums(top.true, top.scores, np.ones(top.k), worth, ties=ties)
+    best = best_sums(top.true, top.k, worth)
+    weights = np.ones(len(best)) if top.weights is None else top.weights
+    total = weights @ best
+    return float(weights @ gains / total) if total else math.nan
+
+
+def label_propensities(y_train: MatrixLike, a: float = 0.55, b: float = 1.5) -> FloatArray:
+    """Return the propensities of labels: how likely a relevant label is to be stated, by its frequency.
+
+    ``1 / (1 + c * (n_l + b) ** -a)`` for a label of n_l among n samples, where ``c = (ln n - 1) (b + 1) ** a`` [1]_.
+
+    Parameters
+    ----------
+    y_train : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Indicator matrix of the training part, of at least 3 samples.
+    a, b : float, default=0.55, 1.5
+        Parameters of the model, above 0. The paper has 0.5 and 0.4 for Wikipedia, 0.6 and 2.6 for Amazon.
+
+    Returns
+    -------
+    ndarray of shape (n_labels,)
+        Above 0, below 1.
+
+    Raises
+    ------
+    ValueError
+        If `y_train` is no indicator matrix or has fewer than 3 rows, for which the model has no meaning, or `a` or `b`
+        is not above 0.
+    TypeError
+        If `a` or `b` is no number.
+
+    References
+    ----------
+    .. [1] Jain, Prabhu, Varma: Extreme multi-label loss functions for recommendation, tagging, ranking & other missing
+       label applications. KDD 2016.
+
+    Examples
+    --------
+    >>> label_propensities([[1, 0], [1, 0], [1, 0], [1, 1]]).round(3)
+    array([0.8  , 0.721])
+    """
+    a, b = check_positive("a", a), check_positive("b", b)
+    labels = check_true(y_train, name="y_train")
+    n_samples = labels.shape[0]
+    if n_samples < 3:  # the logarithm of n less 1 is negative
+        raise ValueError(f"y_train must have at least 3 rows, got {n_samples}.")
+    c = (math.log(n_samples) - 1) * (b + 1) ** a
+    propensities: FloatArray = 1 / (1 + c * (labels.sum(axis=0) + b) ** -a)
+    return propensities
+
+
+class _Top(NamedTuple):
+    """The checked inputs of a metric of the first k labels."""
+
+    true: Matrix
+    scores: Matrix
+    k: int
+    n_relevant: Any  # labels of each row, (n_samples,)
+    weights: FloatArray | None
+
+
+def _checked(y_true: MatrixLike, y_score: MatrixLike, k: object, sample_weight: Any) -> _Top:
+    true = check_true(y_true)
+    scores = check_scores(y_score, true.shape)
+    number = check_integer("k", k, low=1)
+    if number > true.shape[1]:
+        raise ValueError(f"k must be at most n_labels={true.shape[1]}, got {number}.")
+    return _Top(true, scores, number, true.sum(axis=1), check_weights(sample_weight, true.shape[0]))
+
+
+def _check_propensities(propensities: ArrayLike, n_labels: int) -> FloatArray:
+    values = np.asarray(propensities, dtype=np.float64)
+    if values.shape != (n_labels,) or not ((values > 0) & (values <= 1)).all():
+        raise ValueError(
+            f"propensities must be numbers above 0 and at most 1, one for each of {n_labels} labels, got shape"
+            f" {values.shape}. Hint: label_propensities(y_train)."
+        )
+    return values
