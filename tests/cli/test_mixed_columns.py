@@ -83,6 +83,27 @@ def test_evaluate(nearlabel):
     assert ",1.0," in answer.out.splitlines()[1]  # the test rows are those of training
 
 
+@pytest.mark.parametrize("held_out", [("--cv", 2), ("--test-data", "songs.csv")])
+def test_report_of_a_run(nearlabel, held_out):
+    """The run knows the kinds of the columns: a report of it needs no options for them."""
+    options = (*LABELS, *KINDS, "--impute", "median", "--methods", "brknn", "--k", 1, "--metrics", "micro_f1")
+    assert nearlabel("evaluate", "songs.csv", *options, *held_out, "--out", "run").code == 0
+    tested = held_out if held_out[0] == "--test-data" else ()
+    answer = nearlabel("report", "run", "songs.csv", *LABELS, *tested, "--out", "r.html")
+    assert answer.code == 0, answer.err
+    assert "Label cardinality" in Path("r.html").read_text()
+
+
+def test_other_kinds_are_another_run(nearlabel):
+    """Records of categories are no records of texts, though the cells are the same."""
+    options = (*LABELS, "--impute", "median", "--methods", "brknn", "--k", 1, "--cv", 2, "--out", "run")
+    others = ("--text", "title", "--date", "released")
+    assert nearlabel("evaluate", "songs.csv", *options, "--categorical", "genre", *others).code == 0
+    answer = nearlabel("evaluate", "songs.csv", *options, "--text", "genre,title", "--date", "released")
+    assert answer.code == 2
+    assert "run must hold records of the same plan, got kinds={" in answer.err
+
+
 def test_the_hint_for_text_columns(nearlabel):
     """It names the option for each column: all dates, few distinct values, others."""
     answer = nearlabel("fit", "songs.csv", *LABELS, "--out", "m.skops")

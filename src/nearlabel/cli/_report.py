@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from nearlabel.cli import _console, _data, _kept, _model, _test_data
+from nearlabel.cli._columns import options_of_kinds
 from nearlabel.cli._matched_data import match_to, open_matched, with_columns_of
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, is_on_disk, load_multidigits
+from nearlabel.datasets.tables import name_of_data
 from nearlabel.experiments import Problem
+from nearlabel.experiments.records import kinds_of_columns
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.persistence import DataSummary, ModelCard, read_kept
 from nearlabel.plots import check_matplotlib
@@ -96,7 +99,9 @@ def _of_run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _given(arguments: argparse.Namespace) -> Problem:
-    """Return the data of a run, which may be a training and a test part."""
+    """Return the data of a run, which may be a training and a test part, their columns of the kinds that it had."""
+    kinds = kinds_of_columns(arguments.source).get(name_of_data(Path(arguments.data)), {})
+    arguments = argparse.Namespace(**vars(arguments) | options_of_kinds(kinds))
     data = _data.open_data(arguments)
     test = _test_data.open_test_data(arguments, data)
     return data if test is None else (data, test)

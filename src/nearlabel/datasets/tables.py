@@ -12,7 +12,7 @@ from nearlabel.datasets._arrow import ParquetWriter
 from nearlabel.datasets._content import suffix_of_content
 from nearlabel.datasets._formats import TABLES, Format, format_of
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
-from nearlabel.datasets._lines import Lines
+from nearlabel.datasets._lines import Lines, plain_name
 from nearlabel.datasets._meka import has_label_option, labels_of_option
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, attribute_of
@@ -31,6 +31,7 @@ __all__ = [
     "feature_names_of",
     "guess_separator_of",
     "locate_row",
+    "name_of_data",
     "read_columns",
     "suffix_of_content",
 ]
@@ -48,6 +49,11 @@ def feature_names_of(path: Path, *, labels_prefix: str | None, others: Sequence[
         prefixed = {name for name in table.columns if labels_prefix and name.startswith(labels_prefix)}
         return features_beside(table, {*others, *prefixed}).names
     return _NAMES[format_](path)
+
+
+def name_of_data(path: Path) -> str:
+    """Return what the data set of a file is called."""
+    return Path(plain_name(path)).stem
 
 
 def column_names_of(path: Path) -> tuple[str, ...] | None:

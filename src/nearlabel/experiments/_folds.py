@@ -99,9 +99,19 @@ def description(
 ) -> dict[str, Any]:
     """Return what decides the records of a plan: its settings, the library's version and a digest of each problem.
 
-    `objects` are descriptions of what the names in the settings stand for, by setting; if there are none, no place is
-    taken for them.
+    `objects` are descriptions of what the names in the settings stand for, by setting. Cells are compared by the kinds
+    of their columns, of which digests know nothing, so the kinds are described, too. If there are none of either, no
+    place is taken for them.
     """
     described = {"objects": dict(objects)} if any(objects.values()) else {}
+    kinds = {name: of_columns for name, problem in problems.items() if (of_columns := _kinds_of_cells(problem))}
+    described |= {"kinds": kinds} if kinds else {}
     digests = {name: problem_digest(problem) for name, problem in problems.items()}
     return {**settings, **described, "version": __version__, "problems": digests}
+
+
+def _kinds_of_cells(problem: Problem) -> dict[str, str]:
+    """Return the kind of each column of cells that is no number; none if X is an array of numbers."""
+    data = problem[0] if isinstance(problem, tuple) else problem
+    named = zip(data.feature_names, data.feature_kinds, strict=True) if data.X.dtype.kind == "O" else ()
+    return {name: kind for name, kind in named if kind != "number"}

@@ -153,6 +153,12 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     return plan
 
 
+def kinds_of_columns(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
+    """Return, for each data set with columns that are no numbers, their kinds by the plans of a folder or in it."""
+    plans = map(read_plan, run_folders([path]))
+    return {name: kinds for plan in plans for name, kinds in plan.get("kinds", {}).items()}
+
+
 def run_folders(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Return the folders with a plan: those named, or what lies in them."""
     folders: list[Path] = []
