@@ -103,7 +103,7 @@ def description(
     of their columns, of which digests know nothing, so the kinds are described, too. If there are none of either, no
     place is taken for them.
     """
-    described = {"objects": dict(objects)} if any(objects.values()) else {}
+    described: dict[str, Any] = {"objects": dict(objects)} if any(objects.values()) else {}
     kinds = {name: of_columns for name, problem in problems.items() if (of_columns := _kinds_of_cells(problem))}
     described |= {"kinds": kinds} if kinds else {}
     digests = {name: problem_digest(problem) for name, problem in problems.items()}
