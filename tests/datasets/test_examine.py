@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from conftest import CONTAINERS
-from nearlabel.datasets import Examination, Finding, examine, fetch_dataset, load_multidigits
+from nearlabel.datasets import Examination, Finding, describe_columns, examine, fetch_dataset, load_multidigits
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 
 N = 400
@@ -356,3 +356,29 @@ def test_notes_stand_apart_from_the_last_finding():
     lines = str(examine(X)).splitlines()
     assert "X has 1 missing value, by column: 0 (1)." in lines[0]
     assert lines[-2:] == ["", "Neighbours were not searched: rows have missing or infinite values."]
+
+
+@pytest.mark.parametrize("n_copied", [0, 1, 30, N])
+@pytest.mark.parametrize(
+    ("ids", "severity"),
+    [(np.arange(N), "severe"), (WIDE // 7919 * 3, "warning"), ([f"s{7 * number}" for number in range(N)], "severe")],
+)
+@pytest.mark.filterwarnings("ignore:.*categories")
+def test_identifiers_that_were_copied(ids, severity, n_copied):
+    """Rows that are repeated with their ids do not hide the ids."""
+    frame = pd.DataFrame(clean()[0], columns=NAMES).assign(id=ids)
+    frame = pd.concat([frame, frame[:n_copied]], ignore_index=True)
+    found = examine(frame, search=False)
+    assert kinds(found)["id_like"] == severity
+    assert evidence(found, "id_like")["columns"] == "id"
+    assert "text_columns" not in kinds(found)
+    assert describe_columns(frame)[-1]["note"] == "id_like"
+
+
+@pytest.mark.parametrize("of_ages", [["age"], ["age", "sex"]])
+def test_copies_make_no_identifiers(of_ages):
+    """Rows of few columns repeat because their values do."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(0, 3 * N, N), "sex": rng.integers(0, 2, N)})[of_ages]
+    assert len(frame.drop_duplicates()) < N
+    assert "id_like" not in kinds(examine(frame, search=False))

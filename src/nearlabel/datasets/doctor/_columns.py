@@ -93,8 +93,11 @@ def _of_sparse(rows: Matrix) -> Columns:
     return Columns(low, high, whole, count(missing), count(~finite & ~missing), count(rows.data != 0))
 
 
-def column_findings(table: Table) -> Iterator[Finding]:
-    """Yield the findings in the columns that are numbers, and of others what is missing or constant."""
+def column_findings(table: Table, n_distinct: int) -> Iterator[Finding]:
+    """Yield the findings in the columns that are numbers, and of others what is missing or constant.
+
+    `n_distinct` is the number of rows that are not copied from one before, among which identifiers are distinct.
+    """
     X, names = table.X, table.names
     columns = statistics_of(X)
     n_rows, n_columns = X.shape
@@ -104,7 +107,7 @@ def column_findings(table: Table) -> Iterator[Finding]:
     yield from _unusable(
         "infinite_values", "infinite value", dict(zip(names, columns.n_infinite.tolist(), strict=True))
     )
-    named = named_columns(X, columns)
+    named = named_columns(X, columns, n_distinct)
     found = {kind: [names[column] for column in of_kind] for kind, of_kind in named.items()}
     yield from id_finding(found["numbers"], SEVERE, "number the rows")
     yield from id_finding(found["identifiers"], WARNING, "hold another whole number in each row")
@@ -145,31 +148,35 @@ def _unusable(kind: str, what: str, counts: Mapping[str, int]) -> Iterator[Findi
         )
 
 
-def named_columns(X: Matrix, columns: Columns) -> dict[str, list[int]]:
-    """Return the columns that are "dates", that are the "numbers" of the rows, and other "identifiers" of rows."""
-    full = (columns.n_missing + columns.n_infinite == 0) & ~columns.constant & (columns.n_nonzero >= X.shape[0] - 1)
-    full &= X.shape[0] >= LEAST_ROWS
+def named_columns(X: Matrix, columns: Columns, n_distinct: int) -> dict[str, list[int]]:
+    """Return the columns that are "dates", that are the "numbers" of the rows, and other "identifiers" of rows.
+
+    `n_distinct` is the number of distinct rows.
+    """
+    n_copies = X.shape[0] - n_distinct
+    full = (columns.n_missing + columns.n_infinite == 0) & ~columns.constant
+    full &= (columns.n_nonzero >= n_distinct - 1) & (n_distinct >= LEAST_ROWS)
     chosen: list[int] = np.flatnonzero(full).tolist()
     kinds: dict[str, list[int]] = {"dates": [], "identifiers": [], "numbers": []}
     for column, in_order in zip(chosen, _in_order_of_rows(X, chosen), strict=True):
-        kind = _kind_of(X, column, columns, in_order)
+        kind = _kind_of(X, column, columns, in_order, n_copies)
         if kind is not None:
             kinds[kind].append(column)
     return kinds
 
 
-def _kind_of(X: Matrix, column: int, columns: Columns, in_order: bool) -> str | None:
+def _kind_of(X: Matrix, column: int, columns: Columns, in_order: bool, n_copies: int) -> str | None:
     """Return "dates", "numbers" of the rows or other "identifiers"; None for a measurement.
 
     Of n whole numbers drawn at random from as many as they span, n² / (2 span) pairs are equal.
     """
-    n_rows, span = X.shape[0], columns.high[column] - columns.low[column] + 1
+    n_rows, span = X.shape[0] - n_copies, columns.high[column] - columns.low[column] + 1
     if not columns.whole[column]:
         return "numbers" if in_order else None
     if _is_date(X, column, columns):
         return "dates"
     by_chance = span < n_rows or (n_rows**2 / (2 * span) < _COINCIDENCES and not in_order)
-    if by_chance or not _all_distinct(_values(X, column)):
+    if by_chance or not _tells_apart(_values(X, column), n_copies):
         return None
     return "numbers" if in_order or span < 2 * n_rows else "identifiers"
 
@@ -189,9 +196,10 @@ def _values(X: Matrix, column: int) -> FloatArray:
     return np.asarray(values.toarray() if sparse.issparse(values) else values).ravel()
 
 
-def _all_distinct(values: FloatArray) -> bool:
+def _tells_apart(values: FloatArray, n_copies: int) -> bool:
+    """Return whether values differ in all rows but copies; some rows are looked at before all are sorted."""
     some = values[:_SAMPLED_ROWS]
-    return len(np.unique(some)) == len(some) and len(np.unique(values)) == len(values)
+    return len(some) - len(np.unique(some)) <= n_copies == len(values) - len(np.unique(values))
 
 
 def _is_date(X: Matrix, column: int, columns: Columns) -> bool:

@@ -11,6 +11,7 @@ from scipy import sparse
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets.doctor._columns import named_columns, statistics_of
 from nearlabel.datasets.doctor._others import has_many_categories, identifies
+from nearlabel.datasets.doctor._rows import n_distinct_rows, row_keys
 from nearlabel.datasets.doctor._tables import DATE, Other, Table, table_of
 from nearlabel.utils.types import MatrixLike
 
@@ -58,14 +59,16 @@ def describe_columns(
         feature_kinds = X.feature_kinds if feature_kinds is None else feature_kinds
         X = X.X
     table = table_of(X, feature_names, feature_kinds)
-    numbers, others = _of_numbers(table), iter(table.others)
+    rows = table.keyed()
+    n_distinct = n_distinct_rows(row_keys(rows), rows.shape[1])
+    numbers, others = _of_numbers(table, n_distinct), iter(table.others)
     kinds = table.kinds or ("number",) * len(table.names)
-    return [next(numbers) if kind == "number" else _of_other(next(others)) for kind in kinds]
+    return [next(numbers) if kind == "number" else _of_other(next(others), n_distinct) for kind in kinds]
 
 
-def _of_numbers(table: Table) -> Iterator[dict[str, Any]]:
+def _of_numbers(table: Table, n_distinct: int) -> Iterator[dict[str, Any]]:
     columns = statistics_of(table.X)
-    notes = {at: _NOTES[kind] for kind, places in named_columns(table.X, columns).items() for at in places}
+    notes = {at: _NOTES[kind] for kind, places in named_columns(table.X, columns, n_distinct).items() for at in places}
     notes |= dict.fromkeys(np.flatnonzero(columns.constant).tolist(), "constant")
     by_column = sparse.csc_array(table.X) if sparse.issparse(table.X) else table.X
     for at, name in enumerate(table.names):
@@ -75,9 +78,9 @@ def _of_numbers(table: Table) -> Iterator[dict[str, Any]]:
         yield _described(name, "number", int(columns.n_missing[at]), n_distinct, notes.get(at, ""))
 
 
-def _of_other(other: Other) -> dict[str, Any]:
-    note = "constant" if other.constant else "id_like" if identifies(other) else ""
-    note = note or ("many_categories" if has_many_categories(other) else "")
+def _of_other(other: Other, n_distinct: int) -> dict[str, Any]:
+    note = "constant" if other.constant else "id_like" if identifies(other, n_distinct) else ""
+    note = note or ("many_categories" if has_many_categories(other, n_distinct) else "")
     note = note or ("date_like" if other.kind == DATE and not other.is_declared else "")
     return _described(other.name, other.kind, int(other.lacking.sum()), other.n_distinct, note)
 

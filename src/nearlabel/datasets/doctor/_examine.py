@@ -17,10 +17,12 @@ from nearlabel.datasets.doctor._labels import label_findings
 from nearlabel.datasets.doctor._neighbors import neighbor_findings
 from nearlabel.datasets.doctor._others import other_findings
 from nearlabel.datasets.doctor._rows import (
+    Keys,
     common_finding,
     duplicate_findings,
     empty_finding,
     empty_rows,
+    n_distinct_rows,
     row_keys,
 )
 from nearlabel.datasets.doctor._tables import Table, table_of
@@ -114,8 +116,11 @@ def examine(
     check_integer("n_neighbors", n_neighbors, low=1)
     check_integer("max_rows", max_rows, low=2)
     table, Y, names = _parts(X, y, feature_names, feature_kinds, label_names)
-    findings: list[Finding] = [*other_findings(table.others), *column_findings(table)]
-    findings += _of_rows(table, Y, X_test.with_arrays().X if isinstance(X_test, Dataset) else X_test)
+    rows = table.keyed()
+    keys = row_keys(rows)
+    n_distinct = n_distinct_rows(keys, rows.shape[1])
+    findings: list[Finding] = [*other_findings(table.others, n_distinct), *column_findings(table, n_distinct)]
+    findings += _of_rows(table, rows, keys, Y, X_test.with_arrays().X if isinstance(X_test, Dataset) else X_test)
     notes: list[str] = []
     if Y is not None:
         findings += _of_labels(Y, names)
@@ -178,11 +183,11 @@ def _label_sets(y: Any) -> CSR:
     return values
 
 
-def _of_rows(table: Table, Y: CSR | None, X_test: Any) -> Iterator[Finding]:
-    X = table.keyed()
+def _of_rows(table: Table, X: Matrix, keys: Keys, Y: CSR | None, X_test: Any) -> Iterator[Finding]:
+    """Yield the findings in rows X of a table, which have these keys."""
     if not X.shape[1]:
         return
-    empty, keys = empty_rows(X), row_keys(X)
+    empty = empty_rows(X)
     yield from empty_finding(X, empty)
     yield from duplicate_findings(keys, empty, None if Y is None else row_keys(Y))
     if X_test is not None:

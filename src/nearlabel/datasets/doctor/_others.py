@@ -11,29 +11,30 @@ from nearlabel.datasets.doctor._tables import CATEGORY, DATE, IDENTIFIER, TEXT, 
 _MOST_NAMED = 3  # columns in the text of a remedy
 
 
-def other_findings(others: Sequence[Other]) -> Iterator[Finding]:
-    """Yield the findings in columns that hold no numbers, whether somebody said what they hold or not."""
+def other_findings(others: Sequence[Other], n_distinct: int) -> Iterator[Finding]:
+    """Yield the findings in columns that hold no numbers, whether somebody said what they hold or not.
+
+    `n_distinct` is the number of rows that are not copied from one before.
+    """
+    identifiers = [other for other in others if identifies(other, n_distinct)]
     seeming = [other for other in others if not other.is_declared]
     yield from date_finding([other.name for other in seeming if other.kind == DATE])
-    yield from id_finding(
-        [other.name for other in others if identifies(other)], SEVERE, "hold another text in each row"
-    )
-    yield from _undeclared([other for other in seeming if other.is_compared])
-    yield from _many_categories(others)
+    yield from id_finding([other.name for other in identifiers], SEVERE, "hold another text in each row")
+    yield from _undeclared([other for other in seeming if other.is_compared and other not in identifiers])
+    yield from _many_categories([other for other in others if has_many_categories(other, n_distinct)])
     yield from _missing([other for other in others if other.kind in (CATEGORY, TEXT)])
 
 
-def identifies(other: Other) -> bool:
-    """Return whether a column seems to identify rows: of texts, single words that are in no other row."""
-    n_rows = len(other.values)
-    all_distinct = other.kind in (CATEGORY, TEXT) and n_rows >= LEAST_ROWS and other.n_distinct == n_rows
+def identifies(other: Other, n_distinct: int) -> bool:
+    """Return whether a column seems to identify rows: of texts, single words that are in no other distinct row."""
+    all_distinct = other.kind in (CATEGORY, TEXT) and n_distinct >= LEAST_ROWS and other.n_distinct == n_distinct
     return other.kind == IDENTIFIER or (all_distinct and (other.kind == CATEGORY or not other.has_words))
 
 
-def has_many_categories(other: Other) -> bool:
-    """Return whether most rows have a category of their own, without each having one."""
+def has_many_categories(other: Other, n_distinct: int) -> bool:
+    """Return whether most rows have a category of their own, without each distinct row having one."""
     n_rows = len(other.values)
-    return other.kind == CATEGORY and n_rows >= LEAST_ROWS and n_rows / 2 < other.n_distinct < n_rows
+    return other.kind == CATEGORY and n_rows >= LEAST_ROWS and n_rows / 2 < other.n_distinct < n_distinct
 
 
 def _undeclared(others: Sequence[Other]) -> Iterator[Finding]:
@@ -55,10 +56,9 @@ def _undeclared(others: Sequence[Other]) -> Iterator[Finding]:
 
 
 def _many_categories(others: Sequence[Other]) -> Iterator[Finding]:
-    found = [other for other in others if has_many_categories(other)]
-    if found:
-        names = [other.name for other in found]
-        shown = listed([f"{other.name} ({other.n_distinct:,})" for other in found])
+    if others:
+        names = [other.name for other in others]
+        shown = listed([f"{other.name} ({other.n_distinct:,})" for other in others])
         yield Finding(
             "many_categories",
             WARNING,

@@ -29,6 +29,15 @@ def row_keys(X: Matrix) -> Keys:
     return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
 
+def n_distinct_rows(keys: Keys, n_columns: int) -> int:
+    """Return how many rows identifiers tell apart: distinct ones.
+
+    All rows are meant where most are copies, or a single column makes the row: there equal values are equal rows.
+    """
+    n_distinct = len(np.unique(keys))
+    return n_distinct if n_columns > 1 and 2 * n_distinct >= len(keys) else len(keys)
+
+
 def duplicate_groups(X: MatrixLike) -> IntArray:
     """Number the rows so that exactly equal rows have one number: groups to be held out together.
 
