@@ -129,7 +129,7 @@ def test_the_format_of_standard_input(nearlabel, pipe, tmp_path):
     pipe(b"a\ty\n1\t0\n2\t1\n")
     assert nearlabel("describe", "-", "--input-format", "tsv", "--labels", "y").code == 0
     pipe(b"a;y\n1;0\nx;1\n")
-    error = "standard input, line 3: column 'a' must contain numbers, got 'x'. Hint: --ignore a leaves them out."
+    error = "standard input, line 3: column 'a' must contain numbers, got 'x'. Hint: --ignore a leaves it out."
     assert nearlabel("describe", "-", "--labels", "y") == (2, "", f"nearlabel: {error}\n")
     pipe(b"")
     assert nearlabel("describe", "-").err == "nearlabel: standard input must contain data, got nothing.\n"

@@ -84,6 +84,10 @@ def test_every_option_is_explained():
     ("arguments", "message"),
     [
         (["prophesy"], "unrecognized command: prophesy. Hint: nearlabel --help."),
+        (
+            ["evaluate", "d", "--validate", "5"],
+            "unrecognized arguments: --validate 5. Hint: nearlabel evaluate --help.",
+        ),
         (["evalute", "yeast"], "unrecognized command: evalute (did you mean evaluate?). Hint: nearlabel --help."),
         (["--quiet", "exmaine"], "unrecognized command: exmaine (did you mean examine?). Hint: nearlabel --help."),
         (["evaluate"], "the following arguments are required: DATA. Hint: nearlabel evaluate --help."),

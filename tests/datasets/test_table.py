@@ -408,7 +408,7 @@ def test_a_single_text_is_no_sequence_of_names(write, option):
     ("a,y\r1,0\r2,1\r", r"line 1: a line must end in a newline, got a carriage return alone\. Hint: save the"),
     ("\na,y\n1,0\n2,0\r3\r4,1\n", "line 4: a line must end in a newline, got a carriage return alone"),
     ('a,"y\n1,0\n', "line 1: a quote must be closed, got one that is not"),
-    ("a,y\n1,0\n\nx1,0\n", r"line 4: column 'a' must contain numbers, got 'x1'\. Hint: ignore=\['a'\] leaves them out"),
+    ("a,y\n1,0\n\nx1,0\n", r"line 4: column 'a' must contain numbers, got 'x1'\. Hint: ignore=\['a'\] leaves it out"),
     ("a,b,c,y\n1,u,v,0\n", r"line 2: column 'b' .* got 'u'\. Hint: text=\['b', 'c'\], or ignore=\['b', 'c'\] leaves"),
     ("a,y\n1_0,0\n", "must contain numbers, got '1_0'"),
     ("a;y\n1,5;0\n", r"must contain numbers, got '1,5'\. Hint: decimal=',' reads such decimals"),

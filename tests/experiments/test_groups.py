@@ -92,7 +92,7 @@ def test_records_of_other_groups_are_not_resumed(twice, tmp_path):
         (lambda data: Tuning(("brknn",), cv=40).run(data), "at most the 36 groups of twice, got 40"),
         (
             lambda data: Tuning(("brknn",)).run(replace(data, groups=np.zeros(72, int))),
-            "twice must have at least 2 groups for some to be held out, got 1",
+            "'twice' must have at least 2 groups for some to be held out, got 1",
         ),
     ],
 )

@@ -233,7 +233,7 @@ def test_bad_data(data):
         Tuning(("mlknn",)).run(dataset(np.vstack([data.X[:-1], [[np.nan, 0, 0]]]), data.Y))
     with pytest.raises(ValueError, match="data must have more rows to hold some out and find neighbours, got 2"):
         Tuning(("mlknn",)).run(dataset(data.X[:2], data.Y[:2]))
-    with pytest.raises(ValueError, match="toy must have at least 2 rows for some to be held out, got 1"):
+    with pytest.raises(ValueError, match="'toy' must have at least 2 rows for some to be held out, got 1"):
         Tuning(("mlknn",)).run(dataset(data.X[:1], data.Y[:1]))
     with pytest.raises(ValueError, match="metric must be defined on the rows, got coverage"):
         Tuning(("mlknn",), metric="coverage").run(dataset(data.X, np.zeros_like(data.Y)))

@@ -141,7 +141,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.8)
     return f" (did you mean {near[0]}?)" if near else ""
 
 

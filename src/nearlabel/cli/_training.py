@@ -117,7 +117,9 @@ def _print_model(kept: KeptModel, chosen_of: str) -> None:
         rows.append(("columns", counted(data.feature_kinds)))
     rows.append(("scaling", candidate.scale))
     rows += _thresholds(kept.model)
-    rows.append(("fitted to", f"{data.X.shape[0]} rows, {data.X.shape[1]} features, {data.Y.shape[1]} labels"))
+    sizes = {"row": data.X.shape[0], "feature": data.X.shape[1], "label": data.Y.shape[1]}
+    fitted_to = ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items())
+    rows.append(("fitted to", fitted_to))
     if kept.kept:
         rows.append(("keeps of each row", ", ".join(kept.kept)))
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
@@ -129,7 +131,8 @@ def _thresholds(model: Any) -> list[tuple[str, str]]:
     finite = thresholds[np.isfinite(thresholds)]
     if not finite.size:
         return []
-    never = f"; {np.sum(thresholds == np.inf)} labels are never predicted" if (thresholds == np.inf).any() else ""
+    n_never = int(np.sum(thresholds == np.inf))
+    never = f"; {n_never} {'label is' if n_never == 1 else 'labels are'} never predicted" if n_never else ""
     return [("thresholds", f"{finite.min():.4g} to {finite.max():.4g}{never}")]
 
 

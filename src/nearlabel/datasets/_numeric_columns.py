@@ -241,6 +241,7 @@ def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterEr
     if read_by and "ignore" in proposed:
         left_out = "and {ignore} leaves out what is another text in each row"
     else:
-        left_out = "or {ignore} leaves them out" if read_by else "{ignore} leaves them out"
+        it = "it" if len(columns) == 1 else "them"
+        left_out = f"{'or ' * bool(read_by)}{{ignore}} leaves {it} out"
     parameters = {"ignore": list(columns), **(proposed if read_by else {})}
     return ParameterError(f"{{problem}} Hint: {read_by}{left_out}.", parameters, {"problem": problem})

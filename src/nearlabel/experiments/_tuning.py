@@ -334,7 +334,7 @@ class Tuning:
         """Return the rows of each fold; what is chosen or tuned is judged by the same parts."""
         n_units, units = (n_rows, "rows") if groups is None else (len(np.unique(groups)), "groups")
         if n_units < 2:
-            raise ValueError(f"{name} must have at least 2 {units} for some to be held out, got {n_units}.")
+            raise ValueError(f"{name!r} must have at least 2 {units} for some to be held out, got {n_units}.")
         n_parts = min(N_FOLDS, n_units) if self.cv == LOO else int(self.cv)
         if n_parts > n_units:
             raise ValueError(f"cv must be at most the {n_units} {units} of {name}, got {n_parts}.")

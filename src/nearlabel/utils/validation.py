@@ -128,7 +128,8 @@ def _as_dense_labels(y: Any, name: str) -> Matrix:
         labels = np.asarray(y)
     except ValueError as error:
         raise ValueError(
-            f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length.{_SETS_HINT}"
+            f"{name} must be an indicator matrix (n_samples, n_labels), got rows of unequal length."
+            f"{_other_than_tag(y)}{_SETS_HINT}"
         ) from error
     if labels.ndim == 1 and labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise ValueError(f"{name} must be an indicator matrix of 0 and 1, got a continuous target.")
@@ -142,6 +143,20 @@ def _as_dense_labels(y: Any, name: str) -> Matrix:
         raise ValueError(f"{name} must hold 0 and 1 only, got NaN or other values; unknown labels cannot be used.")
     _check_zero_one(labels, name)
     return labels.astype(np.int64, copy=False)
+
+
+def _other_than_tag(y: Any) -> str:
+    """Return a sentence on the first row that is no list of texts, if rows hold some text: they are meant as tags."""
+    rows = list(y)
+    if not any(isinstance(tag, str) for row in rows if isinstance(row, _SETS) for tag in row):
+        return ""
+    for number, row in enumerate(rows):
+        if not isinstance(row, _SETS):
+            return f" Row {number} is no list of tags: {row!r}."
+        wrong = [tag for tag in row if not isinstance(tag, str)]
+        if wrong:
+            return f" Row {number} has a tag that is no text: {wrong[0]!r}."
+    return ""
 
 
 def _as_number(value: object) -> float:

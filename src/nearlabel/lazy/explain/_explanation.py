@@ -187,7 +187,8 @@ class Explanation:
         return frame_of(getattr(self, table))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.method}: {len(self.predicted)} labels chosen>"
+        labels = "label" if len(self.predicted) == 1 else "labels"
+        return f"<{type(self).__name__} of {self.method}: {len(self.predicted)} {labels} chosen>"
 
     def __str__(self) -> str:
         head = sentences(self.method, self.predicted, self.novelty, self.novelty_reason)
