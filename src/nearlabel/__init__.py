@@ -36,8 +36,8 @@ _CLASSES = {
     "datasets": "",
     "decision": "",
     "ensemble": (
-        "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER NeighborInterpolation RAkELd RAkELo RandomForestPCT "
-        "SoftVote"
+        "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER NeighborInterpolation RAkELd RAkELo "
+        "RandomForestPCT SoftVote"
     ),
     "experiments": "",
     "feature_selection": "InformationGainSelector",

@@ -112,44 +112,33 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
     def _fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None, scores: Mapping[str, Any]) -> Self:
         target = check_target(self, y)
         X, _ = indexable(X, target.labels)
-        parts, given = self._parts(), self._given_weights()
         self._check_parameters()
-        _check_own_scores(parts, scores)
+        parts, given = self._parts(), self._given_weights()
+        own = _own_scores(parts, scores, target.labels.shape)
         remember_target(self, target)
         # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
         y = target.labels if self._container.classes is not None else self._container.wrap(target.labels)
-        names = None if groups is None else check_groups(groups, target.labels.shape[0])
-        self._least = 0.5 / target.labels.shape[0]
+        names = None if groups is None else check_groups(groups, y.shape[0])
+        self._least = 0.5 / max(y.shape[0], 1)
+        splits = self._splits(X, y, names) if any(_needs_folds(*part, own) for part in parts) else []
         self.estimators_ = [Scorer.fit(part, _METHOD, X, y, {}).classifier for _, part in parts]
-        rows, of_parts = self._out_of_sample(X, y, names, [scores.get(name) for name, _ in parts])
-        self._learn([self._in_space(part) for part in of_parts], target.labels[rows], given)
+        rows = np.concatenate([validation for _, validation in splits]) if splits else np.arange(y.shape[0])
+        of_parts = []
+        for (name, part), fitted in zip(parts, self.estimators_, strict=True):
+            if _needs_folds(name, part, own):
+                folds = score_folds(part, _METHOD, X, y, splits, n_jobs=self.n_jobs)
+                of_parts.append(np.vstack([of_fold for of_fold, _ in folds]))
+            else:
+                left_out = own[name] if name in own else _left_out(fitted, y.shape[1], names)
+                of_parts.append(left_out[rows])
+        self._learn([self._in_space(of_part) for of_part in of_parts], target.labels[rows], given)
         self._take_features()
         return self
 
-    def _out_of_sample(
-        self, X: MatrixLike, y: Matrix, groups: IntArray | None, own: Sequence[Any]
-    ) -> tuple[IntArray, list[FloatArray]]:
-        """Return the rows that were scored, and their scores by parts that have not seen them."""
-        n_samples, n_labels = y.shape
-        rows, splits = np.arange(n_samples), []
-        if any(self._needs_folds(place, own) for place in range(len(own))):
-            splitter = splitter_of(self.cv, n_samples, self.random_state, groups)
-            splits = splits_of(splitter, X, y, **of_groups(groups))
-            rows = np.concatenate([validation for _, validation in splits])
-        scores = []
-        for place, ((name, part), fitted) in enumerate(zip(self._parts(), self.estimators_, strict=True)):
-            if self._needs_folds(place, own):
-                folds = score_folds(part, _METHOD, X, y, splits, n_jobs=self.n_jobs)
-                scores.append(np.vstack([of_fold for of_fold, _ in folds]))
-            elif own[place] is not None:
-                scores.append(_checked_scores(name, own[place], fitted, n_samples, n_labels)[rows])
-            else:
-                scores.append(left_out_answer(fitted, n_labels, Needs(labels=False), groups).scores[rows])
-        return rows, scores
-
-    def _needs_folds(self, place: int, own: Sequence[Any]) -> bool:
-        """Whether a part is scored by folds: a pipeline is, since its other steps may have learnt from the row."""
-        return own[place] is None and not hasattr(self.estimators_[place], "loo_predict_proba")
+    def _splits(self, X: MatrixLike, y: Matrix, groups: IntArray | None) -> list[tuple[IntArray, IntArray]]:
+        """Return the folds: the same for all parts."""
+        splitter = splitter_of(self.cv, y.shape[0], self.random_state, groups)
+        return splits_of(splitter, X, y, **of_groups(groups))
 
     def _learn(self, scores: list[FloatArray], labels: Matrix, given: FloatArray | str) -> None:
         """Choose weights, then thresholds."""
@@ -223,6 +212,7 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return self._container
 
     def _check_parameters(self) -> None:
+        self._given_weights()
         check_choice("space", self.space, {"probability", "logit"})
         get_metric(self.scoring)
         if self.strategy is not None and not isinstance(self.strategy, ThresholdStrategy):
@@ -253,8 +243,20 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return with_multilabel_target(tags)
 
 
-def _check_own_scores(parts: Sequence[tuple[str, Any]], scores: Mapping[str, Any]) -> None:
-    """Raise for scores of no part, and for a part that was fitted before but has no scores."""
+def _needs_folds(name: str, part: Any, own: Mapping[str, FloatArray]) -> bool:
+    """Whether a part is scored by folds: a pipeline is, since its other steps may have learnt from a row left out."""
+    return name not in own and not hasattr(part, "loo_predict_proba")
+
+
+def _left_out(fitted: Any, n_labels: int, groups: IntArray | None) -> FloatArray:
+    scores: FloatArray = left_out_answer(fitted, n_labels, Needs(labels=False), groups).scores
+    return scores
+
+
+def _own_scores(
+    parts: Sequence[tuple[str, Any]], scores: Mapping[str, Any], shape: tuple[int, int]
+) -> dict[str, FloatArray]:
+    """Return the user's scores, checked; raise for those of no part, and for a part fitted before that has none."""
     names = [name for name, _ in parts]
     unknown = sorted(set(scores) - set(names))
     if unknown:
@@ -265,13 +267,14 @@ def _check_own_scores(parts: Sequence[tuple[str, Any]], scores: Mapping[str, Any
                 f"{name} must come with scores of the rows that it was not trained on, got a FrozenEstimator without."
                 " Hint: give them to fit; where it was trained on other rows than X, they are its predict_proba(X)."
             )
+    return {name: _checked_scores(name, scores[name], part, shape) for name, part in parts if name in scores}
 
 
-def _checked_scores(name: str, scores: Any, part: Any, n_samples: int, n_labels: int) -> FloatArray:
+def _checked_scores(name: str, scores: Any, part: Any, shape: tuple[int, int]) -> FloatArray:
     """Return a user's scores as an array of probabilities (n_samples, n_labels)."""
-    matrix: FloatArray = as_score_matrix(as_label_scores(scores, part, n_labels, _METHOD), name=f"scores of {name}")
-    if matrix.shape[0] != n_samples:
-        raise ValueError(f"scores of {name} must be of the {n_samples} rows of X, got {matrix.shape[0]}.")
-    if not (matrix.min() >= 0 and matrix.max() <= 1):
+    matrix: FloatArray = as_score_matrix(as_label_scores(scores, part, shape[1], _METHOD), name=f"scores of {name}")
+    if matrix.shape != shape:
+        raise ValueError(f"scores of {name} must be of the {shape[0]} rows of X, got {matrix.shape[0]}.")
+    if matrix.size and not (matrix.min() >= 0 and matrix.max() <= 1):
         raise ValueError(f"scores of {name} must be probabilities, got values from {matrix.min()} to {matrix.max()}.")
     return matrix

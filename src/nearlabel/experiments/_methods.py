@@ -51,7 +51,6 @@ from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
 from nearlabel.utils.guests import split_import
 from nearlabel.utils.types import NeighborSearch
 
-
 N_FOLDS = 5  # of the cross-validation that stands in for leave-one-out scores
 
 
