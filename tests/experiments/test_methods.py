@@ -95,7 +95,7 @@ def test_interpolation():
     with pytest.raises(ValueError, match="neighbors of 'interpolation' must be one of .* got 'br'"):
         make_method("interpolation:neighbors=br")
     with pytest.raises(ValueError, match="weight must be 'auto', 'per_label' or a number from 0 to 1, got 2"):
-        Plan([("interpolation", "interpolation:weight=2")], "multidigits", random_state=0)
+        Plan(("interpolation:weight=2",))
 
 
 def test_selections():

@@ -63,7 +63,7 @@ class NeighborInterpolation(Mixture):
     weight : float, "auto" or "per_label", default="auto"
         Of the model, from 0 to 1. "auto": the best for all labels; of equally good ones the nearest to 1/2, then the
         larger. "per_label": for each label the one of least log loss, and that of "auto" for labels with fewer than 50
-        positives or negatives; it gained nothing on the sets we tried.
+        positives or negatives; it mostly lost on the sets we tried.
     space : {"probability", "logit"}, default="probability"
         What is averaged. Logits: of probabilities that are clipped to 1 / (2 n_samples) from 0 and 1; the average is
         turned back into probabilities.
