@@ -92,10 +92,10 @@ def test_interpolation():
     assert parameters(model.neighbors) == parameters(MLkNN())
     assert (model.weight, model.space, model.random_state) == (0.3, "logit", 0)
     assert isinstance(make_method("interpolation").neighbors, MLMLM)
-    with pytest.raises(ValueError, match="neighbors of 'interpolation' must be one of .* got 'br'"):
+    with pytest.raises(ValueError, match=r"neighbors of 'interpolation' must be one of .* got 'br'"):
         make_method("interpolation:neighbors=br")
     with pytest.raises(ValueError, match="weight must be 'auto', 'per_label' or a number from 0 to 1, got 2"):
-        Plan(("interpolation:weight=2",))
+        Plan(("interpolation:weight=2",), (1,))
 
 
 def test_selections():
