@@ -21,11 +21,12 @@ from sklearn.utils import get_tags
 from nearlabel.ensemble import NeighborInterpolation, SoftVote
 from nearlabel.ensemble._simplex import WeightSearch
 from nearlabel.inspection import explain, explains
-from nearlabel.lazy import MLMLM, BRkNN, MLkNN
+from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.metrics import macro_f1, micro_f1
 from nearlabel.testing import check_multilabel_estimator
 from nearlabel.thresholds import MicroFOptimum, RCut, SCut, TunedThresholdsClassifierCV
 from nearlabel.transformation import BinaryRelevance
+from nearlabel.utils.validation import as_dense
 
 GRID = np.arange(21) / 20
 X, Y = make_multilabel_classification(180, 6, n_classes=4, random_state=0)
@@ -263,6 +264,7 @@ def test_explanations_add_up():
     for row, explanation in enumerate(explain(model, X[TEST][:10])):
         labels = explanation.labels
         mixed = 0.3 * labels["model_score"] + 0.7 * labels["neighbors_score"]
+        assert (labels["model_weight"] == 0.3).all()
         np.testing.assert_allclose(labels["score"], mixed, atol=1e-15)
         np.testing.assert_array_equal(labels["score"], scores[row])
         np.testing.assert_array_equal(labels["chosen"], predicted[row] == 1)
@@ -278,15 +280,31 @@ def test_explanations_add_up():
     np.testing.assert_array_equal(explained, tuned.predict(X[TEST]) == 1)
 
 
+@pytest.mark.parametrize(
+    "lazy", [BRkNN(5, weights="distance"), CMLkNN(5), DMLkNN(5), IBLR(5), LPkNN(5), NLDD(GaussianNB())]
+)
+@pytest.mark.parametrize("of_y", [np.asarray, sparse.csr_array])
+def test_every_lazy_method_explains(lazy, of_y):
+    """Its neighbours, its columns, and the mixed scores and label sets; sparse y may list fewer labels."""
+    model = NeighborInterpolation(BAYES, lazy, 0.4).fit(X[TRAIN], of_y(Y[TRAIN]))
+    scores, predicted = model.predict_proba(X[TEST]), model.predict(X[TEST])
+    for row, explanation in enumerate(model.explain(X[TEST][:3])):
+        labels = explanation.labels
+        np.testing.assert_allclose(labels["score"], scores[row, labels["label"]], rtol=0, atol=1e-15)
+        assert labels["label"][labels["chosen"]].tolist() == np.flatnonzero(as_dense(predicted)[row]).tolist()
+        assert "model score" in str(explanation)
+
+
 def test_explanations_by_label_sets_and_rules():
     """ML-MLM, logits, weights per label, and a rule without thresholds."""
     model = NeighborInterpolation(BAYES, MLMLM(), "per_label", space="logit", strategy=RCut(n_labels=1))
     model.fit(X[TRAIN], Y[TRAIN])
     for row, explanation in enumerate(model.explain(X[TEST][:3])):
         assert len(explanation.predicted) == 1
+        np.testing.assert_array_equal(explanation.labels["model_weight"], model.weight_)
         np.testing.assert_array_equal(explanation.labels["score"], model.predict_proba(X[TEST][[row]])[0])
         assert np.isnan(explanation.labels["threshold"]).all()
-        assert "by a rule" in str(explanation)
+        assert "by a rule on all scores" in explanation.rule
     assert not hasattr(NeighborInterpolation(BAYES, BAYES), "explain")
 
 

@@ -22,12 +22,12 @@ from nearlabel.out_of_sample import rows_of
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.transformation import BinaryRelevance
 from nearlabel.utils.available_if import available_if
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike, Table
 
 _MODEL, _NEIGHBORS = 0, 1  # places of the parts
 _MIXED = {
-    "probability": "score = weight * model_score + (1 - weight) * neighbors_score",
-    "logit": "logit of score = weight * logit of model_score + (1 - weight) * logit of neighbors_score",
+    "probability": "score = model_weight * model_score + (1 - model_weight) * neighbors_score",
+    "logit": "score = model_weight * model_score + (1 - model_weight) * neighbors_score, of all three the logit",
 }
 _BY_THRESHOLDS = "score >= threshold"
 
@@ -221,8 +221,8 @@ class NeighborInterpolation(Mixture):
         Returns
         -------
         list of Explanation
-            That of the neighbours, with the columns `model_score`, `neighbors_score`, and the mixed `score`. A flip is
-            the change of votes that turns the decision while the model's score stays.
+            That of the neighbours, with the columns `model_weight`, `model_score`, `neighbors_score`, and the mixed
+            `score`. A flip is the change of votes that turns the decision while the model's score stays.
         """
         scores = self._score(X)  # first, for it checks that all is fitted
         lazy, queries = self._lazy(X)
@@ -254,34 +254,39 @@ class NeighborInterpolation(Mixture):
     def _explain_one(self, lazy: Any, query: Matrix, model: FloatArray, decides: _Rule) -> Explanation:
         """Explain one query; the scores of the model (n_labels,) are in space."""
 
-        def mixed(neighbors: FloatArray, labels: Any = slice(None)) -> FloatArray:
-            weights = self.weights_[labels] if self.weights_.ndim > 1 else self.weights_
-            return self._mixed([np.broadcast_to(model[labels], neighbors.shape), self._in_space(neighbors)], weights)
+        def decide(neighbors: FloatArray) -> Matrix:
+            return decides.decide(self._with_model(model, neighbors))
 
-        explained: Explanation = lazy.explain(query, decide=lambda scores: decides.decide(mixed(scores)))[0]
-        columns = dict(explained.labels)
-        listed, own = columns["label"], columns.pop("score")
-        if "score_at" in columns:
-            columns["score_at"] = mixed(columns["score_at"].T, listed).T
-        first = {name: columns.pop(name) for name in ("label", "name")}
-        scores = {
-            "model_score": self._mixed([model[listed]], np.ones(1)),
-            "neighbors_score": own,
-            "score": mixed(own, listed),
-        }
-        columns["threshold"] = decides.thresholds[listed]
-        shown = [name for name in explained.shown if name not in (*scores, "threshold", "flip")]
+        explained: Explanation = lazy.explain(query, decide=decide)[0]
+        listed = explained.labels["label"]
+        scores = self._columns(explained.labels, model)
+        before = [name for name in explained.shown if name not in (*scores, "threshold", "flip")]
+        after = [name for name in ("flip",) if name in explained.shown]
         return replace(
             explained,
             method=type(self).__name__,
             rule=f"{_MIXED[self.space]}; chosen: {decides.words}",
-            labels={**first, **scores, **columns},
-            settings={**explained.settings, **self._shown_weight()},
-            shown=[*shown, *scores, "threshold", *(name for name in ("flip",) if name in explained.shown)],
+            labels={**explained.labels, **scores, "threshold": decides.thresholds[listed]},
+            shown=[*before, *(name for name in scores if name != "score_at"), "threshold", *after],
         )
 
-    def _shown_weight(self) -> dict[str, float]:
-        return {} if self.weights_.ndim > 1 else {"weight": self.weight_}
+    def _columns(self, of_neighbors: Table, model: FloatArray) -> dict[str, Any]:
+        """Return the columns of the listed labels that are other ones than the neighbours'."""
+        listed = of_neighbors["label"]
+        columns = {
+            "model_weight": np.broadcast_to(self.weight_, model.shape)[listed],
+            "model_score": self._mixed([model[listed]], np.ones(1)),
+            "neighbors_score": of_neighbors["score"],
+            "score": self._with_model(model, of_neighbors["score"], listed),
+        }
+        if "score_at" in of_neighbors:  # (n_listed, n_counts)
+            columns["score_at"] = self._with_model(model, of_neighbors["score_at"].T, listed).T
+        return columns
+
+    def _with_model(self, model: FloatArray, neighbors: FloatArray, labels: Any = slice(None)) -> FloatArray:
+        """Return the neighbours' scores (..., n_listed) mixed with the model's (n_labels,), which are in space."""
+        weights = self.weights_[labels] if self.weights_.ndim > 1 else self.weights_
+        return self._mixed([np.broadcast_to(model[labels], neighbors.shape), self._in_space(neighbors)], weights)
 
     def _parts(self) -> list[tuple[str, Any]]:
         model, neighbors = self.estimator, self.neighbors
