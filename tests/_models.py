@@ -21,9 +21,11 @@ from nearlabel.ensemble import (
     HOMER,
     EnsembleOfBinaryRelevance,
     EnsembleOfClassifierChains,
+    NeighborInterpolation,
     RAkELd,
     RAkELo,
     RandomForestPCT,
+    SoftVote,
 )
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
@@ -213,6 +215,9 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "RAkELd, soft": _dense(RAkELd(_LOGISTIC, voting="soft", random_state=0)),
         "HOMER": _dense(HOMER(BinaryRelevance(_LOGISTIC), random_state=np.random.RandomState(3))),
         "RF-PCT": _dense(RandomForestPCT(n_estimators=3, random_state=0), TREE),
+        "interpolation, frame": _frame(NeighborInterpolation(neighbors=MLkNN(3))),
+        "interpolation, sparse": _sparse(NeighborInterpolation(weight="per_label", space="logit")),
+        "soft vote": _dense(SoftVote([("a", BRkNN(3)), ("b", MLkNN(3)), ("c", BinaryRelevance(_LOGISTIC))])),
         "CBM": _dense(ConditionalBernoulliMixture(3, max_iter=3, random_state=0)),
         "CBM, sampling, sparse": _sparse(
             ConditionalBernoulliMixture(2, max_iter=3, decision="sampling", n_samples=20, random_state=0)

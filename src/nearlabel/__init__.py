@@ -35,7 +35,10 @@ _CLASSES = {
     "comparison": "",
     "datasets": "",
     "decision": "",
-    "ensemble": "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER RAkELd RAkELo RandomForestPCT",
+    "ensemble": (
+        "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER NeighborInterpolation RAkELd RAkELo "
+        "RandomForestPCT SoftVote"
+    ),
     "experiments": "",
     "feature_selection": "InformationGainSelector",
     "inspection": "",

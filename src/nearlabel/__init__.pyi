@@ -27,9 +27,11 @@ from nearlabel.adaptation import RankSVM as RankSVM
 from nearlabel.ensemble import HOMER as HOMER
 from nearlabel.ensemble import EnsembleOfBinaryRelevance as EnsembleOfBinaryRelevance
 from nearlabel.ensemble import EnsembleOfClassifierChains as EnsembleOfClassifierChains
+from nearlabel.ensemble import NeighborInterpolation as NeighborInterpolation
 from nearlabel.ensemble import RAkELd as RAkELd
 from nearlabel.ensemble import RAkELo as RAkELo
 from nearlabel.ensemble import RandomForestPCT as RandomForestPCT
+from nearlabel.ensemble import SoftVote as SoftVote
 from nearlabel.feature_selection import InformationGainSelector as InformationGainSelector
 from nearlabel.lazy import IBLR as IBLR
 from nearlabel.lazy import MLMLM as MLMLM

@@ -29,6 +29,7 @@ FEATURES = {
     "LabelPowerset": {"labels_follow_scores": False, "draws_samples": True},
     "ConditionalBernoulliMixture": {"labels_follow_scores": False},
     "HOMER": _LINEAR_SVC | {"draws_samples": True},
+    "NeighborInterpolation": {"scores_reach_0_and_1": True},
     "EnsembleOfBinaryRelevance": _SHARES | {"draws_samples": True},
     "EnsembleOfClassifierChains": _SHARES | {"draws_samples": True},
     "RAkELd": _SHARES,

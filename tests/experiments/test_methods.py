@@ -85,6 +85,19 @@ def test_estimators_by_name(name):
         make_method("br:estimator=logistik")
 
 
+def test_interpolation():
+    """A model for each label, and neighbours by the name of their method, which must leave one out."""
+    model = make_method("interpolation:estimator=tree:neighbors=mlknn:weight=0.3:space=logit")
+    assert parameters(model.estimator) == parameters(BinaryRelevance(DecisionTreeClassifier(), random_state=0))
+    assert parameters(model.neighbors) == parameters(MLkNN())
+    assert (model.weight, model.space, model.random_state) == (0.3, "logit", 0)
+    assert isinstance(make_method("interpolation").neighbors, MLMLM)
+    with pytest.raises(ValueError, match=r"neighbors of 'interpolation' must be one of .* got 'br'"):
+        make_method("interpolation:neighbors=br")
+    with pytest.raises(ValueError, match="weight must be 'auto', 'per_label' or a number from 0 to 1, got 2"):
+        Plan(("interpolation:weight=2",), (1,))
+
+
 def test_selections():
     """Before a + stands a selection of features with options of its own; a + in a number is a number's."""
     model = make_method("ig:labels=sum:factor=0.5+mlknn:smoothing=2", 7)

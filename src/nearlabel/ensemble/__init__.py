@@ -4,6 +4,17 @@ from nearlabel.ensemble._binary_relevance import EnsembleOfBinaryRelevance
 from nearlabel.ensemble._chains import EnsembleOfClassifierChains
 from nearlabel.ensemble._forest import RandomForestPCT
 from nearlabel.ensemble._homer import HOMER
+from nearlabel.ensemble._interpolation import NeighborInterpolation
 from nearlabel.ensemble._rakel import RAkELd, RAkELo
+from nearlabel.ensemble._soft_vote import SoftVote
 
-__all__ = ["HOMER", "EnsembleOfBinaryRelevance", "EnsembleOfClassifierChains", "RAkELd", "RAkELo", "RandomForestPCT"]
+__all__ = [
+    "HOMER",
+    "EnsembleOfBinaryRelevance",
+    "EnsembleOfClassifierChains",
+    "NeighborInterpolation",
+    "RAkELd",
+    "RAkELo",
+    "RandomForestPCT",
+    "SoftVote",
+]

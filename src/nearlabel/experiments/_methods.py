@@ -23,6 +23,7 @@ from nearlabel.ensemble import (
     HOMER,
     EnsembleOfBinaryRelevance,
     EnsembleOfClassifierChains,
+    NeighborInterpolation,
     RAkELd,
     RAkELo,
     RandomForestPCT,
@@ -50,11 +51,30 @@ from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
 from nearlabel.utils.guests import split_import
 from nearlabel.utils.types import NeighborSearch
 
+N_FOLDS = 5  # of the cross-validation that stands in for leave-one-out scores
+
 
 def _homer(*, estimator: Any = None, n_clusters: int = 3, max_iter: int = 20, random_state: Any = None) -> HOMER:
     """Return HOMER of binary relevance, so that `estimator` is here too a classifier of a single label."""
     nodes = BinaryRelevance(estimator, random_state=random_state)
     return HOMER(nodes, n_clusters=n_clusters, max_iter=max_iter, random_state=random_state)
+
+
+def _interpolation(
+    *,
+    estimator: Any = None,
+    neighbors: str = "mlmlm",
+    weight: float | str = "auto",
+    space: str = "probability",
+    scoring: str = "micro_f1",
+    cv: int = N_FOLDS,
+    random_state: Any = None,
+) -> NeighborInterpolation:
+    """Return it with `estimator` as a classifier of a single label, and the neighbours by the name of their method."""
+    model = None if estimator is None else BinaryRelevance(estimator, random_state=random_state)
+    others = {name: METHODS[name] for name in METHODS if hasattr(METHODS[name], "loo_predict_proba")}
+    lazy = from_text("neighbors of 'interpolation'", others, str(neighbors))
+    return NeighborInterpolation(model, lazy, weight, space=space, scoring=scoring, cv=cv, random_state=random_state)
 
 
 METHODS: Mapping[str, Any] = MappingProxyType(
@@ -78,6 +98,7 @@ METHODS: Mapping[str, Any] = MappingProxyType(
         "rakeld": RAkELd,
         "homer": _homer,
         "rfpct": RandomForestPCT,
+        "interpolation": _interpolation,
         "cbm": ConditionalBernoulliMixture,
         "ranksvm": RankSVM,
         "adaboostmh": AdaBoostMH,
@@ -90,8 +111,6 @@ METHODS: Mapping[str, Any] = MappingProxyType(
 NEIGHBOR_METHODS = tuple(
     name for name, method in METHODS.items() if "n_neighbors" in inspect.signature(method).parameters
 )
-
-N_FOLDS = 5  # of the cross-validation that stands in for leave-one-out scores
 
 SELECTIONS: Mapping[str, Any] = MappingProxyType(
     {"igs": InformationGainSelector, "ig": partial(InformationGainSelector, symmetric=False)}

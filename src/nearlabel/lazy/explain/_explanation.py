@@ -75,6 +75,9 @@ class Explanation:
     votes while all else stays as it is. None: no number of votes does. Where a gain and a loss of as many votes both
     turn it, it is a gain for a label that is not chosen and a loss for one that is.
 
+    Those of `NeighborInterpolation` have the columns of its neighbours' method, with `model_weight`, `model_score` and
+    `neighbors_score`, which give the `score`.
+
     With a dense y all labels are listed; with a sparse one, by the methods that count votes, those with a vote and
     those chosen.
     """

@@ -1,0 +1,280 @@
+"""The base class of mixtures: probabilities of several classifiers, weighted by what they reach out of sample."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.validation import check_is_fitted
+
+from nearlabel.ensemble._simplex import WeightSearch
+from nearlabel.metrics import MetricLike, get_metric, score_all
+from nearlabel.out_of_sample import Needs, left_out_answer, of_groups, prefit_answer, splits_of, splitter_of
+from nearlabel.thresholds import ThresholdStrategy, strategy_for
+from nearlabel.thresholds._cross_val import Scorer, score_folds  # parts are fitted and scored as there
+from nearlabel.utils.response_methods import as_label_scores
+from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.validation import (
+    LabelContainer,
+    as_dense,
+    as_score_matrix,
+    check_choice,
+    check_groups,
+    check_target,
+    predict_labels,
+    remember_target,
+    score,
+    with_multilabel_target,
+)
+
+AUTO, PER_LABEL = "auto", "per_label"
+_METHOD = "predict_proba"
+_LEAST_EACH = 50  # positives and negatives of a label that gets weights of its own
+_LEAST_PROBABILITY = 1e-15  # in the log loss
+
+
+class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+    """Mix the probabilities of several classifiers, its parts, and cut them; weights and thresholds are learnt.
+
+    A subclass names the parts and says which weights its user gave.
+    """
+
+    space: str
+    scoring: MetricLike
+    strategy: ThresholdStrategy | None
+    cv: Any
+    n_jobs: int | None
+    random_state: int | RandomState | None
+
+    # Declared for type checkers, which do not see what is set by other functions.
+    estimators_: list[Any]
+    weights_: FloatArray
+    strategy_: ThresholdStrategy
+    thresholds_: FloatArray
+    objective_: float
+    cv_results_: dict[str, NDArray[Any]]
+    classes_: NDArray[Any]
+    label_names_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _container: LabelContainer
+
+    def predict(self, X: MatrixLike) -> LabelSets:
+        """Return the label set of every row: the mixed probabilities, cut at the thresholds.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
+            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
+        """
+        return self._container_of_fit.wrap(self.strategy_.predict(self._score(X)))
+
+    predict_labels = predict_labels
+    score = score
+
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the mixed probability of every label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows. A part of weight 0 for all labels is not asked.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
+            One array. For a one-dimensional y, a column for each class.
+        """
+        return self._container_of_fit.probabilities(self._score(X))
+
+    @abstractmethod
+    def _parts(self) -> list[tuple[str, Any]]:
+        """Return the unfitted parts, at least two, by name."""
+
+    @abstractmethod
+    def _given_weights(self) -> FloatArray | str:
+        """Return weights (n_parts,) that sum to 1, "auto" or "per_label"; raise if they are none of these."""
+
+    def _fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None, scores: Mapping[str, Any]) -> Self:
+        target = check_target(self, y)
+        X, _ = indexable(X, target.labels)
+        self._check_parameters()
+        parts, given = self._parts(), self._given_weights()
+        own = _own_scores(parts, scores, target.labels.shape)
+        remember_target(self, target)
+        # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
+        y = target.labels if self._container.classes is not None else self._container.wrap(target.labels)
+        names = None if groups is None else check_groups(groups, y.shape[0])
+        self._least = 0.5 / max(y.shape[0], 1)
+        splits = self._splits(X, y, names) if any(_needs_folds(*part, own) for part in parts) else []
+        self.estimators_ = [Scorer.fit(part, _METHOD, X, y, {}).classifier for _, part in parts]
+        rows = np.concatenate([validation for _, validation in splits]) if splits else np.arange(y.shape[0])
+        of_parts = []
+        for (name, part), fitted in zip(parts, self.estimators_, strict=True):
+            if _needs_folds(name, part, own):
+                folds = score_folds(part, _METHOD, X, y, splits, n_jobs=self.n_jobs)
+                of_parts.append(np.vstack([of_fold for of_fold, _ in folds]))
+            else:
+                left_out = own[name] if name in own else _left_out(fitted, y.shape[1], names)
+                of_parts.append(left_out[rows])
+        self._learn([self._in_space(of_part) for of_part in of_parts], target.labels[rows], given)
+        self._take_features()
+        return self
+
+    def _splits(self, X: MatrixLike, y: Matrix, groups: IntArray | None) -> list[tuple[IntArray, IntArray]]:
+        """Return the folds: the same for all parts."""
+        splitter = splitter_of(self.cv, y.shape[0], self.random_state, groups)
+        return splits_of(splitter, X, y, **of_groups(groups))
+
+    def _learn(self, scores: list[FloatArray], labels: Matrix, given: FloatArray | str) -> None:
+        """Choose weights, then thresholds."""
+        self.cv_results_ = {}
+        if isinstance(given, str):
+            metric = get_metric(self.scoring)
+            search = WeightSearch(lambda weights: self._value(self._mixed(scores, weights), labels), len(scores))
+            sign = 1 if metric.greater_is_better else -1
+            self.cv_results_ = {"weights": search.weights, metric.name: sign * search.values}
+            given = search.best if given == AUTO else self._weights_per_label(scores, labels, search.best)
+        self.weights_ = given
+        mixed = self._mixed(scores, self.weights_)
+        self.strategy_ = self._new_strategy().fit(mixed, labels)
+        self.objective_ = self._reached(self.strategy_, mixed, labels)
+        self.__dict__.pop("thresholds_", None)
+        if hasattr(self.strategy_, "thresholds_"):
+            self.thresholds_ = self.strategy_.thresholds_
+
+    def _value(self, mixed: FloatArray, labels: Matrix) -> float:
+        """Return what the mixture reaches with the best thresholds, the larger the better."""
+        reached = self._reached(self._new_strategy().fit(mixed, labels), mixed, labels)
+        return reached if get_metric(self.scoring).greater_is_better else -reached
+
+    def _reached(self, strategy: ThresholdStrategy, mixed: FloatArray, labels: Matrix) -> float:
+        metric = get_metric(self.scoring)
+        return score_all(labels, strategy.predict(mixed), mixed, [metric])[metric.name]
+
+    def _weights_per_label(self, scores: list[FloatArray], labels: Matrix, otherwise: FloatArray) -> FloatArray:
+        """Return weights (n_labels, n_parts) by the log loss of each label; others where it has few rows of a class."""
+        weights = np.tile(otherwise, (labels.shape[1], 1))
+        n_positive = np.asarray(labels.sum(axis=0)).reshape(-1)
+        for label in np.flatnonzero(np.minimum(n_positive, labels.shape[0] - n_positive) >= _LEAST_EACH):
+            truth = as_dense(labels[:, [label]])[:, 0] == 1
+            weights[label] = self._search_one([part[:, label] for part in scores], truth).best
+        return weights
+
+    def _search_one(self, scores: list[FloatArray], truth: NDArray[Any]) -> WeightSearch:
+        def value(weights: FloatArray) -> float:
+            mixed = self._mixed(scores, weights)
+            right = np.where(truth, mixed, 1 - mixed)
+            return float(np.log(np.maximum(right, _LEAST_PROBABILITY)).mean())
+
+        return WeightSearch(value, len(scores))
+
+    def _new_strategy(self) -> ThresholdStrategy:
+        return strategy_for(self.scoring) if self.strategy is None else clone(self.strategy)
+
+    def _in_space(self, probabilities: FloatArray) -> FloatArray:
+        """Return what is averaged: probabilities, or their logits, of which none is infinite."""
+        if self.space == "probability":
+            return np.asarray(probabilities, dtype=np.float64)
+        return np.asarray(logit(np.clip(probabilities, self._least, 1 - self._least)))
+
+    def _mixed(self, scores: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
+        """Return probabilities of scores in space; a part whose weights are all 0 adds nothing, whatever it says."""
+        total: Any = sum(weights[..., place] * part for place, part in enumerate(scores) if weights[..., place].any())
+        return np.asarray(total if self.space == "probability" else expit(total))
+
+    def _score(self, X: MatrixLike) -> FloatArray:
+        used = np.flatnonzero(self.weights_.reshape(-1, len(self.estimators_)).any(axis=0)).tolist()
+        return self._mixed([self._of_part(place, X) for place in used], self.weights_[..., used])
+
+    def _of_part(self, place: int, X: MatrixLike) -> FloatArray:
+        """Return the scores of one part, in space."""
+        needs, n_labels = Needs(labels=False), len(self.label_names_)
+        return self._in_space(prefit_answer(self.estimators_[place], X, n_labels, needs, _METHOD).scores)
+
+    @property
+    def _container_of_fit(self) -> LabelContainer:
+        check_is_fitted(self)
+        return self._container
+
+    def _check_parameters(self) -> None:
+        self._given_weights()
+        check_choice("space", self.space, {"probability", "logit"})
+        get_metric(self.scoring)
+        if self.strategy is not None and not isinstance(self.strategy, ThresholdStrategy):
+            raise TypeError(f"strategy must be a ThresholdStrategy, such as MicroFOptimum(), got {self.strategy!r}.")
+        for name, part in self._parts():
+            if not hasattr(part, _METHOD):
+                raise ValueError(
+                    f"{name} must have predict_proba, got {type(part).__name__}. Hint:"
+                    " nearlabel.transformation.BinaryRelevance around a classifier of one label calibrates its"
+                    " decision values."
+                )
+
+    def _take_features(self) -> None:
+        """Copy what the parts know of the features, and forget what an earlier fit knew."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            for part in self.estimators_:
+                if hasattr(part, name):
+                    setattr(self, name, getattr(part, name))
+                    break
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare the target, and that X may be what all parts take."""
+        tags = super().__sklearn_tags__()
+        inputs = [get_tags(part).input_tags for _, part in self._parts()]
+        tags.input_tags.sparse = all(part.sparse for part in inputs)
+        tags.input_tags.allow_nan = all(part.allow_nan for part in inputs)
+        return with_multilabel_target(tags)
+
+
+def _needs_folds(name: str, part: Any, own: Mapping[str, FloatArray]) -> bool:
+    """Whether a part is scored by folds: a pipeline is, since its other steps may have learnt from a row left out."""
+    return name not in own and not hasattr(part, "loo_predict_proba")
+
+
+def _left_out(fitted: Any, n_labels: int, groups: IntArray | None) -> FloatArray:
+    scores: FloatArray = left_out_answer(fitted, n_labels, Needs(labels=False), groups).scores
+    return scores
+
+
+def _own_scores(
+    parts: Sequence[tuple[str, Any]], scores: Mapping[str, Any], shape: tuple[int, int]
+) -> dict[str, FloatArray]:
+    """Return the user's scores, checked; raise for those of no part, and for a part fitted before that has none."""
+    names = [name for name, _ in parts]
+    unknown = sorted(set(scores) - set(names))
+    if unknown:
+        raise ValueError(f"scores must be of parts among {names}, got {unknown}.")
+    for name, part in parts:
+        if isinstance(part, FrozenEstimator) and name not in scores:
+            raise ValueError(
+                f"{name} must come with scores of the rows that it was not trained on, got a FrozenEstimator without."
+                " Hint: give them to fit; where it was trained on other rows than X, they are its predict_proba(X)."
+            )
+    return {name: _checked_scores(name, scores[name], part, shape) for name, part in parts if name in scores}
+
+
+def _checked_scores(name: str, scores: Any, part: Any, shape: tuple[int, int]) -> FloatArray:
+    """Return a user's scores as an array of probabilities (n_samples, n_labels)."""
+    matrix: FloatArray = as_score_matrix(as_label_scores(scores, part, shape[1], _METHOD), name=f"scores of {name}")
+    if matrix.shape != shape:
+        raise ValueError(f"scores of {name} must be of the {shape[0]} rows of X, got {matrix.shape[0]}.")
+    if matrix.size and not (matrix.min() >= 0 and matrix.max() <= 1):
+        raise ValueError(f"scores of {name} must be probabilities, got values from {matrix.min()} to {matrix.max()}.")
+    return matrix
