@@ -17,6 +17,7 @@ from nearlabel.thresholds._pillai import PillaiAscent
 from nearlabel.thresholds._rcut import RCut
 from nearlabel.thresholds._scut import SCut
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy
+from nearlabel.thresholds._strategy_for import strategy_for
 from nearlabel.thresholds._tuned import TunedThresholdsClassifierCV
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "TunedThresholdsClassifierCV",
     "cross_val_scores",
     "micro_pr_frontier",
+    "strategy_for",
 ]
