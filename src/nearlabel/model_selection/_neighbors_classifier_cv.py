@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.inspection import explain
 from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN
 from nearlabel.metrics import MetricLike, get_metric
-from nearlabel.model_selection._spaces import Space, fresh, spaces_of
+from nearlabel.model_selection._spaces import Space, fresh, is_mixed, spaces_of
 from nearlabel.model_selection._trials import Trial, Trials, metric_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
@@ -29,6 +29,7 @@ from nearlabel.utils.validation import (
     check_groups,
     check_integer,
     check_positive,
+    check_rows,
     check_target,
     predict_labels,
     remember_target,
@@ -60,11 +61,11 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Numbers of neighbours to try. "auto": 1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60 and 90, up to half of the samples.
     scales : "auto", sequence of str, or mapping of str to transformer, default="auto"
         What is done to features: names that `nearlabel.preprocessing.FeatureScaler` knows, or unfitted transformers
-        (None: nothing). "auto": minmax and standard; of sparse counts minmax and tfidf. Columns of several kinds go
-        through `MixedFeaturesEncoder`, missing numbers become the median.
+        (None: nothing). "auto": minmax and standard; of words (no value below 0, three in four 0) minmax and tfidf.
+        Columns of several kinds go through `MixedFeaturesEncoder`; missing numbers become the median.
     metrics : "auto" or sequence of str, default="auto"
-        Distances, as `ExactNeighbors` takes them. "auto": euclidean and cosine; manhattan too where there are few
-        samples. With "auto" for both, only such pairs of scale and metric are tried as often win.
+        Distances, as `ExactNeighbors` takes them. "auto": euclidean; of words cosine too; of others manhattan too if
+        n_samples² · n_features is at most 4e9. With "auto" for both, only pairs of scale and metric that often win.
     strategy : ThresholdStrategy, default=None
         Finds the thresholds. None: `nearlabel.thresholds.strategy_for(scoring)`.
     max_samples : int, default=20000
@@ -186,16 +187,20 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         self._check_parameters()
         target = check_target(self, y)
-        X, _ = indexable(X, target.labels)
-        if not hasattr(X, "shape"):
-            X = np.asarray(X)
+        self._is_mixed = is_mixed(X)
+        X, _ = indexable(X if self._is_mixed else check_rows(self, X), target.labels)
         remember_target(self, target)
+        n_units = target.labels.shape[0] if groups is None else len(np.unique(np.asarray(groups)))
+        if n_units < 2:
+            what = f"n_samples={n_units}" if groups is None else f"{n_units} of them"
+            raise ValueError(f"there must be at least 2 samples, or groups, to leave one out, got {what}.")
         numbers = None if groups is None else check_groups(groups, target.labels.shape[0])
         random = check_random_state(self.random_state)
         some = self._drawn(target.labels.shape[0], numbers, random)
         trials = self._choose(rows_of(X, some), target.labels[some], None if numbers is None else numbers[some])
         self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
         self._fit_best(trials.best, X, target.labels, numbers, is_sample=len(some) < target.labels.shape[0])
+        self.__dict__.pop("nested_score_", None)  # of an earlier fit
         if self.nested is not None:
             self.nested_score_ = self._nested_score(X, target.labels, numbers)
         return self
@@ -214,8 +219,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame.
             For a one-dimensional y, the predicted classes.
         """
-        check_is_fitted(self)
-        return self._container.wrap(self.best_estimator_.predict(X))
+        return self._container.wrap(self.best_estimator_.predict(self._queries(X)))
 
     predict_labels = predict_labels
 
@@ -232,8 +236,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
             One array; for a one-dimensional y, a column for each class.
         """
-        check_is_fitted(self)
-        return self._container.probabilities(np.asarray(self.best_estimator_.predict_proba(X)))
+        return self._container.probabilities(np.asarray(self.best_estimator_.predict_proba(self._queries(X))))
 
     def explain(self, X: MatrixLike) -> list[Explanation]:
         """Explain the label set of every sample by the neighbours, or label sets, that the best candidate goes by.
@@ -248,8 +251,12 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         list of Explanation
             One for each sample, with the thresholds.
         """
+        return explain(self.best_estimator_, self._queries(X), label_names=self.label_names_.tolist())
+
+    def _queries(self, X: MatrixLike) -> MatrixLike:
+        """Check samples that the best estimator is asked about."""
         check_is_fitted(self)
-        return explain(self.best_estimator_, X, label_names=self.label_names_.tolist())
+        return X if self._is_mixed else check_rows(self, X, reset=False)
 
     def _choose(self, X: MatrixLike, labels: Matrix, groups: IntArray | None) -> Trials:
         """Try all candidates on some samples, each scaling and metric with one search."""
@@ -330,6 +337,9 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         model.fit(X, labels, **params)
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.names, best.value
+        if self._is_mixed:
+            for name in ("n_features_in_", "feature_names_in_"):
+                setattr(self, name, getattr(self.best_estimator_, name, None))
 
     def _nested_score(self, X: MatrixLike, labels: Matrix, groups: IntArray | None) -> float:
         """Return the value of predictions for each fold by a choice without it."""
@@ -364,12 +374,6 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     "methods must have leave-one-out answers, as those of nearlabel.lazy,"
                     f" got {type(method).__name__}. Hint: nearlabel.experiments.Tuning takes any classifier."
                 )
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features."""
-        check_is_fitted(self)
-        return int(self.best_estimator_.n_features_in_)
 
     def __sklearn_tags__(self) -> Tags:
         """Declare the target, and that X may be sparse and hold NaN."""

@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
 from nearlabel.utils.containers import columns_of, is_frame, kind_of
-from nearlabel.utils.types import MatrixLike
+from nearlabel.utils.types import Matrix, MatrixLike
 
+_MOST_FILLED = 0.25  # of the values of words and flags
 _MOST_TERMS_OF_MANHATTAN = 4e9  # n² d: it is no matrix product, and 10 times as slow as the Euclidean distance
 
 
@@ -43,31 +44,31 @@ def spaces_of(X: MatrixLike, scales: Any = "auto", metrics: Any = "auto") -> lis
     list of Space
         With a scale or metric given, each with each.
     """
-    automatic = _automatic(X)
-    names = [space.scale for space in automatic] if isinstance(scales, str) else list(scales)
+    pairs = _automatic(X)
+    names = [scale for scale, _ in pairs] if isinstance(scales, str) else list(scales)
     given = scales if isinstance(scales, Mapping) else {name: _preparation(X, name) for name in names}
-    if isinstance(scales, str) and isinstance(metrics, str):
-        pairs: list[tuple[str, str]] = [(space.scale, space.metric) for space in automatic]
-    else:
-        of_metrics = [space.metric for space in automatic] if isinstance(metrics, str) else list(metrics)
-        pairs = [(scale, metric) for scale in given for metric in dict.fromkeys(of_metrics)]
-    return [Space(scale, given[scale], metric) for scale, metric in dict.fromkeys(pairs)]
+    if not (isinstance(scales, str) and isinstance(metrics, str)):
+        tried = [metric for _, metric in pairs] if isinstance(metrics, str) else list(metrics)
+        pairs = [(scale, metric) for scale in given for metric in dict.fromkeys(tried)]
+    return [Space(scale, given[scale], metric) for scale, metric in pairs]
 
 
-class _Pair(NamedTuple):
-    scale: str
-    metric: str
-
-
-def _automatic(X: MatrixLike) -> list[_Pair]:
+def _automatic(X: MatrixLike) -> list[tuple[str, str]]:
+    """Return pairs of scale and metric; they depend on what X holds, not on how it is stored."""
     if is_mixed(X):
-        return [_Pair("minmax", "euclidean"), _Pair("standard", "euclidean")]
-    if sparse.issparse(X):
-        words = _Pair("tfidf", "cosine") if X.min() >= 0 else _Pair("none", "cosine")
-        return [_Pair("minmax", "euclidean"), _Pair("minmax", "cosine"), words]
-    n_samples, n_features = np.shape(X)
-    manhattan = [_Pair("minmax", "manhattan")] if n_samples**2 * n_features <= _MOST_TERMS_OF_MANHATTAN else []
-    return [_Pair("minmax", "euclidean"), _Pair("standard", "euclidean"), _Pair("minmax", "cosine"), *manhattan]
+        return [("minmax", "euclidean"), ("standard", "euclidean")]
+    if _are_words(X):
+        return [("minmax", "euclidean"), ("minmax", "cosine"), ("tfidf", "cosine")]
+    few = X.shape[0] ** 2 * X.shape[1] <= _MOST_TERMS_OF_MANHATTAN
+    return [("minmax", "euclidean"), ("standard", "euclidean"), *([("minmax", "manhattan")] if few else [])]
+
+
+def _are_words(X: Matrix) -> bool:
+    """Return whether X looks like counts of words or flags: no value below 0, and most are 0."""
+    if X.min() < 0:
+        return False
+    n_filled = X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)
+    return bool(n_filled <= _MOST_FILLED * X.shape[0] * X.shape[1])
 
 
 def is_mixed(X: MatrixLike) -> bool:
