@@ -60,4 +60,5 @@ def test_a_column_that_is_not_there(nearlabel, songs):
     """The message names those that are."""
     found = nearlabel("fit", songs, *LABELS, "--groups", "sing", "--out", "m.skops")
     assert found.code == 2
+    assert "--groups must name columns of" in found.err
     assert "'sing'" in found.err

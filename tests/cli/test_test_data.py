@@ -69,6 +69,25 @@ def test_tune(nearlabel, split, rows, tmp_path):
     assert read_card(tmp_path / "m.skops").scores["micro_f1"] == pytest.approx(expected(rows, 3))
 
 
+@pytest.mark.parametrize("there", [(), ("id",), ("id", "song", "patient")])
+@pytest.mark.parametrize("command", ["fit", "examine"])
+def test_columns_beside_features_and_labels(nearlabel, split, tmp_path, there, command):
+    """What the training data ignore, keep or are grouped by may be in the test data or not, as may be other texts."""
+    extra = {"id": "s1", "song": "riot", "patient": "p1", "note": "fine"}
+    for path, columns in zip(split, (("id", "song", "patient"), ("note", *there)), strict=True):
+        lines = path.read_text().splitlines()
+        ends = [",".join(columns), *[",".join(extra[name] for name in columns)] * (len(lines) - 1)]
+        path.write_text("\n".join(",".join(pair) for pair in zip(lines, ends, strict=True)) + "\n")
+    asked = (split[0], "--test-data", split[1], *LABELS, "--ignore")
+    if command == "fit":
+        asked = (*asked, "id", "--show", "song", "--groups", "patient", "--k", 3, "--validate", "none")
+        asked = (*asked, "--out", tmp_path / "m.skops")
+    else:
+        asked = (*asked, "id,song,patient")
+    answer = nearlabel(command, *asked)
+    assert (answer.code, answer.err) == (0, "")
+
+
 def test_widths_of_svmlight(nearlabel, tmp_path):
     """A file ends at its last feature; the test rows have those of the training rows."""
     rng = np.random.default_rng(0)

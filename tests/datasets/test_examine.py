@@ -347,3 +347,12 @@ def test_the_page_has_the_findings(name):
     root = Path(__file__).parents[2]
     row_of = runpy.run_path(str(root / "benchmarks" / "findings.py"))["row_of"]
     assert row_of(fetch_dataset(name)) in (root / "docs" / "examine.md").read_text()
+
+
+def test_notes_stand_apart_from_the_last_finding():
+    """What was not examined is no part of a remedy; one value is not called values."""
+    X = np.random.default_rng(0).random((30, 2))
+    X[3, 0] = np.nan
+    lines = str(examine(X)).splitlines()
+    assert "X has 1 missing value, by column: 0 (1)." in lines[0]
+    assert lines[-2:] == ["", "Neighbours were not searched: rows have missing or infinite values."]

@@ -382,3 +382,17 @@ def test_grid_search_and_frames_as_output(problem):
 def test_scikit_learn_checks(estimator, check):
     """scikit-learn's own checks pass, all of them."""
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.DataFrame([[1, 2, 3]] * 2, columns=["a", "b", "a"]), "columns of distinct names, got 'a' 2 times"),
+        (pd.DataFrame({"t": ["", None, "  "]}), "a value in each column, got column 't' of 3 missing ones"),
+    ],
+)
+def test_columns_that_say_nothing(frame, message):
+    """A name that stands there twice, and texts without a word, are refused by name."""
+    text = ["t"] if "t" in frame else []
+    with pytest.raises(ValueError, match=f"X must have {message}"):
+        MixedFeaturesEncoder(text=text).fit(frame)

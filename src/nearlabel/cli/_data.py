@@ -90,17 +90,22 @@ def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
     given = {name: getattr(arguments, option, None) for name, option in _PARAMETERS.items()}
     options = {name: value for name, value in given.items() if value is not None}
     groups = getattr(arguments, "groups", None)
-    if groups not in (None, DUPLICATES):
-        options["ignore"] = tuple(dict.fromkeys([*options.get("ignore", ()), groups]))
-    found = _found(data, options, subset)
-    return found if groups is None else replace(found, groups=_numbers_of_groups(data, groups, found.X))
-
-
-def _numbers_of_groups(data: str, groups: str, X: Any) -> Any:
-    """Return the number of each row's group: equal rows, or equal cells in a column, where an empty one is alone."""
+    if groups is None:
+        return _found(data, options, subset)
     if groups == DUPLICATES:
-        return duplicate_groups(X)
-    cells = read_columns(Path(data), {groups: "--groups"})[groups]
+        found = _found(data, options, subset)
+        return replace(found, groups=duplicate_groups(found.X))
+    numbers = _groups_by_column(data, groups)
+    options["ignore"] = tuple(dict.fromkeys([*options.get("ignore", ()), groups]))
+    return replace(_found(data, options, subset), groups=numbers)
+
+
+def _groups_by_column(data: str, column: str) -> Any:
+    """Return the number of each row's group: of rows with equal cells in a column, where an empty one is alone."""
+    check_file(data)
+    if not is_file(data):
+        raise ValueError(f"--groups must be {DUPLICATES} beside a data set by name, {data!r}, got {column!r}.")
+    cells = read_columns(Path(data), {column: "--groups"})[column]
     names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
     return np.unique(names, return_inverse=True)[1]
 
@@ -126,7 +131,7 @@ def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
     if guess is None:
         return options
     _console.print_notes(
-        [f"Tags are separated at each {guess!r}, as most of them seem to be. --labels-separator says otherwise."]
+        [f"{guess!r} was taken for the separator between tags, as most cells have one. Hint: --labels-separator."]
     )
     return options | {"labels_separator": guess}
 
@@ -144,6 +149,12 @@ def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple
 def has_tags(arguments: argparse.Namespace) -> bool:
     """Return whether labels are tags in one column, where a label that no row has is not named."""
     return arguments.labels_column is not None
+
+
+def is_label(arguments: argparse.Namespace, name: str) -> bool:
+    """Return whether the options say that a column holds a label, or the tags."""
+    prefixed = bool(arguments.labels_prefix) and name.startswith(arguments.labels_prefix)
+    return prefixed or name == arguments.labels_column or name in (arguments.labels or ())
 
 
 def check_file(data: str) -> None:

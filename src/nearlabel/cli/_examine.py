@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from nearlabel.cli import _console, _data, _missing
+from nearlabel.cli import _console, _data, _missing, _test_data
 from nearlabel.cli._columns import add_kind_options, usual_scale
 from nearlabel.cli._first_look import mended
 from nearlabel.datasets import Dataset, Examination, Finding, examine
@@ -46,9 +46,7 @@ def main(arguments: argparse.Namespace) -> None:
     """Print the findings."""
     check_integer("--k", arguments.k, low=1)
     data = _data.open_data(arguments)
-    test = None
-    if arguments.test_data is not None:
-        test = _data.open_data(argparse.Namespace(**vars(arguments) | {"data": arguments.test_data}))
+    test = _test_data.open_test_rows(arguments, data)
     scale = arguments.scale or usual_scale(arguments)
     impute = _missing.imputation(arguments)
     search = usual_search(scale) if arguments.search is None else arguments.search

@@ -105,7 +105,7 @@ def main(arguments: argparse.Namespace) -> None:
         impute=_missing.imputation(arguments),
     )
     keep = _kept.open_kept(arguments)
-    data = _missing.open_training_data(_kept.without_kept(arguments, arguments.data))
+    data = _missing.open_training_data(_kept.without_kept(arguments))
     test = _test_data.open_test_data(arguments, data)
     if is_judged and test is None and has_copies(data):
         tuning = replace(tuning, without_copies=True)

@@ -40,7 +40,7 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
             " are features and labels only."
         )
     for name, option in asked.items():
-        if _is_label(arguments, name):
+        if _data.is_label(arguments, name):
             raise ValueError(f"{option} must name columns that are no labels, got {name!r}.")
     return read_columns(Path(arguments.data), asked, decimal=arguments.decimal or ".")
 
@@ -55,22 +55,14 @@ def kept_in(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, li
     return {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in columns.items()}
 
 
-def without_kept(arguments: argparse.Namespace, data: str) -> argparse.Namespace:
-    """Return arguments that ignore the columns to keep, as far as a file has them: test data may lack them."""
+def without_kept(arguments: argparse.Namespace) -> argparse.Namespace:
+    """Return arguments that ignore the columns to keep, which `open_kept` has found in DATA."""
     asked = _asked(arguments)
-    if not asked or not _data.is_file(data):
-        return arguments
-    known = column_names_of(Path(data)) or ()
-    ignored = dict.fromkeys([*(arguments.ignore or ()), *(name for name in asked if name in known)])
-    return argparse.Namespace(**vars(arguments) | {"ignore": tuple(ignored)})
+    ignored = tuple(dict.fromkeys([*(arguments.ignore or ()), *asked]))
+    return argparse.Namespace(**vars(arguments) | {"ignore": ignored}) if asked else arguments
 
 
 def _asked(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the columns to keep, each with the option that names it."""
     of_id = {} if arguments.id is None else {arguments.id: "--id"}
     return {**of_id, **{name: "--show" for name in arguments.show or () if name not in of_id}}
-
-
-def _is_label(arguments: argparse.Namespace, name: str) -> bool:
-    prefixed = bool(arguments.labels_prefix) and name.startswith(arguments.labels_prefix)
-    return prefixed or name == arguments.labels_column or name in (arguments.labels or ())

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from nearlabel.cli import _console, _data, _kept, _missing
+from nearlabel.cli import _console, _data, _missing
 from nearlabel.cli._copies import has_copies
-from nearlabel.cli._matched_data import are_numbers, match_to
+from nearlabel.cli._matched_data import are_numbers, match_to, with_features
 from nearlabel.datasets import Dataset
+from nearlabel.datasets.tables import column_names_of
 from nearlabel.experiments import copied_rows
 from nearlabel.metrics import score_all
 from nearlabel.metrics.evaluation import named_without_copies
@@ -44,24 +47,65 @@ def open_test_data(arguments: argparse.Namespace, training: Dataset) -> Dataset 
     """
     if arguments.test_data is None:
         return None
-    if "show" in arguments:  # the model keeps columns of DATA, which are no features of the test data either
-        arguments = _kept.without_kept(arguments, arguments.test_data)
-    test = _data.open_data(argparse.Namespace(**vars(arguments) | {"data": arguments.test_data}))
+    test = _data.open_data(_of_test_data(arguments, training))
     if "impute" in arguments:  # a report fits nothing
         _missing.check_finite(arguments.test_data, test, imputes=_missing.imputation(arguments) is not None)
-    names = DataSummary(
+    with _told_of_test_data():
+        matched, notes = match_to(
+            _names_of(training), _widened(test, training.feature_names), tags=_data.has_tags(arguments)
+        )
+    _console.print_notes(notes)
+    return matched
+
+
+def open_test_rows(arguments: argparse.Namespace, training: Dataset) -> Dataset | None:
+    """Return the test data, with the features of the training data in their order, whatever their values and labels.
+
+    Raises
+    ------
+    ValueError
+        If a feature is missing.
+    """
+    if arguments.test_data is None:
+        return None
+    test = _data.open_data(_of_test_data(arguments, training))
+    with _told_of_test_data():
+        return with_features(_names_of(training), _widened(test, training.feature_names))
+
+
+def _of_test_data(arguments: argparse.Namespace, training: Dataset) -> argparse.Namespace:
+    """Return arguments that read the test data: of a table, the features and labels of the training data only.
+
+    What is ignored, kept or grouped by in the training data may be there or not.
+    """
+    data = arguments.test_data
+    arguments = argparse.Namespace(**vars(arguments) | {"data": data, "groups": None})
+    known = column_names_of(Path(data)) if _data.is_file(data) else None
+    names = training.feature_names
+    if known is None or (are_numbers(names) and not set(names) <= set(known)):  # features are found by position
+        return arguments
+    features = {*names, *(name.rpartition("[")[0] for name in names)}  # embedding[0] is in the column embedding
+    others = tuple(name for name in known if name not in features and not _data.is_label(arguments, name))
+    return argparse.Namespace(**vars(arguments) | {"ignore": others or None})
+
+
+def _names_of(training: Dataset) -> DataSummary:
+    return DataSummary(
         features=len(training.feature_names),
         labels=len(training.label_names),
         feature_names=training.feature_names,
         label_names=training.label_names,
     )
+
+
+@contextmanager
+def _told_of_test_data() -> Iterator[None]:
+    """Tell of errors in the words of the option."""
     try:
-        matched, notes = match_to(names, _widened(test, training.feature_names), tags=_data.has_tags(arguments))
+        yield
     except ValueError as error:
         told = str(error).replace("DATA", OPTION, 1).replace("the model", "the training data")
         raise ValueError(told) from error
-    _console.print_notes(notes)
-    return matched
 
 
 def _widened(test: Dataset, names: tuple[str, ...]) -> Dataset:

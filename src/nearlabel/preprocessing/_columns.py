@@ -41,8 +41,8 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Read training rows."""
         validate_data(self, X, skip_check_array=True)
         read = self.transform(X)
-        for name, column in zip(self.names, () if self.kind == "text" else read.T, strict=False):
-            if (np.equal(column, NONE) if self.kind == "category" else np.isnan(column)).all():
+        for name, column in zip(self.names, [read] if self.kind == "text" else read.T, strict=True):
+            if _lack_all(self.kind, column):
                 raise ValueError(
                     f"X must have a value in each column, got column {name} of {len(column)} missing ones."
                     " Hint: leave it out."
@@ -59,6 +59,13 @@ class ColumnReader(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             except (TypeError, ValueError) as error:
                 raise ValueError(f"X must hold {_EXPECTED[self.kind]} in column {name}: {error}") from error
         return columns[0].tolist() if self.kind == "text" else np.column_stack(columns)
+
+
+def _lack_all(kind: str, column: Any) -> bool:
+    """Return whether no cell of a column that was read has a value."""
+    if kind == "text":
+        return not any(map(str.strip, column))
+    return bool((np.equal(column, NONE) if kind == "category" else np.isnan(column)).all())
 
 
 def _numbers(values: NDArray[Any]) -> FloatArray:

@@ -286,6 +286,10 @@ class MixedFeaturesEncoder(TransformerMixin, BaseEstimator):
     def _table(self, X: MatrixLike, *, reset: bool) -> Any:
         """Return a frame or table as it is, all else as a two-dimensional array; check the columns."""
         if is_frame(X):
+            names = list(getattr(X, "column_names", getattr(X, "columns", ())))
+            if len(set(names)) < len(names):
+                again = next(name for name in names if names.count(name) > 1)
+                raise ValueError(f"X must have columns of distinct names, got {again!r} {names.count(again)} times.")
             return validate_data(self, X, skip_check_array=True, reset=reset)
         X = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)

@@ -136,7 +136,8 @@ def _as_dense_labels(y: Any, name: str) -> Matrix:
     if labels.dtype.kind == "O":  # data frames of several or of nullable types
         labels = np.frompyfunc(_as_number, 1, 1)(labels).astype(np.float64)
     if labels.dtype.kind not in "buif":
-        raise ValueError(f"{name} must hold 0 and 1 only, got values of type {labels.dtype}.")
+        hint = _SETS_HINT if labels.dtype.kind == "U" else ""
+        raise ValueError(f"{name} must hold 0 and 1 only, got values of type {labels.dtype}.{hint}")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError(f"{name} must hold 0 and 1 only, got NaN or other values; unknown labels cannot be used.")
     _check_zero_one(labels, name)

@@ -100,9 +100,9 @@ def column_findings(table: Table) -> Iterator[Finding]:
     n_rows, n_columns = X.shape
     missing = dict(zip(names, columns.n_missing.tolist(), strict=True))
     missing |= {other.name: int(other.lacking.sum()) for other in table.compared if other.kind == DATE}
-    yield from _unusable("missing_values", "missing values", missing)
+    yield from _unusable("missing_values", "missing value", missing)
     yield from _unusable(
-        "infinite_values", "infinite values", dict(zip(names, columns.n_infinite.tolist(), strict=True))
+        "infinite_values", "infinite value", dict(zip(names, columns.n_infinite.tolist(), strict=True))
     )
     named = named_columns(X, columns)
     found = {kind: [names[column] for column in of_kind] for kind, of_kind in named.items()}
@@ -137,7 +137,7 @@ def _unusable(kind: str, what: str, counts: Mapping[str, int]) -> Iterator[Findi
         yield Finding(
             kind,
             SEVERE,
-            f"X has {total:,} {what}, by column: {by_column}. Every method refuses them.",
+            f"X has {counted(total, what)}, by column: {by_column}. Every method refuses them.",
             "Impute them: --impute median, or sklearn.impute.SimpleImputer. Or leave the columns or rows out."
             if kind == "missing_values"
             else "Leave the columns or rows out.",

@@ -128,7 +128,7 @@ class Examination(Sequence[Finding]):
             lines += _wrapped(finding.severity, f"{finding.kind}: {finding.sentence}")
             lines += _wrapped("", f"Remedy: {finding.remedy}")
         for note in self.notes:
-            lines += _wrapped("", note)
+            lines += ["", *textwrap.wrap(note, _WIDTH)]
         return "\n".join(lines)
 
 
