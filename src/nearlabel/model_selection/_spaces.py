@@ -89,7 +89,10 @@ def _preparation(X: MatrixLike, scale: str) -> Any:
 
 def _has_missing(X: MatrixLike) -> bool:
     values = X.data if sparse.issparse(X) else np.asarray(X)
-    return bool(values.dtype.kind == "f" and np.isnan(values).any())
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(1, dtype=bool)
+    if missing.size and missing.all():
+        raise ValueError("X must have some values that are not missing, got none.")
+    return bool(missing.any())
 
 
 def fresh(space: Space) -> list[Any]:
