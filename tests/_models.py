@@ -29,7 +29,7 @@ from nearlabel.ensemble import (
 )
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.model_selection import NeighborsPerLabel
+from nearlabel.model_selection import NeighborsClassifierCV, NeighborsPerLabel
 from nearlabel.neighbors import (
     ExactNeighbors,
     FaissHNSWNeighbors,
@@ -198,6 +198,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "MLMLM, sparse": _sparse(MLMLM(metric="cosine", n_landmarks=10)),
         "NLDD, sparse": _sparse(NLDD(_LOGISTIC, random_state=0)),
         "NLDD, unscaled, sklearn": _dense(NLDD(_LOGISTIC, scale="none", random_state=0, search=NearestNeighbors())),
+        "the best by default": _dense(NeighborsClassifierCV(n_neighbors=(3, 5))),
         "a k for each label": _dense(NeighborsPerLabel(max_neighbors=5)),
         "a k for each label, sparse": _sparse(NeighborsPerLabel(BRkNN(), max_neighbors=5)),
         "a k for each label, frame": _frame(NeighborsPerLabel(n_neighbors=[1, 2, 3, 2, 1])),

@@ -45,7 +45,7 @@ _CLASSES = {
     "labels": "",
     "lazy": "BRkNN BRkNNa BRkNNb CMLkNN DMLkNN IBLR LPkNN MLMLM MLkNN NLDD",
     "metrics": "",
-    "model_selection": "IterativeStratifiedKFold NeighborsPerLabel",
+    "model_selection": "IterativeStratifiedKFold NeighborsClassifierCV NeighborsPerLabel",
     "neighbors": (
         "DaskNeighbors ExactNeighbors FaissHNSWNeighbors FaissIVFNeighbors PrecomputedNeighbors TransformerNeighbors "
         "UsearchNeighbors"

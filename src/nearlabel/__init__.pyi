@@ -44,6 +44,7 @@ from nearlabel.lazy import DMLkNN as DMLkNN
 from nearlabel.lazy import LPkNN as LPkNN
 from nearlabel.lazy import MLkNN as MLkNN
 from nearlabel.model_selection import IterativeStratifiedKFold as IterativeStratifiedKFold
+from nearlabel.model_selection import NeighborsClassifierCV as NeighborsClassifierCV
 from nearlabel.model_selection import NeighborsPerLabel as NeighborsPerLabel
 from nearlabel.neighbors import DaskNeighbors as DaskNeighbors
 from nearlabel.neighbors import ExactNeighbors as ExactNeighbors

@@ -36,6 +36,7 @@ FEATURES = {
     "RAkELo": _SHARES,
     "RandomForestPCT": _SHARES | {"draws_samples": True},
     "FixedThresholdsClassifier": _COUNTS | {"scores_tie": True},
+    "NeighborsClassifierCV": _SHARES | {"min_samples": 2, "labels_follow_scores": False},
     "TunedThresholdsClassifierCV": {"min_samples": 14, "scores_tie": True},
 }
 _VOTE_WEIGHTS = {
@@ -44,6 +45,7 @@ _VOTE_WEIGHTS = {
     "check_classifiers_one_label_sample_weights": "few samples have a weight above 0: fewer than 10 neighbours",
 }
 OTHERS = {
+    "NeighborsClassifierCV": {"check_dtype_object": "columns of objects are categories; a value may be of any type"},
     "BRkNN": _VOTE_WEIGHTS,
     "BRkNNa": _VOTE_WEIGHTS
     | {"check_classifiers_train": "it never predicts an empty label set, so one label is always predicted"},

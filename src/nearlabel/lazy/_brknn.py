@@ -23,9 +23,10 @@ class BRkNN(LazyClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "auto", default=10
+    n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, at most n_samples. "auto": the number from 1 to 30 with the best leave-one-out micro F1,
-        the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more.
+        the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A callable takes true label sets
+        and such scores, and returns what is the larger the better; it takes the place of micro F1.
     majority : {"strict", "half"}, default="strict"
         "strict": more than half, which reproduces the paper's tables and is what Mulan computes. "half": at least half,
         the paper's wording. They differ for even k only.
@@ -45,7 +46,8 @@ class BRkNN(LazyClassifier):
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each.
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
+        "value".
     search_ : object
         The fitted search.
 
@@ -148,7 +150,7 @@ class BRkNNb(LazyClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "auto", default=10
+    n_neighbors : int, "auto" or callable, default=10
         See `BRkNN`.
     rounding : {"half_down", "half_up"}, default="half_down"
         Where s lies halfway: down, as Mulan does by its correction of the counts, or up. The paper does not say.

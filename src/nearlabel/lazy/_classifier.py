@@ -55,7 +55,7 @@ class LazyClassifier(MultilabelClassifier):
     # Adds up votes over labels: weights are then rounded so that these sums, too, are exact.
     adds_labels: ClassVar[bool] = False
 
-    n_neighbors: int | Literal["auto"]
+    n_neighbors: Any  # an integer, "auto" or a function
     search: NeighborSearch | None
     weights: Weights = "uniform"
     n_neighbors_: int
@@ -130,7 +130,7 @@ class LazyClassifier(MultilabelClassifier):
         if sweep is not None:  # see `NeighborsSweep.left_out`
             sweep(X, labels)
         elif n_neighbors is None:
-            NeighborsSweep.within_fit(self, X, labels).fit_best()
+            NeighborsSweep.within_fit(self, X, labels).fit_best(value=_if_callable(self.n_neighbors))
         else:
             self._use_neighbors(n_neighbors, X)
 
@@ -155,7 +155,9 @@ class LazyClassifier(MultilabelClassifier):
         self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
 
     def _checked_n_neighbors(self) -> int | None:
-        """Return the number of neighbours, or None if it is to be chosen."""
+        """Return the number of neighbours, or None if it is to be chosen, by micro F1 or by a function."""
+        if callable(self.n_neighbors):
+            return None
         if not isinstance(self.n_neighbors, str):
             return check_n_neighbors(self.n_neighbors, self._n_samples, leave_one_out=self._asks_for_training_rows)
         if self.n_neighbors != AUTO:
@@ -399,6 +401,10 @@ class LazyClassifier(MultilabelClassifier):
         if lists.indices.shape[1] < wanted:
             lists = Neighbors(*self._ask_search(None, wanted))
         return _engine.answer_from_counts(self, LeavingOut.of(self._units(), lists, k, groups), needs)
+
+
+def _if_callable(value: Any) -> Any:
+    return value if callable(value) else None
 
 
 def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:

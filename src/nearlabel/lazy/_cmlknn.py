@@ -37,9 +37,10 @@ class CMLkNN(MLkNN):
 
     Parameters
     ----------
-    n_neighbors : int or "auto", default=10
+    n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
-        micro F1, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more.
+        micro F1, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A callable takes true
+        label sets and such scores, and returns what is the larger the better; it takes the place of micro F1.
     smoothing : float, default=1.0
         s above; 1 in the paper.
     membership : {"clip", "max", "mean", "hard"}, default="clip"
@@ -73,7 +74,8 @@ class CMLkNN(MLkNN):
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each.
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
+        "value".
     search_ : object
         The fitted search.
 

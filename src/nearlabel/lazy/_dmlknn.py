@@ -36,9 +36,10 @@ class DMLkNN(MLkNN):
 
     Parameters
     ----------
-    n_neighbors : int or "auto", default=10
+    n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
         micro F1, the smallest of equals; with ``delta="auto"`` each number with the best delta for it.
+        A callable takes true label sets and leave-one-out scores, and returns what is the larger the better.
     delta : int or "auto", default=4
         How far the votes for any label may be apart. 4 suits k = 10, a larger k needs more; 0: all votes are equal, as
         those of few rows are. "auto": the number
@@ -69,7 +70,8 @@ class DMLkNN(MLkNN):
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each.
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
+        "value".
     search_ : object
         The fitted search.
 

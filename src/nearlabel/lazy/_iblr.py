@@ -32,9 +32,11 @@ class IBLR(LazyClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "auto", default=10
+    n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best micro F1 in a
-        five-fold cross-validation, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more.
+        five-fold cross-validation, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A
+        callable takes true label sets and such scores, and returns what is the larger the better; it takes the place of
+        micro F1.
     plus : bool, default=False
         Whether the features take part in the regression, beside the shares (IBLR-ML+).
     ridge : float, default=1e-8
@@ -70,7 +72,8 @@ class IBLR(LazyClassifier):
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each.
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
+        "value".
     search_ : object
         The fitted search.
 

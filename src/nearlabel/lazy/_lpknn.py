@@ -24,9 +24,10 @@ class LPkNN(LazyClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "auto", default=10
+    n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, at most n_samples. "auto": the number from 1 to 30 with the best leave-one-out micro F1,
-        the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more.
+        the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A callable takes true label sets
+        and such scores, and returns what is the larger the better; it takes the place of micro F1.
     ties : {"nearest", "first", "frequent", "random"}, default="nearest"
         Which of several label sets that are equally frequent among the neighbours: that of the nearest neighbour among
         them; the first in the lexicographic order of the indicator vectors; the most frequent in the training data
@@ -47,7 +48,8 @@ class LPkNN(LazyClassifier):
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each.
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
+        "value".
     search_ : object
         The fitted search.
 

@@ -30,9 +30,10 @@ class MLkNN(LazyClassifier):
 
     Parameters
     ----------
-    n_neighbors : int or "auto", default=10
+    n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
-        micro F1, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more.
+        micro F1, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A callable takes true
+        label sets and such scores, and returns what is the larger the better; it takes the place of micro F1.
     weights : {"uniform", "distance"} or callable, default="uniform"
         What a neighbour's vote weighs. "distance": the inverse of its distance, where a neighbour at distance 0 leaves
         no weight to farther ones. A callable takes distances (n, k) and returns weights of that shape, each row by
@@ -60,7 +61,8 @@ class MLkNN(LazyClassifier):
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each.
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
+        "value".
     search_ : object
         The fitted search.
 

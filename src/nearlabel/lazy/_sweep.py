@@ -270,8 +270,10 @@ class NeighborsSweep:
             )
         return int(table["n_neighbors"][np.nanargmax(values if known.greater_is_better else -values)])
 
-    def fit_best(self, metrics: Sequence[MetricLike] = (SCORING,)) -> None:
-        """Fit the classifier with the best number of neighbours by the first metric.
+    def fit_best(
+        self, metrics: Sequence[MetricLike] = (SCORING,), value: Callable[[Matrix, Matrix], float] | None = None
+    ) -> None:
+        """Fit the classifier with the best number of neighbours by the first metric, or by a function of the scores.
 
         `n_neighbors_` is that number then, and `cv_results_` the table. Not for a sweep on folds.
 
@@ -279,6 +281,9 @@ class NeighborsSweep:
         ----------
         metrics : sequence of str or Metric, default=("micro_f1",)
             See `table`.
+        value : callable, default=None
+            Takes true label sets and scores, both (n_samples, n_labels), and returns what is the larger the better the
+            scores are; it takes the place of the metrics.
 
         Raises
         ------
@@ -287,8 +292,15 @@ class NeighborsSweep:
         """
         if self._use is None:
             raise ValueError("fit_best needs a sweep that leaves one out; one on folds has no classifier of all rows.")
-        table = self.table(metrics)
-        self._use(self.best(table, metrics[0]))
+        if value is None:
+            table = self.table(metrics)
+            best = self.best(table, metrics[0])
+        else:
+            asked = self.answers(labels=False)
+            table = {"value": np.array([value(truth, answer.scores) for _, truth, answer in asked])}
+            table = {"n_neighbors": np.array(self.candidates), **table}
+            best = int(table["n_neighbors"][table["value"].argmax()])
+        self._use(best)
         self.classifier.cv_results_ = table
 
 

@@ -53,6 +53,7 @@ _OBJECTS = (
     "nearlabel.neighbors.all_distances.AllDistances",
     "nearlabel.lazy._nldd.NLDD",
     "nearlabel.statistics.feature_scaling.FeatureScaling",
+    "nearlabel.model_selection._neighbors_classifier_cv.NeighborsClassifierCV",
     "nearlabel.model_selection._neighbors_per_label.NeighborsPerLabel",
     "nearlabel.neighbors._distances.AnyMetric",
     "nearlabel.neighbors._distances.Cosine",

@@ -21,6 +21,7 @@ from nearlabel.thresholds._cross_val import (
 )
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
+from nearlabel.thresholds._together import as_given, choosing_together
 from nearlabel.thresholds._with_thresholds import WithThresholds
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_label_matrix, check_choice, check_groups
@@ -89,6 +90,10 @@ class TunedThresholdsClassifierCV(WithThresholds):
 
     Notes
     -----
+    A lazy classifier with ``n_neighbors="auto"``, alone or at the end of a pipeline, takes the number of neighbours
+    whose leave-one-out scores reach most with thresholds of this strategy: both are chosen together. (A strategy that
+    optimises no metric leaves the choice to the classifier.)
+
     `at_least` and `at_most` act on predictions and are not seen while the thresholds are tuned. A label of which the
     training rows show one class has a decision value of minus or plus infinity here, since scikit-learn's are
     meaningless then; not of a classifier that was fitted before ("prefit", or in a `FrozenEstimator`). y reaches the
@@ -156,6 +161,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
         folds = self._score_rows(X, y, routed, None if names is None else check_groups(names, y.shape[0]))
         scores, labels, weights = folds.pooled()
         self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
+        as_given(self.estimator_)
         self._take_from(self.strategy_, "thresholds_", "objective_")
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
         self.cv_results_ = folds.judged(self._new_strategy()) if judges else {}
@@ -178,8 +184,9 @@ class TunedThresholdsClassifierCV(WithThresholds):
         if self.cv == "prefit":
             self._keep(Scorer(self.estimator, method, OneClass.none(n_labels)))
             return _Folds(everything, [self._scores(X, method)], y, routed.strategy.fit)
+        estimator = choosing_together(self.estimator, self._new_strategy())
         if isinstance(self.cv, str):
-            self._keep(Scorer.fit(self.estimator, method, X, y, routed.estimator.fit))
+            self._keep(Scorer.fit(estimator, method, X, y, routed.estimator.fit))
             left_out = left_out_answer(self.estimator_, n_labels, Needs(labels=False), groups)
             return _Folds(everything, [left_out.scores], y, routed.strategy.fit)
         splitter = splitter_of(self.cv, n_samples, self.random_state, groups)
@@ -189,9 +196,9 @@ class TunedThresholdsClassifierCV(WithThresholds):
                 f"refit must be True if cv makes several splits, got {self.refit} and {len(splits)} splits."
             )
         to_fit, keep = routed.estimator.fit, not self.refit
-        scored = score_folds(self.estimator, method, X, y, splits, params=to_fit, n_jobs=self.n_jobs, keep=keep)
+        scored = score_folds(estimator, method, X, y, splits, params=to_fit, n_jobs=self.n_jobs, keep=keep)
         of_split = scored[0][1]
-        self._keep(Scorer.fit(self.estimator, method, X, y, to_fit) if of_split is None else of_split)
+        self._keep(Scorer.fit(estimator, method, X, y, to_fit) if of_split is None else of_split)
         return _Folds([rows for _, rows in splits], [scores for scores, _ in scored], y, routed.strategy.fit)
 
     def get_metadata_routing(self) -> MetadataRouter:

@@ -1,0 +1,100 @@
+"""The ways to measure distances that a choice tries: what is done to features, and the metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+
+from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
+from nearlabel.utils.containers import columns_of, is_frame, kind_of
+from nearlabel.utils.types import Matrix, MatrixLike
+
+_MOST_FILLED = 0.25  # of the values of words and flags
+_MOST_TERMS_OF_MANHATTAN = 4e9  # n² d: it is no matrix product, and 10 times as slow as the Euclidean distance
+
+
+class Space(NamedTuple):
+    """One way: the name of the scaling, an unfitted transformer or None, and the metric."""
+
+    scale: str
+    preparation: Any
+    metric: str
+
+
+def spaces_of(X: MatrixLike, scales: Any = "auto", metrics: Any = "auto") -> list[Space]:
+    """Return the spaces to try, simple ones first.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_samples, n_features)
+        Training samples; nothing is learned from them but what they hold.
+    scales : "auto", sequence of str, or mapping of str to transformer or None
+        Names of scalings, as `FeatureScaler` knows them, or what is done to the features, by name.
+    metrics : "auto" or sequence of str
+        Metrics of `ExactNeighbors`.
+
+    Returns
+    -------
+    list of Space
+        With a scale or metric given, each with each.
+    """
+    pairs = _automatic(X)
+    names = [scale for scale, _ in pairs] if isinstance(scales, str) else list(scales)
+    given = scales if isinstance(scales, Mapping) else {name: _preparation(X, name) for name in names}
+    if not (isinstance(scales, str) and isinstance(metrics, str)):
+        tried = [metric for _, metric in pairs] if isinstance(metrics, str) else list(metrics)
+        pairs = [(scale, metric) for scale in given for metric in dict.fromkeys(tried)]
+    return [Space(scale, given[scale], metric) for scale, metric in pairs]
+
+
+def _automatic(X: MatrixLike) -> list[tuple[str, str]]:
+    """Return pairs of scale and metric; they depend on what X holds, not on how it is stored."""
+    if is_mixed(X):
+        return [("minmax", "euclidean"), ("standard", "euclidean")]
+    if _are_words(X):
+        return [("minmax", "euclidean"), ("minmax", "cosine"), ("tfidf", "cosine")]
+    few = X.shape[0] ** 2 * X.shape[1] <= _MOST_TERMS_OF_MANHATTAN
+    return [("minmax", "euclidean"), ("standard", "euclidean"), *([("minmax", "manhattan")] if few else [])]
+
+
+def _are_words(X: Matrix) -> bool:
+    """Return whether X looks like counts of words or flags: no value below 0, and most are 0."""
+    if X.min() < 0:
+        return False
+    n_filled = X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)
+    return bool(n_filled <= _MOST_FILLED * X.shape[0] * X.shape[1])
+
+
+def is_mixed(X: MatrixLike) -> bool:
+    """Return whether columns hold other things than numbers."""
+    if is_frame(X):
+        return any(kind_of(column) != "number" for column in columns_of(X))
+    return bool(getattr(X, "dtype", np.dtype(float)).kind == "O")
+
+
+def _preparation(X: MatrixLike, scale: str) -> Any:
+    if is_mixed(X):
+        return MixedFeaturesEncoder(scale=scale)
+    scaler = FeatureScaler(scale)
+    if _has_missing(X):
+        return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), scaler)
+    return None if scale == "none" else scaler
+
+
+def _has_missing(X: MatrixLike) -> bool:
+    values = X.data if sparse.issparse(X) else np.asarray(X)
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(1, dtype=bool)
+    if missing.size and missing.all():
+        raise ValueError("X must have some values that are not missing, got none.")
+    return bool(missing.any())
+
+
+def fresh(space: Space) -> list[Any]:
+    """Return the unfitted steps before the method."""
+    return [] if space.preparation is None else [clone(space.preparation)]
