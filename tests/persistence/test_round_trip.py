@@ -37,8 +37,8 @@ def without_addresses(model):
 def test_answers_are_the_same(kept, name):
     """Scores, label sets, neighbours and features are the same bit for bit; so are the parameters."""
     fitted, folder = kept
-    model, queries, trusted = fitted[name]
-    loaded = load_model(folder / f"{list(MODELS).index(name)}.skops", trusted=trusted)
+    model, queries = fitted[name]
+    loaded = load_model(folder / f"{list(MODELS).index(name)}.skops")
     assert type(loaded) is type(model)
     assert equal(answers(Fitted(model, queries)), answers(Fitted(loaded, queries)))
     assert without_addresses(loaded) == without_addresses(model)
@@ -49,7 +49,7 @@ def test_answers_are_the_same(kept, name):
 def test_another_process_answers_the_same(kept, tmp_path):
     """What one process wrote another one reads, with the same answers: one model of each class."""
     fitted, folder = kept
-    numbers = list({type(model): number for number, (model, _, _) in enumerate(fitted.values())}.values())
+    numbers = list({type(model): number for number, (model, _) in enumerate(fitted.values())}.values())
     chosen = [list(fitted.values())[number] for number in numbers]
     script = """if True:
         import sys
@@ -57,17 +57,16 @@ def test_another_process_answers_the_same(kept, tmp_path):
         from _models import Fitted, answers
         from nearlabel.persistence import load_model
         folder, exchange = sys.argv[1:]
-        trusted = ["sklearn.tree._tree.Tree"]
         joblib.dump(
             [
-                answers(Fitted(load_model(f"{folder}/{number}.skops", trusted=trusted), queries))
+                answers(Fitted(load_model(f"{folder}/{number}.skops"), queries))
                 for number, queries in joblib.load(exchange)
             ],
             exchange,
         )
     """
     exchange = tmp_path / "exchange"
-    joblib.dump([(number, queries) for number, (_, queries, _) in zip(numbers, chosen, strict=True)], exchange)
+    joblib.dump([(number, queries) for number, (_, queries) in zip(numbers, chosen, strict=True)], exchange)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
     subprocess.run([sys.executable, "-c", script, folder, exchange], check=True, env=environment)
     for (model, queries, _), loaded in zip(chosen, joblib.load(exchange), strict=True):
