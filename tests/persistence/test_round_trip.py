@@ -69,7 +69,7 @@ def test_another_process_answers_the_same(kept, tmp_path):
     joblib.dump([(number, queries) for number, (_, queries) in zip(numbers, chosen, strict=True)], exchange)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
     subprocess.run([sys.executable, "-c", script, folder, exchange], check=True, env=environment)
-    for (model, queries, _), loaded in zip(chosen, joblib.load(exchange), strict=True):
+    for (model, queries), loaded in zip(chosen, joblib.load(exchange), strict=True):
         assert equal(loaded, answers(Fitted(model, queries))), type(model)
 
 

@@ -130,7 +130,7 @@ def test_something_else_in_place_of_the_tree(tmp_path):
 
 
 def test_a_tree_of_another_name(tmp_path, rewrite):
-    """skops builds a tree wherever its loader is named: no other type may name it."""
+    """Skops builds a tree wherever its loader is named: no other type may name it."""
 
     def rename(schema):
         schema["content"]["content"]["tree_"]["__class__"] = "list"
