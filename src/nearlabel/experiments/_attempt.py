@@ -165,7 +165,7 @@ def read_attempt(
     if not Path(path).exists():
         return Attempt()
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             known = json.loads(str(file[_JSON]))
             is_same = known["about"] == json.loads(json.dumps(about))
             plain = known["stages"] if is_same else []

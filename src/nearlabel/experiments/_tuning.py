@@ -123,7 +123,7 @@ class Tuning:
     sample_rows : int, default=None
         Of at least three times as many rows so many are drawn, every line (method, scaling, search) is tried on these
         first, within a third of a time limit, and the better half of the lines, with the best of both kinds (by
-        neighbours or not), on all rows. None: no sample.
+        neighbours or not), on all rows, in the order of their values. None: no sample.
     size_of : callable, default=None
         Called with a fitted model of each line, returns its size in bytes, or None if that is unknown. None: costs are
         not measured, which take a fit for each line.
@@ -264,10 +264,11 @@ class Tuning:
             lines = {line for fitting in tried for line in fitting.lines}
             late = lines - {Line.of(trial.candidate) for trial in attempt.sample.trials}
             yield Step(left_out=tuple(LeftOut(line, "not tried in the time") for line in sorted(late, key=str)))
-            dropped = self._worse_half(attempt.sample)
+            order, dropped = self._worse_half(attempt.sample)
             reason = f"among the worse on {self.sample_rows} of the rows"
             yield Step(left_out=tuple(LeftOut(line, reason) for line in dropped))
             tried = [fitting for fitting in tried if not (dropped | late).issuperset(fitting.lines)]
+            tried.sort(key=lambda fitting: min(order.index(line) for line in fitting.lines if line in order))
         yield from self._steps_on(problem, tried, attempt, self.size_of)
 
     def _steps_on(
@@ -318,8 +319,8 @@ class Tuning:
         predicted = time.perf_counter()
         return Cost(fitted - start, predicted - fitted, size_of(model))
 
-    def _worse_half(self, sample: Attempt) -> set[Line]:
-        """Return the worse half of the lines, but for the best of each kind."""
+    def _worse_half(self, sample: Attempt) -> tuple[list[Line], set[Line]]:
+        """Return the lines, best first, and the worse half of them, but for the best of each kind."""
         sign = -1 if self.metric.greater_is_better else 1
         best: dict[Line, float] = {}
         for trial in sample.trials:
@@ -328,7 +329,7 @@ class Tuning:
             best[line] = min(best.get(line, np.inf), loss)
         order = sorted(best, key=lambda line: best[line])
         first_of_kind = {self._specs[line.method].is_lazy: line for line in reversed(order)}
-        return set(order[(len(order) + 1) // 2 :]) - set(first_of_kind.values())
+        return order, set(order[(len(order) + 1) // 2 :]) - set(first_of_kind.values())
 
     def _answer(self, fitting: _Fitting, by: HoldingOut, n_neighbors: int | None) -> Answer:
         """Return the answers of what is fitted, without thresholds."""
