@@ -21,6 +21,7 @@ _SHOWN = 20
 _ALPHA = 0.05
 _LEAST_GAIN = 5e-5  # what four digits show
 _EXACT = "exact"
+_UNLIKE = "; folds see fewer rows than leave-one-out, --cv 5 treats both alike"
 
 
 def size_in_file(model: Any) -> int | None:
@@ -84,7 +85,10 @@ def verdict(tuned: Tuned, *, greater_is_better: bool) -> str:
         return f"Neighbours are as good as others here: {lazy.candidate.method} and {other.candidate.method}."
     by = f"{gain:.4f} {title_of(tuned.metric)}, {_noise(ahead, behind, tuned.metric, greater_is_better)}"
     if ahead is lazy:
-        return f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}."
+        unlike = "" if lazy.held_out == other.held_out else _UNLIKE
+        return (
+            f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
+        )
     return (
         f"{other.candidate.method} is better here than the best by neighbours, {lazy.candidate.method}, by {by};"
         " neighbours explain their answers."
