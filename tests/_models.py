@@ -60,11 +60,10 @@ _METHODS = ("predict_proba", "decision_function", "predict", "loo_predict_proba"
 
 
 class Fitted(NamedTuple):
-    """A fitted estimator, queries for it, and the types that must be trusted beside those that always are."""
+    """A fitted estimator, and queries for it."""
 
     model: Any
     queries: Any
-    trusted: tuple[str, ...] = ()
 
 
 def _rows() -> tuple[np.ndarray, np.ndarray]:
@@ -79,8 +78,8 @@ _NAMES = ["wide", "deep", "[red]", "süß"]
 _TAGS = [f"tag {label}" for label in range(5)]
 
 
-def _dense(estimator: Any, *trusted: str) -> Callable[[], Fitted]:
-    return lambda: Fitted(estimator.fit(_X, _Y), _X[:20] + 0.01, trusted)
+def _dense(estimator: Any) -> Callable[[], Fitted]:
+    return lambda: Fitted(estimator.fit(_X, _Y), _X[:20] + 0.01)
 
 
 def _sparse(estimator: Any, container: Any = sparse.csr_array) -> Callable[[], Fitted]:
@@ -205,7 +204,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "BR": _dense(BinaryRelevance(_LOGISTIC)),
         "BR, default, frame": _frame(BinaryRelevance(random_state=0)),
         "BR, linear": _dense(BinaryRelevance(LinearSVC(random_state=0))),
-        "BR, trees": _dense(BinaryRelevance(DecisionTreeClassifier(max_depth=2, random_state=0)), TREE),
+        "BR, trees": _dense(BinaryRelevance(DecisionTreeClassifier(max_depth=2, random_state=0))),
         "SMBR, sparse": _sparse(SMBR(_LOGISTIC)),
         "CC": _dense(ClassifierChain(_LOGISTIC, order="random", random_state=0)),
         "LP": _dense(LabelPowerset(_LOGISTIC)),
@@ -215,7 +214,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "RAkELo": _dense(RAkELo(_LOGISTIC, n_estimators=3, random_state=0)),
         "RAkELd, soft": _dense(RAkELd(_LOGISTIC, voting="soft", random_state=0)),
         "HOMER": _dense(HOMER(BinaryRelevance(_LOGISTIC), random_state=np.random.RandomState(3))),
-        "RF-PCT": _dense(RandomForestPCT(n_estimators=3, random_state=0), TREE),
+        "RF-PCT": _dense(RandomForestPCT(n_estimators=3, random_state=0)),
         "interpolation, frame": _frame(NeighborInterpolation(neighbors=MLkNN(3))),
         "interpolation, sparse": _sparse(NeighborInterpolation(weight="per_label", space="logit")),
         "soft vote": _dense(SoftVote([("a", BRkNN(3)), ("b", MLkNN(3)), ("c", BinaryRelevance(_LOGISTIC))])),
@@ -249,7 +248,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
 
 def answers(fitted: Fitted) -> dict[str, np.ndarray]:
     """Return all that a model says of its queries, and of its training rows."""
-    model, queries, _ = fitted
+    model, queries = fitted
     found = {name: getattr(model, name) for name in _METHODS if hasattr(model, name)}
     said = {
         name: _array(method() if name == "loo_predict_proba" else method(queries)) for name, method in found.items()

@@ -204,7 +204,7 @@ def _unwrapped(model: Any) -> _Unwrapped:
     if isinstance(model, Pipeline):
         last = _unwrapped(model[-1])
         return last._replace(before=(model[:-1], *last.before)) if len(model) > 1 else last
-    if hasattr(model, "best_estimator_"):
+    if hasattr(model, "best_estimator_") and not hasattr(model, "predict_labels"):  # a search that is none of ours
         return _unwrapped(model.best_estimator_)
     if isinstance(model, _WITH_THRESHOLDS):
         check_is_fitted(model)

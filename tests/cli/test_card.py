@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.ensemble import GradientBoostingClassifier
 
 from nearlabel.datasets import Dataset
 from nearlabel.lazy import MLkNN
@@ -59,10 +59,10 @@ def test_markdown(nearlabel, saved):
 @pytest.mark.filterwarnings("ignore:.* contains types that load_model")
 def test_a_bare_card(nearlabel, tmp_path, rows):
     """Of a model that was saved without a word: only what it knows; and what must be trusted."""
-    model = BinaryRelevance(DecisionTreeClassifier(max_depth=1)).fit(*rows)
+    model = BinaryRelevance(GradientBoostingClassifier(n_estimators=1)).fit(*rows)
     out = nearlabel("card", save_model(model, tmp_path / "m")).out
     assert "sklearn.tree._tree.Tree" in out
-    assert "BinaryRelevance(DecisionTreeClassifier)" in out
+    assert "BinaryRelevance(GradientBoostingClassifier)" in out
     for absent in ("Scores", "Thresholds", "digest", "rows"):
         assert absent not in out
 

@@ -1,12 +1,14 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 
 from nearlabel.datasets import load_multidigits, write_npz
-from nearlabel.experiments import Candidate, Tuning
+from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Tuning, _tuning
+from nearlabel.experiments._attempt import Attempt
 from nearlabel.persistence import load_model, read_card
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
@@ -20,6 +22,13 @@ def test_formats_agree(nearlabel, table):
     json_, csv_, shown = (nearlabel("tune", path, *CSV, *QUICK, "--format", f) for f in ("json", "csv", "table"))
     assert (json_.code, json_.err, csv_.code, shown.code) == (0, "", 0, 0)
     found = json.loads(json_.out)
+    assert found["n_samples"] == 30
+    assert {key for trial in found["trials"] for key in trial} == {
+        "method", "n_neighbors", "scale", "search", "micro_f1", "spread", "held_out", "fit_seconds", "predict_seconds",
+        "n_bytes",
+    }  # fmt: skip
+    assert found["trials"][0]["spread"] == pytest.approx(np.std(tuned.trials[0].values, ddof=1))
+    assert all(trial["n_bytes"] > 1000 and trial["fit_seconds"] > 0 for trial in found["trials"])
     assert [
         (Candidate(t["method"], t["n_neighbors"], t["scale"], t["search"]), t["micro_f1"]) for t in found["trials"]
     ] == [(trial.candidate, trial.value) for trial in tuned.trials]
@@ -28,13 +37,17 @@ def test_formats_agree(nearlabel, table):
     assert [float(row["micro_f1"]) for row in rows] == [trial.value for trial in tuned.trials]
     assert len(rows) == 16
     lines = [line.split() for line in shown.out.splitlines() if line.strip()]
-    assert lines[0][:3] == ["fruit:", "16", "models,"]
+    assert lines[0][:3] == ["fruit:", "16", "models;"]
     best = tuned.trials[0]
     of = best.candidate
-    assert lines[3] == [of.method, of.scale, of.search, str(of.n_neighbors), f"{best.value:.4f}"]
+    first = next(line for line in lines if line[0] == of.method)
+    assert first[:4] == [of.method, of.scale, str(of.n_neighbors), f"{best.value:.4f}"]
+    assert len(first) == 8  # spread, seconds to fit and predict, size
+    assert max(map(len, shown.out.splitlines()[:-1])) <= 80
     assert len([line for line in lines if line[0] in ("brknn", "mlknn")]) == 4
     assert f"Selected for its micro F1 of {best.value:.4f}; nested cross-validation: " in shown.out
-    assert "Hint: --out best.skops saves the best model." in shown.out
+    hint = f"--method {of.method} --k {of.n_neighbors} --scale {of.scale} --search exact --out best.skops, with"
+    assert hint in shown.out
 
 
 def test_the_best_is_kept(nearlabel, table, tmp_path):
@@ -71,16 +84,65 @@ def test_thresholds(nearlabel, table):
 
 @pytest.mark.long
 def test_default_set(nearlabel, tmp_path):
-    """Somebody who never read the papers: methods, scalings, distances and thresholds, more than any single one."""
+    """Somebody who never read the papers: methods of all kinds, scalings, distances and thresholds."""
     digits = load_multidigits()
     small = type(digits)(digits.X[:150], digits.Y[:150], digits.feature_names, digits.label_names, "digits")
     answer = nearlabel("tune", write_npz(tmp_path / "digits.npz", small), "--format", "json")
-    trials = json.loads(answer.out)["trials"]
-    assert len(trials) == 5 * 30 * 2 * 2
-    assert {trial["search"] for trial in trials} == {"exact", "exact:metric=cosine"}
-    assert {trial["scale"] for trial in trials} == {"none", "minmax"}
-    plain = max(t["micro_f1"] for t in trials if t["method"] == "mlknn" and t["n_neighbors"] == 10)
-    assert trials[0]["micro_f1"] > plain
+    found = json.loads(answer.out)
+    assert {trial["method"] for trial in found["trials"]} == set(LEADERBOARD_METHODS)
+    assert {trial["search"] for trial in found["trials"]} == {"exact", "exact:metric=cosine", None}
+    assert {trial["scale"] for trial in found["trials"]} == {"none", "minmax"}
+    assert "corrected t-test on 5 parts of the rows" in found["verdict"]
+
+
+OTHERS = (
+    "--methods", "brknn@micro-f,rfpct:n_estimators=5@micro-f,br:estimator=logistic", "--k", 3, "--scales", "none",
+    "--search", "exact",
+)  # fmt: skip
+
+
+def test_a_verdict(nearlabel, table):
+    """The best by neighbours beside the best other one, in the table and in JSON."""
+    _, path = table
+    shown, json_ = (nearlabel("tune", path, *CSV, *OTHERS, "--format", f) for f in ("table", "json"))
+    found = json.loads(json_.out)
+    assert found["verdict"] in shown.out
+    by_method = {trial["method"]: trial["micro_f1"] for trial in found["trials"]}
+    lazy = by_method.pop("brknn@micro-f")
+    assert f"by {abs(lazy - max(by_method.values())):.4f} micro F1, " in found["verdict"]
+    assert ("Neighbours are best here" in found["verdict"]) == (lazy > max(by_method.values()))
+    assert "logistic@own" in shown.out
+    assert nearlabel("tune", path, *CSV, *QUICK, "--format", "json").out.count('"verdict": ""') == 1
+
+
+def test_the_best_is_saved_later(nearlabel, table, tmp_path, monkeypatch):
+    """What was tried is in the state: the second command tries nothing, and predict loads what it saves."""
+    _, path = table
+    state, out = tmp_path / "state.npz", tmp_path / "best.skops"
+    command = ("tune", path, *CSV, "--methods", "brknn,rfpct:n_estimators=3", "--k", 3, "--state", state)
+    first = nearlabel(*command, "--metric", "hamming_loss")
+    assert "the same command with --out best.skops saves the best model, and tries nothing again" in first.out
+    monkeypatch.setattr(Tuning, "_trials", None)  # would fail
+    again = nearlabel(*command, "--metric", "hamming_loss", "--out", out)
+    assert (again.code, again.err) == (0, "")
+    assert again.out.startswith(first.out[: first.out.index("Hint: ")])
+    assert nearlabel("predict", out, path).code == 0
+    assert "--state must be of the same data and options" in nearlabel(*command).err
+
+
+def test_a_time_limit(nearlabel, table, monkeypatch):
+    """Nothing is done after it; what is not tried is named."""
+    _, path = table
+
+    def two_steps(seconds, make_items, tuning, data, attempt):
+        assert 0 < seconds < 50
+        yield from list(zip(range(2), make_items(tuning, data, Attempt()), strict=False))[1][1:]
+
+    monkeypatch.setattr(_tuning, "items_within", two_steps)
+    options = ("--methods", "brknn,mlknn", "--k", "3", "--scales", "none", "--search", "exact", "--time-limit", "50")
+    answer = nearlabel("tune", path, *CSV, *options)
+    assert "fruit: 1 models; each line with its best k" in answer.out
+    assert "Left out, not tried in the time: mlknn (none)." in answer.out
 
 
 def test_a_long_table_is_cut(nearlabel, table):
@@ -89,7 +151,7 @@ def test_a_long_table_is_cut(nearlabel, table):
     answer = nearlabel(
         "tune", path, *CSV, "--k", 2, "--methods", "brknn,brknn-a,mlknn,lpknn", "--thresholds", "none,mcut"
     )
-    assert answer.out.count("exact") == 20
+    assert len(re.findall(r"^  (?:brknn|mlknn|lpknn)", answer.out, re.MULTILINE)) == 20
     assert "... and 12 more lines: --format csv has all." in answer.out
 
 
@@ -102,6 +164,9 @@ def test_a_long_table_is_cut(nearlabel, table):
         (("--cv", "40"), "--cv must be at most the 30 rows of fruit"),
         (("--metric", "f2"), "metric must be a name of the catalogue, a Metric or a function, got 'f2'"),
         (("--out", "best.json"), "argument --out: must end in .skops"),
+        (("--time-limit", "0"), "argument --time-limit: must be a positive number of seconds, got '0'"),
+        (("--time-limit", "1m"), "argument --time-limit: must be a positive number of seconds, got '1m'"),
+        (("--state", "no/state"), "--state must be in a folder that exists, got no/state"),
     ],
 )
 def test_bad_options(nearlabel, table, tmp_path, monkeypatch, options, message):
@@ -117,7 +182,7 @@ def test_rows_of_one_label_set(nearlabel, tmp_path):
     """Nothing to tell apart: every model is right, and the first is taken."""
     path = tmp_path / "same.csv"
     path.write_text("a,tags\n" + "".join(f"{row},x\n" for row in range(12)))
-    answer = nearlabel("tune", path, "--labels-column", "tags", "--format", "json")
+    answer = nearlabel("tune", path, "--labels-column", "tags", "--format", "json", "--methods", "brknn-a,mlknn")
     assert answer.code == 0
     best = json.loads(answer.out)["trials"][0]
     assert (best["method"], best["n_neighbors"], best["micro_f1"]) == ("brknn-a", 1, 1.0)

@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import Candidate, Trial, Tuning, make_method
+from nearlabel.experiments import Candidate, Tuning, make_method
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.metrics import CATALOGUE, score_all
 from nearlabel.neighbors import ExactNeighbors
@@ -146,7 +146,11 @@ def test_one_candidate_is_judged_plainly(data):
     known = score_all(data.Y, model.loo_predict(), model.loo_predict_proba())
     assert tuned.scores == pytest.approx(known)
     assert tuned.measured == "leave-one-out"
-    assert tuned.trials == (Trial(Candidate("mlknn", 4, "none", "exact"), known["micro_f1"], "leave-one-out"),)
+    (trial,) = tuned.trials
+    assert trial[:3] == (Candidate("mlknn", 4, "none", "exact"), known["micro_f1"], "leave-one-out")
+    labels = model.loo_predict()
+    parts = [score_all(data.Y[part], labels[part], metrics=["micro_f1"])["micro_f1"] for part in parts_of(30)]
+    assert trial.values == pytest.approx(parts)
 
 
 def test_sparse_equals_dense(data):

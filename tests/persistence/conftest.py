@@ -22,9 +22,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Fitted], P
     """Every model, fitted once, and the folder of their files, named by their numbers."""
     folder = tmp_path_factory.mktemp("models")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of few rows, of the import of faiss, and of trees, which are not trusted
+        warnings.simplefilter("ignore")  # of few rows, and of the import of faiss
         fitted = {name: make() for name, make in MODELS.items()}
-        for number, (model, _, _) in enumerate(fitted.values()):
+        for number, (model, _) in enumerate(fitted.values()):
             save_model(model, folder / f"{number}.skops")
     return fitted, folder
 

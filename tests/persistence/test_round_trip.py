@@ -37,8 +37,8 @@ def without_addresses(model):
 def test_answers_are_the_same(kept, name):
     """Scores, label sets, neighbours and features are the same bit for bit; so are the parameters."""
     fitted, folder = kept
-    model, queries, trusted = fitted[name]
-    loaded = load_model(folder / f"{list(MODELS).index(name)}.skops", trusted=trusted)
+    model, queries = fitted[name]
+    loaded = load_model(folder / f"{list(MODELS).index(name)}.skops")
     assert type(loaded) is type(model)
     assert equal(answers(Fitted(model, queries)), answers(Fitted(loaded, queries)))
     assert without_addresses(loaded) == without_addresses(model)
@@ -49,7 +49,7 @@ def test_answers_are_the_same(kept, name):
 def test_another_process_answers_the_same(kept, tmp_path):
     """What one process wrote another one reads, with the same answers: one model of each class."""
     fitted, folder = kept
-    numbers = list({type(model): number for number, (model, _, _) in enumerate(fitted.values())}.values())
+    numbers = list({type(model): number for number, (model, _) in enumerate(fitted.values())}.values())
     chosen = [list(fitted.values())[number] for number in numbers]
     script = """if True:
         import sys
@@ -57,20 +57,19 @@ def test_another_process_answers_the_same(kept, tmp_path):
         from _models import Fitted, answers
         from nearlabel.persistence import load_model
         folder, exchange = sys.argv[1:]
-        trusted = ["sklearn.tree._tree.Tree"]
         joblib.dump(
             [
-                answers(Fitted(load_model(f"{folder}/{number}.skops", trusted=trusted), queries))
+                answers(Fitted(load_model(f"{folder}/{number}.skops"), queries))
                 for number, queries in joblib.load(exchange)
             ],
             exchange,
         )
     """
     exchange = tmp_path / "exchange"
-    joblib.dump([(number, queries) for number, (_, queries, _) in zip(numbers, chosen, strict=True)], exchange)
+    joblib.dump([(number, queries) for number, (_, queries) in zip(numbers, chosen, strict=True)], exchange)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
     subprocess.run([sys.executable, "-c", script, folder, exchange], check=True, env=environment)
-    for (model, queries, _), loaded in zip(chosen, joblib.load(exchange), strict=True):
+    for (model, queries), loaded in zip(chosen, joblib.load(exchange), strict=True):
         assert equal(loaded, answers(Fitted(model, queries))), type(model)
 
 
@@ -101,14 +100,14 @@ def kinds_in(model):
 def test_every_public_estimator_is_among_them(kept):
     """Whoever adds an estimator to the library adds it to the models that are kept."""
     not_here = {type(search).__name__ for search in APPROXIMATE.values() if search not in SEARCHES.values()}
-    seen = set().union(*(kinds_in(model) for model, _, _ in kept[0].values()))
+    seen = set().union(*(kinds_in(model) for model, _ in kept[0].values()))
     assert {"NeighborsPerLabel", "MLkNN", "MicroFOptimum", "RAkELd", "FeatureScaler"} <= public_estimators()
     assert public_estimators() - seen - not_here - _NOT_KEPT == set()
 
 
 def test_keeping_changes_nothing(kept):
     """A model that was saved still has its own search, and says what it said."""
-    model, queries, _ = kept[0]["ML-kNN, exact"]
+    model, queries = kept[0]["ML-kNN, exact"]
     assert type(model.search_) is ExactNeighbors
     assert equal(answers(Fitted(model, queries)), answers(MODELS["ML-kNN, exact"]()))
 

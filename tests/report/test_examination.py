@@ -158,10 +158,10 @@ def test_what_was_found_is_counted():
     data = faulty(copies=True)
     facts = examination_of_model(BRkNN(3).fit(data.X, data.Y), data, None, seen=True)
     counts = Counter(one["severity"] for one in facts["findings"])
-    assert (counts["severe"], counts["warning"]) == (2, 0)
-    assert "In the 80 training samples of songs: 2 severe, " in examination_section(facts)
+    assert (counts["severe"], counts["warning"]) == (3, 0)
+    assert "In the 80 training samples of songs: 3 severe, " in examination_section(facts)
     assert "Severe ones certainly affect predictions" in examination_section(facts)
-    milder = facts | {"findings": facts["findings"][2:3], "training": False}
+    milder = facts | {"findings": facts["findings"][3:4], "training": False}
     assert '<p class="note">In the 80 samples of songs: 1 note.</p>' in examination_section(milder)
 
 

@@ -33,7 +33,9 @@ _OPTIONS = {
     "n_rows": ("rows",),
     "n_workers": ("jobs",),
     "scale": ("scale", "scales"),
+    "state": ("state",),
     "text": ("text",),
+    "time_limit": ("time_limit",),
     "trusted": ("trusted",),
 }
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere

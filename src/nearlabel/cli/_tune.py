@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from nearlabel.cli import _comparison, _console, _data, _kept, _missing, _test_data
+from nearlabel.cli import _comparison, _console, _data, _kept, _leaderboard, _missing, _test_data
 from nearlabel.cli._columns import add_kind_options, is_mixed
 from nearlabel.cli._comparison import title_of
 from nearlabel.cli._copies import OF_ROWS, are_told, has_copies, print_share
@@ -22,15 +25,25 @@ from nearlabel.cli._training import (
     with_thresholds,
 )
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import METHODS, SEARCHES, THRESHOLDS, MethodSpec, Trial, Tuned, Tuning
+from nearlabel.experiments import (
+    LEADERBOARD_METHODS,
+    METHODS,
+    SEARCHES,
+    THRESHOLDS,
+    Candidate,
+    MethodSpec,
+    Tuned,
+    Tuning,
+)
+from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.metrics.evaluation import WITHOUT_COPIES
 from nearlabel.preprocessing import SCALES
 
-_METHODS = ("brknn-a", "lpknn", "mlknn", "brknn@micro-f", "mlknn@micro-f")  # brknn-a and lpknn share brknn's scores
 _SCALES, _SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")
 _SEARCHES, _SEARCHES_OF_MIXED = ("exact", "exact:metric=cosine"), ("exact",)
 _MOST = 30  # numbers of neighbours, as far as the rows allow
-_SHOWN = 20
+_SAMPLE_ROWS = 2_000  # on which every line is tried first, of three times as many
+_LEAST_SECONDS = 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,9 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--methods",
         type=_comparison.some_names,
-        default=_METHODS,
+        default=LEADERBOARD_METHODS,
         help=f"comma-separated, of {', '.join(METHODS)}, or package.module:Class, as in nearlabel evaluate; default:"
-        f" {','.join(_METHODS)}",
+        f" {','.join(LEADERBOARD_METHODS)}",
     )
     parser.add_argument(
         "--k", type=numbers, default=_MOST, help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 1-30"
@@ -88,12 +101,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="each row by all others (methods without leave-one-out answers: by five folds), or by N shuffled folds;"
         " default: loo",
     )
+    parser.add_argument(
+        "--time-limit",
+        type=_seconds,
+        default=None,
+        metavar="SECONDS",
+        help="for reading and trying; what is not tried by then is left out, the fit and file of --out come on top;"
+        " default: none",
+    )
+    parser.add_argument(
+        "--state",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="what was tried: the same command goes on there, with other --out, --time-limit and --format, too;"
+        " default: not kept",
+    )
     parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Evaluate all models, save the best, print the scores."""
+    start = time.monotonic()
     check_file(arguments.file, force=arguments.force)
+    if arguments.state is not None:
+        check_can_be_written(arguments.state, name="--state")
     _check_goes_with_file(arguments)
     mixed = is_mixed(arguments)
     scales = arguments.scales or (_SCALES_OF_MIXED if mixed else _SCALES)
@@ -106,6 +138,8 @@ def main(arguments: argparse.Namespace) -> None:
         metric=arguments.metric,
         cv=arguments.cv,
         impute=_missing.imputation(arguments),
+        sample_rows=_SAMPLE_ROWS,
+        size_of=_leaderboard.size_in_file,
     )
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments))
@@ -114,22 +148,26 @@ def main(arguments: argparse.Namespace) -> None:
         tuning = replace(tuning, without_copies=True)
     by_neighbors = any(MethodSpec.of(method).has_neighbors for method in arguments.methods)
     print_severe(data, scales=scales, searches=searches, by_neighbors=by_neighbors)
+    if arguments.time_limit is not None:
+        left = arguments.time_limit - (time.monotonic() - start)
+        tuning = replace(tuning, time_limit=max(left, _LEAST_SECONDS))
     with _console.progress_bar(f"models of {data.name}") as progress:
-        tuned = tuning.run(data, progress=progress)
+        tuned = tuning.run(data, progress=progress, state=arguments.state)
+    verdict = _leaderboard.verdict(tuned, greater_is_better=tuning.metric.greater_is_better)
     kept = None  # or, before anything is printed, in its file: whoever reads the table may close it early
     if arguments.file is not None:
         scores, measured = tuned.scores, tuned.measured
         kept = KeptModel.of(tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep)
     if arguments.format == "json":
-        _console.print_json(_plain(tuned))
+        _console.print_json(_plain(tuned, verdict))
     elif arguments.format == "csv":
-        _console.print_csv([_of_trial(trial, tuned.metric) for trial in tuned.trials])
+        _console.print_csv(_leaderboard.as_records(tuned))
     else:
-        _print(tuned, data)
+        _print(tuned, data, verdict)
         if kept is None:
             if are_told(tuned.scores):
                 print_share(data, OF_ROWS)
-            _console.print_text("Hint: --out best.skops saves the best model.")
+            _console.print_text(_hint(tuned.best, arguments))
         else:
             kept.print()
 
@@ -150,37 +188,49 @@ def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple
     return tuple(dict.fromkeys(with_thresholds(method, name) for method in methods for name in thresholds))
 
 
-def _plain(tuned: Tuned) -> dict[str, Any]:
-    trials = [_of_trial(trial, tuned.metric) for trial in tuned.trials]
-    return {"metric": tuned.metric, "scores": tuned.scores, "measured": tuned.measured, "trials": trials}
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text!r}")
+    return seconds
 
 
-def _of_trial(trial: Trial, metric: str) -> dict[str, Any]:
-    of = trial.candidate
-    named = {"method": of.method, "n_neighbors": of.n_neighbors, "scale": of.scale, "search": of.search}
-    return {**named, metric: trial.value, "held_out": trial.held_out}
+def _plain(tuned: Tuned, verdict: str) -> dict[str, Any]:
+    left_out = [{**line._asdict(), "reason": reason} for line, reason in tuned.left_out]
+    return {
+        "metric": tuned.metric,
+        "scores": tuned.scores,
+        "measured": tuned.measured,
+        "n_samples": tuned.n_samples,
+        "verdict": verdict,
+        "trials": _leaderboard.as_records(tuned),
+        "left_out": left_out,
+    }
 
 
-def _print(tuned: Tuned, data: Dataset) -> None:
-    """Print each method, scaling and search with its best number of neighbours."""
-    best: dict[Any, Trial] = {}
-    for trial in tuned.trials:
-        best.setdefault(replace(trial.candidate, n_neighbors=None), trial)
-    rows = [_row(trial) for trial in list(best.values())[:_SHOWN]]
-    title = f"{data.name}: {len(tuned.trials)} models, each line with its best k"
-    columns = ("method", "scaling", "search", "k", title_of(tuned.metric))
-    _console.print_table(title, columns, rows, left=3)
-    if len(best) > _SHOWN:
-        _console.print_text(f"... and {len(best) - _SHOWN} more lines: --format csv has all.")
+def _print(tuned: Tuned, data: Dataset, verdict: str) -> None:
+    """Print the leaderboard, what the best was selected for, and the verdict."""
+    _leaderboard.print_leaderboard(tuned, data)
     apart = tuned.scores.get(tuned.metric)
     held_out = "" if apart is None else f"; nested cross-validation: {apart:.4f}"
     without = tuned.scores.get(f"{tuned.metric}{WITHOUT_COPIES}")
     told = are_told(tuned.scores) and without is not None
     held_out += f"; without copies: {without:.4f}" if told else ""
     _console.print_text(f"Selected for its {title_of(tuned.metric)} of {tuned.trials[0].value:.4f}{held_out}.")
+    if verdict:
+        _console.print_text(verdict)
 
 
-def _row(trial: Trial) -> tuple[str, ...]:
-    of = trial.candidate
-    k = "" if of.n_neighbors is None else str(of.n_neighbors)
-    return of.method, of.scale, of.search or "", k, f"{trial.value:.4f}"
+def _hint(best: Candidate, arguments: argparse.Namespace) -> str:
+    """Return how to save the best model without trying all again."""
+    if arguments.state is not None:
+        return "Hint: the same command with --out best.skops saves the best model, and tries nothing again."
+    k = "" if best.n_neighbors is None else f" --k {best.n_neighbors}"
+    search = "" if best.search is None else f" --search {best.search}"
+    return (
+        f"Hint: nearlabel fit {arguments.data} --method {best.method}{k} --scale {best.scale}{search} --out best.skops,"
+        " with the options that say what DATA holds, saves the best model."
+    )

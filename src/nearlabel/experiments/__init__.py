@@ -1,9 +1,19 @@
 """Run plans of experiments to records, and summarise the records."""
 
+from nearlabel.experiments._attempt import Cost, LeftOut, Line, Trial
+from nearlabel.experiments._candidate import Candidate
 from nearlabel.experiments._copies import copied_rows, share_of_copies
 from nearlabel.experiments._folds import Problem, problem_digest
 from nearlabel.experiments._imputing import IMPUTATIONS
-from nearlabel.experiments._methods import METHODS, NEIGHBOR_METHODS, SELECTIONS, THRESHOLDS, MethodSpec, make_method
+from nearlabel.experiments._methods import (
+    LEADERBOARD_METHODS,
+    METHODS,
+    NEIGHBOR_METHODS,
+    SELECTIONS,
+    THRESHOLDS,
+    MethodSpec,
+    make_method,
+)
 from nearlabel.experiments._metrics import make_metric
 from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._plan import Plan
@@ -13,12 +23,13 @@ from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_co
 from nearlabel.experiments._searches import SEARCHES, make_search, usual_search
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import ThresholdPlan
-from nearlabel.experiments._tuning import Candidate, Trial, Tuned, Tuning
+from nearlabel.experiments._tuning import Tuned, Tuning
 from nearlabel.experiments.records import Record, read_records
 
 __all__ = [
     "ESTIMATORS",
     "IMPUTATIONS",
+    "LEADERBOARD_METHODS",
     "METHODS",
     "NEIGHBOR_METHODS",
     "SEARCHES",
@@ -26,6 +37,9 @@ __all__ = [
     "THRESHOLDS",
     "Candidate",
     "Cell",
+    "Cost",
+    "LeftOut",
+    "Line",
     "MethodSpec",
     "Plan",
     "Problem",

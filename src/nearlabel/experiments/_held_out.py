@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel import out_of_sample
@@ -76,6 +77,18 @@ class LeaveOneOut:
         self.name = "leave-one-out" if groups is None else "leave-one-group-out"
         self.most_neighbors = Y.shape[0] - 1 - out_of_sample.largest_group(groups)
         self._to_find = n_neighbors + out_of_sample.largest_group(groups)
+
+    @property
+    def prepared(self) -> Matrix:
+        """The features, prepared by all rows."""
+        return self._rows.X
+
+    @cached_property
+    def has_unit_rows(self) -> bool:
+        """Whether all rows are of length 1, so that the cosine orders neighbours as the Euclidean distance does."""
+        X = self.prepared
+        squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
+        return bool(np.allclose(np.asarray(squares.sum(axis=1)), 1.0, rtol=0, atol=1e-12))
 
     @cached_property
     def _rows(self) -> out_of_sample.LeaveOneOut:

@@ -112,6 +112,20 @@ NEIGHBOR_METHODS = tuple(
     name for name, method in METHODS.items() if "n_neighbors" in inspect.signature(method).parameters
 )
 
+# What `Tuning` and ``nearlabel tune`` try by default: methods by neighbours, and strong others; cheap ones first.
+LEADERBOARD_METHODS = (
+    "brknn@micro-f",
+    "brknn:weights=distance@micro-f",
+    "mlknn@micro-f",
+    "br:estimator=logistic@micro-f",
+    "mlmlm@micro-f",
+    "interpolation",  # which tunes its own thresholds
+    "iblr@micro-f",
+    "nldd:estimator=logistic",  # whose scores are those of the regressions: its own decision is what is new
+    "rfpct@micro-f",
+    "ecc:estimator=logistic@micro-f",
+)
+
 SELECTIONS: Mapping[str, Any] = MappingProxyType(
     {"igs": InformationGainSelector, "ig": partial(InformationGainSelector, symmetric=False)}
 )
@@ -257,6 +271,11 @@ class MethodSpec:
     def has_neighbors(self) -> bool:
         """Whether the method has a number of neighbours, which the plan sets."""
         return "n_neighbors" in self.method.parameters
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether it predicts by training rows that are near: a method of `nearlabel.lazy`, or one with neighbours."""
+        return self.has_neighbors or type(self.method.prototype).__module__.startswith("nearlabel.lazy")
 
     @property
     def shares_search(self) -> bool:

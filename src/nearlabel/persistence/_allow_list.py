@@ -101,11 +101,15 @@ _CONTAINERS = (
     "scipy.sparse._csr.csr_matrix",
 )
 
-# By type, the names of the skops loaders that may build it.
-USES = (
+# Not trusted by name: compiled code follows its indices. `load_model` builds one where `_validate_trees` checks it.
+TREE = "sklearn.tree._tree.Tree"
+
+_TRUSTED: dict[str, frozenset[str]] = (
     dict.fromkeys(_OBJECTS, frozenset({"ObjectNode", "TupleNode"}))
     | dict.fromkeys(_FUNCTIONS, frozenset({"FunctionNode"}))
     | dict.fromkeys(_CONTAINERS, frozenset({"SparseMatrixNode", "TypeNode"}))
     | {"numpy.dtype": frozenset({"DTypeNode"})}
 )
-TRUSTED_TYPES = tuple(USES)
+# By type, the names of the skops loaders that may build it.
+USES = _TRUSTED | {TREE: frozenset({"TreeNode"})}
+TRUSTED_TYPES = tuple(_TRUSTED)

@@ -25,10 +25,11 @@ from nearlabel.files.zip_limits import (
     members_of,
     read_member,
 )
-from nearlabel.persistence._allow_list import TRUSTED_TYPES
+from nearlabel.persistence._allow_list import TREE, TRUSTED_TYPES
 from nearlabel.persistence._kept_columns import kept_from_lines, kept_to_lines
 from nearlabel.persistence._searches import with_saved_searches, with_searches
 from nearlabel.persistence._skops_schema import PROTOCOL, ProtocolError, check_schema
+from nearlabel.persistence._validate_trees import checks_trees, validate_trees
 from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.optional import import_optional
 
@@ -83,12 +84,14 @@ def read_archived_kept(path: Path, names: Sequence[str], n_rows: int | None) -> 
 def read_archived_model(path: Path, trusted: Sequence[str | type]) -> Any:
     """Build the model; raise ValueError if the file has types that are not trusted, or is damaged."""
     io = skops_io()
-    names = [*TRUSTED_TYPES, *(one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted)]
+    named = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
     with _opened(path) as file:
-        _check_contents(file)
+        schema = _checked_schema(file)
+        names = [*_trusted_in(schema), *named]
         foreign = sorted(set(io.get_untrusted_types(file=file)) - set(names))
         if not foreign:
-            return with_searches(io.load(file, trusted=names))
+            model = io.load(file, trusted=names)
+            return with_searches(model if TREE in named else validate_trees(model, schema))
     raise ParameterError(
         "{path} must contain trusted types only, got {types}. Hint: {trusted}, if you know who made the file and what"
         " these types can do.",
@@ -111,9 +114,16 @@ def _dump(io: ModuleType, model: Any, file: Any, compression: int) -> None:
         ) from error
 
 
+def _trusted_in(schema: Any) -> tuple[str, ...]:
+    """Return the types that a model of this schema may have, unasked."""
+    return (*TRUSTED_TYPES, TREE) if checks_trees(schema) else TRUSTED_TYPES
+
+
 def _foreign_types(io: ModuleType, path: Path) -> tuple[str, ...]:
     """Return the types in the file that are not trusted; raise ValueError if one could not be imported on loading."""
-    foreign = tuple(sorted(set(io.get_untrusted_types(file=path)) - set(TRUSTED_TYPES)))
+    with zipfile.ZipFile(path) as archive:
+        schema = json.loads(archive.read(_SCHEMA))
+    foreign = tuple(sorted(set(io.get_untrusted_types(file=path)) - set(_trusted_in(schema))))
     lost = [name for name in foreign if not _can_be_imported(name)]
     if lost:
         raise ValueError(
@@ -135,7 +145,7 @@ def _check_will_be_read(path: Path, model: Any) -> None:
     """Raise ValueError if `load_model` would refuse the file."""
     try:
         with path.open("rb") as file:
-            _check_contents(file)
+            _checked_schema(file)
             with zipfile.ZipFile(file) as archive:
                 read_member(archive, _CARD, LARGEST_CARD)
     except ProtocolError as error:  # of the installed skops, not of the model
@@ -150,12 +160,14 @@ def _check_will_be_read(path: Path, model: Any) -> None:
         ) from error
 
 
-def _check_contents(file: BinaryIO) -> None:
-    """Raise ValueError if the archive unpacks to too much, or its schema is not one of a model."""
+def _checked_schema(file: BinaryIO) -> Any:
+    """Return the schema; raise ValueError if the archive unpacks to too much, or it is not one of a model."""
     n_bytes = file.seek(0, os.SEEK_END)
     with zipfile.ZipFile(file) as archive:
         check_unpacked_size(archive, n_bytes)
-        check_schema(json.loads(read_member(archive, _SCHEMA, LARGEST_SCHEMA)))
+        schema = json.loads(read_member(archive, _SCHEMA, LARGEST_SCHEMA))
+    check_schema(schema)
+    return schema
 
 
 @contextmanager

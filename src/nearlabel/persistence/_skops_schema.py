@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from reprlib import repr as shortened
 from typing import Any
 
-from nearlabel.persistence._allow_list import USES
+from nearlabel.persistence._allow_list import TREE, USES
 
 # The file chooses its protocol. An older one selects older loaders, which read names from places not checked here; a
 # newer one was not audited.
@@ -35,12 +35,12 @@ def check_schema(schema: Any) -> None:
     if type(protocol) is not int or protocol != PROTOCOL:
         raise ProtocolError(f"its skops protocol must be {PROTOCOL}, got {shortened(protocol)}")
     known: dict[Any, Any] = {}
-    for node in _nodes(schema):
+    for node in nodes_of(schema):
         _check_use(node)
         _check_identity(node, known)
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+def nodes_of(schema: Any) -> Iterator[dict[str, Any]]:
     """Yield every JSON object that skops could take for a node, wherever it is nested."""
     waiting = [schema]  # a stack instead of recursion: a deeply nested file must not exhaust Python's
     while waiting:
@@ -60,6 +60,8 @@ def _check_use(node: dict[str, Any]) -> None:
         raise ValueError(f"a name in its schema must be text, got {shortened(name)}")
     if not isinstance(loader, str) or loader not in USES.get(name, _LOADERS):
         raise ValueError(f"{name} must not be built by {str(loader)[:60]}")
+    if loader == "TreeNode" and name != TREE:  # which builds a tree, whatever it is called
+        raise ValueError(f"{name} must not be built by {loader}")
 
 
 def _check_identity(node: dict[str, Any], known: dict[Any, Any]) -> None:

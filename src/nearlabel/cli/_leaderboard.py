@@ -1,0 +1,167 @@
+"""What ``nearlabel tune`` prints: a table of what was tried, and a verdict in one sentence."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nearlabel.cli import _console
+from nearlabel.cli._comparison import title_of
+from nearlabel.comparison import PairedValues, paired_tests
+from nearlabel.datasets import Dataset
+from nearlabel.experiments import Line, MethodSpec, Trial, Tuned
+from nearlabel.persistence import save_model
+
+_SHOWN = 20
+_ALPHA = 0.05
+_LEAST_GAIN = 5e-5  # what four digits show
+_EXACT = "exact"
+_UNLIKE = "; folds see fewer rows than leave-one-out, --cv 5 treats both alike"
+
+
+def size_in_file(model: Any) -> int | None:
+    """Return how many bytes the file of a model has; None for one that cannot be saved."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of types to trust: whoever saves it is told
+        try:
+            return save_model(model, Path(folder) / "model.skops").stat().st_size
+        except (ImportError, ValueError, TypeError):
+            return None
+
+
+def as_records(tuned: Tuned) -> list[dict[str, Any]]:
+    """Return every trial, best first, flat."""
+    return [_record(trial, tuned) for trial in tuned.trials]
+
+
+def print_leaderboard(tuned: Tuned, data: Dataset) -> None:
+    """Print each method, scaling and search with its best number of neighbours, and what was left out."""
+    best: dict[Line, Trial] = {}
+    for trial in tuned.trials:
+        best.setdefault(Line.of(trial.candidate), trial)
+    thresholds = _common_thresholds(best)
+    rows = [_row(line, trial, tuned, thresholds) for line, trial in list(best.items())[:_SHOWN]]
+    cut = f", thresholds {thresholds}" if thresholds else ""
+    n_rows = data.X.shape[0]
+    sample = f" on {tuned.n_samples} of {n_rows} rows" if tuned.n_samples not in (None, n_rows) else ""
+    title = f"{data.name}: {len(tuned.trials)} models{sample}{cut}; each line with its best k"
+    columns = ("method", "features", "k", title_of(tuned.metric), "±", "fit s", "pred. s", "MB")
+    _console.print_table(title, columns, rows, left=2)
+    if len(best) > _SHOWN:
+        _console.print_text(f"... and {len(best) - _SHOWN} more lines: --format csv has all.")
+    _print_left_out(tuned)
+
+
+def _print_left_out(tuned: Tuned) -> None:
+    """Print which lines were left out for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for line, reason in tuned.left_out:
+        by_reason.setdefault(reason, []).append(f"{line.method} ({_features(line)})")
+    for reason, lines in by_reason.items():
+        _console.print_text(f"Left out, {reason}: {', '.join(lines)}.")
+
+
+def verdict(tuned: Tuned, *, greater_is_better: bool) -> str:
+    """Return a sentence on the best method by neighbours and the best other one; empty unless there are both.
+
+    They are compared by the corrected t-test on the parts of the rows.
+    """
+    kinds: dict[bool, Trial] = {}
+    for trial in tuned.trials:
+        of = trial.candidate
+        spec = MethodSpec.of(of.method if of.method_object is None else of.method_object)
+        kinds.setdefault(spec.is_lazy, trial)
+    if len(kinds) < 2:
+        return ""
+    lazy, other = kinds[True], kinds[False]
+    ahead, behind = (lazy, other) if tuned.trials[0] is lazy else (other, lazy)
+    gain = abs(ahead.value - behind.value)
+    if gain < _LEAST_GAIN:
+        return f"Neighbours are as good as others here: {lazy.candidate.method} and {other.candidate.method}."
+    by = f"{gain:.4f} {title_of(tuned.metric)}, {_noise(ahead, behind, tuned.metric, greater_is_better)}"
+    if ahead is lazy:
+        unlike = "" if lazy.held_out == other.held_out else _UNLIKE
+        return (
+            f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
+        )
+    return (
+        f"{other.candidate.method} is better here than the best by neighbours, {lazy.candidate.method}, by {by};"
+        " neighbours explain their answers."
+    )
+
+
+def _noise(ahead: Trial, behind: Trial, metric: str, greater_is_better: bool) -> str:
+    """Return whether one trial is better than another by more than noise."""
+    values = np.array([ahead.values, behind.values]).T
+    pairs = PairedValues("", metric, ("ahead", "behind"), values, 1 / (len(values) - 1), greater_is_better)
+    tests = paired_tests(pairs, "corrected-t")
+    if not tests or not np.isfinite(tests[0].p_value):
+        return f"which {len(values)} parts of the rows cannot tell from noise"
+    p_value, is_better = tests[0].p_value, tests[0].better == "ahead"
+    words = "beyond noise" if p_value < _ALPHA and is_better else "within noise"
+    return f"{words} (p = {p_value:.2g}, corrected t-test on {len(values)} parts of the rows)"
+
+
+def _common_thresholds(lines: dict[Line, Trial]) -> str:
+    """Return the thresholds that most lines have, which need not stand in each of them."""
+    ((thresholds, n_lines),) = Counter(line.method.partition("@")[2] for line in lines).most_common(1)
+    return thresholds if 2 * n_lines > len(lines) else ""
+
+
+def _row(line: Line, trial: Trial, tuned: Tuned, thresholds: str) -> tuple[str, ...]:
+    k = "" if trial.candidate.n_neighbors is None else str(trial.candidate.n_neighbors)
+    cost = tuned.costs.get(line)
+    seconds = ("", "") if cost is None else (_short(cost.fit_seconds), _short(cost.predict_seconds))
+    size = "" if cost is None or cost.n_bytes is None else _short(cost.n_bytes / 1e6)
+    spread = f"{_spread(trial):.3f}".removeprefix("0")
+    return _short_method(line.method, thresholds), _features(line), k, f"{trial.value:.4f}", spread, *seconds, size
+
+
+def _short_method(method: str, thresholds: str) -> str:
+    """Return a method without the names of its options, and without the thresholds that most methods have."""
+    method, at, own = method.partition("@")
+    method = ":".join(option.rpartition("=")[2] for option in method.split(":"))
+    if not thresholds:
+        return f"{method}{at}{own}"
+    return method if own == thresholds else f"{method}@{own or 'own'}"
+
+
+def _features(line: Line) -> str:
+    """Return what is done to features and how they are compared, where that is not the usual."""
+    search = "" if line.search in (None, _EXACT) else str(line.search).removeprefix(f"{_EXACT}:metric=")
+    if not search:
+        return line.scale
+    return search if line.scale == "none" else f"{line.scale} {search}"
+
+
+def _short(value: float) -> str:
+    """Return two or three digits: 0.12, 1.2, 45, 789."""
+    return f"{value:.{2 if value < 1 else 1 if value < 10 else 0}f}"
+
+
+def _spread(trial: Trial) -> float:
+    """Return the standard deviation over the parts on which the metric is defined."""
+    values = np.array(trial.values)
+    values = values[np.isfinite(values)]
+    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+
+
+def _record(trial: Trial, tuned: Tuned) -> dict[str, Any]:
+    of, cost = trial.candidate, tuned.costs.get(Line.of(trial.candidate))
+    return {
+        "method": of.method,
+        "n_neighbors": of.n_neighbors,
+        "scale": of.scale,
+        "search": of.search,
+        tuned.metric: trial.value,
+        "spread": _spread(trial),
+        "held_out": trial.held_out,
+        "fit_seconds": None if cost is None else cost.fit_seconds,
+        "predict_seconds": None if cost is None else cost.predict_seconds,
+        "n_bytes": None if cost is None else cost.n_bytes,
+    }

@@ -1,0 +1,104 @@
+"""A model that may be chosen among many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from nearlabel.datasets import Dataset
+from nearlabel.experiments._folds import check_matrices
+from nearlabel.experiments._methods import MethodSpec
+from nearlabel.experiments._preparing import Columns, preparation
+from nearlabel.experiments._problems import as_dataset
+from nearlabel.experiments._searches import make_search
+from nearlabel.thresholds import TunedThresholdsClassifierCV
+
+EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model that may be chosen.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method; what `make_method` takes, unless `method_object` is given.
+    n_neighbors : int or None
+        Number of neighbours; None for a method without.
+    scale : {"none", "minmax", "standard", "tfidf"}
+        How the features are scaled.
+    search : str or None
+        Name of the search; what `make_search` takes, unless `search_object` is given. None for a method that shares no
+        search.
+    method_object : estimator or MethodSpec, default=None
+        What the name of the method stands for.
+    search_object : search, default=None
+        What the name of the search stands for.
+    impute : {None, "mean", "median", "most_frequent"}, default=None
+        What takes the place of missing features, as in `Plan`.
+    """
+
+    method: str
+    n_neighbors: int | None
+    scale: str
+    search: str | None
+    method_object: Any = field(default=None, compare=False, repr=False)
+    search_object: Any = field(default=None, compare=False, repr=False)
+    impute: str | None = None
+
+    def make(self, data: Dataset | None = None) -> Any:
+        """Return the unfitted model: the method, behind an imputer and a `FeatureScaler` where they are asked for.
+
+        Parameters
+        ----------
+        data : Dataset, default=None
+            What it is to be fitted to. If X holds cells of several kinds, the method is behind a
+            `MixedFeaturesEncoder`, which imputes and scales numbers; categories are not scaled in any X. None: all
+            features are numbers.
+
+        Returns
+        -------
+        estimator
+            The method or a pipeline.
+        """
+        search = None
+        if self.search not in (None, EXACT) or self.search_object is not None:
+            search = make_search(self.search if self.search_object is None else self.search_object)
+        spec = MethodSpec.of(self.method if self.method_object is None else self.method_object)
+        model = spec.make(self.n_neighbors, search)
+        if isinstance(model, TunedThresholdsClassifierCV) and spec.is_tuned:
+            model.set_params(random_state=0)  # the samples in a file are often sorted
+        steps = preparation(Columns((), ()) if data is None else Columns.of(data), self.impute, self.scale)
+        return make_pipeline(*steps, model) if steps else model
+
+    def fit(self, data: Any) -> Any:
+        """Return the model, fitted to a data set.
+
+        Parameters
+        ----------
+        data : Dataset, pair (X, y), or str
+            As `Tuning.run` takes it.
+
+        Returns
+        -------
+        estimator
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If X has infinite values, or missing ones that are not imputed, or the labels are no indicator matrix.
+        """
+        data = as_dataset("data", data)
+        check_matrices(data.name, data.X, data.Y, impute=self.impute)
+        return _fit_with_groups(self.make(data), data)
+
+
+def _fit_with_groups(model: Any, data: Dataset) -> Any:
+    """Fit a model; one with tuned thresholds, alone or behind other steps, holds out groups where there are some."""
+    prefix, last = (f"{model.steps[-1][0]}__", model[-1]) if isinstance(model, Pipeline) else ("", model)
+    takes_groups = data.groups is not None and isinstance(last, TunedThresholdsClassifierCV)
+    return model.fit(data.X, data.Y, **({f"{prefix}groups": data.groups} if takes_groups else {}))

@@ -1,0 +1,64 @@
+"""The best of many answers: on all rows, and for each part of the rows by the other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nearlabel.experiments._attempt import Chosen
+from nearlabel.metrics import CATALOGUE, Metric, score_all
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import as_dense
+
+
+class Choice:
+    """Values of what is offered, and the best of it on all rows, and for each part of the rows by the other parts.
+
+    Of each part only the answer of the best so far is kept, so any number of candidates may be offered.
+    """
+
+    def __init__(self, Y: Matrix, parts: Sequence[IntArray], metric: Metric, chosen: Chosen | None = None) -> None:
+        self.Y, self.parts, self._metric = Y, parts, metric
+        self._others = [np.delete(np.arange(Y.shape[0]), part) for part in parts]
+        self.chosen = Chosen.none(len(parts)) if chosen is None else chosen
+
+    def offer(self, labels: Any, scores: Any) -> tuple[float, tuple[float, ...]]:
+        """Take answers of a candidate for all samples; return the value of the metric, and those on each part."""
+        losses, answers = list(self.chosen.losses), list(self.chosen.answers)
+        for number, (part, others) in enumerate(zip(self.parts, self._others, strict=True)):
+            loss = self.loss(self._value(labels, scores, others))
+            if answers[number] is None or loss < losses[number]:
+                losses[number] = loss if np.isfinite(loss) else np.inf
+                answers[number] = labels[part], scores[part]
+        value = self._value(labels, scores)
+        least, best = self.chosen.least, self.chosen.best
+        if self.loss(value) < least:
+            least, best = self.loss(value), (labels, scores)
+        self.chosen = Chosen(tuple(losses), tuple(answers), least, best)
+        return value, tuple(self._value(labels, scores, part) for part in self.parts)
+
+    def loss(self, value: float) -> float:
+        """Return what is smaller the better the value is."""
+        return -value if self._metric.greater_is_better else value
+
+    def scores(self) -> dict[str, float]:
+        """Return all metrics of the choices made without each part, on that part."""
+        answers = [answer for answer in self.chosen.answers if answer is not None]
+        labels, scores = (np.vstack(arrays) for arrays in zip(*answers, strict=True))
+        return self.metrics_of(np.concatenate(self.parts), labels, scores)
+
+    def metrics_of(self, rows: Any, labels: Any, scores: Any) -> dict[str, float]:
+        """Return all metrics of the label sets and scores of some rows; those that are defined."""
+        metrics = {**CATALOGUE, self._metric.name: self._metric}.values()
+        values = score_all(as_dense(self.Y)[rows], labels, scores, metrics)
+        return {name: float(value) for name, value in values.items() if np.isfinite(value)}
+
+    def _value(self, labels: Any, scores: Any, rows: Any = slice(None)) -> float:
+        needs: dict[str, Callable[[], Any]] = {
+            "prediction": lambda: {"y_pred": labels[rows]},
+            "score": lambda: {"y_score": scores[rows]},
+        }
+        given = needs[self._metric.needs]()
+        return float(score_all(self.Y[rows], **given, metrics=[self._metric])[self._metric.name])

@@ -1,0 +1,82 @@
+"""Work that ends in time: in a process of its own, since a running fit cannot be interrupted in this one."""
+
+from __future__ import annotations
+
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+_ITEM, _WARNING, _ERROR, _END = "item", "warning", "error", "end"
+
+
+def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args: Any) -> Iterator[Any]:
+    """Yield what an iterable gives in a process of its own, which is ended after some seconds.
+
+    Warnings and exceptions in it are those of the caller.
+
+    Parameters
+    ----------
+    seconds : float
+        From now on; starting the process is among them.
+    make_items : callable
+        Makes the iterable of `args`; these, it and its items can be pickled.
+
+    Raises
+    ------
+    RuntimeError
+        If the process ended by itself, without an exception: it was killed, or could not be started.
+    """
+    deadline = time.monotonic() + seconds
+    context = get_context("spawn")  # a forked process hangs where threads of OpenMP ran before
+    receiver, sender = context.Pipe(duplex=False)
+    worker = context.Process(target=_work, args=(sender, make_items, args))
+    worker.start()
+    sender.close()
+    try:
+        while receiver.poll(max(0.0, deadline - time.monotonic())):
+            kind, content = _received(receiver)
+            if kind == _END:
+                return
+            if kind == _ERROR:
+                raise content
+            if kind == _WARNING:
+                warnings.warn(content, stacklevel=2)
+            else:
+                yield content
+    finally:
+        worker.kill()
+        worker.join()
+        receiver.close()
+
+
+def _received(receiver: Connection) -> Any:
+    try:
+        return receiver.recv()
+    except EOFError:
+        raise RuntimeError(
+            "The process of a time limit ended by itself. Hint: a script that starts one must do its work under"
+            " if __name__ == '__main__'; memory may be short."
+        ) from None
+
+
+def _work(sender: Connection, make_items: Callable[..., Iterable[Any]], args: tuple[Any, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the keyboard: the caller ends this process
+
+    def send_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+        sender.send((_WARNING, message))
+
+    with suppress(BrokenPipeError), warnings.catch_warnings():  # nobody listens any more
+        warnings.showwarning = send_warning
+        try:
+            for item in make_items(*args):
+                sender.send((_ITEM, item))
+            sender.send((_END, None))
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # noqa: BLE001  # the caller raises it
+            sender.send((_ERROR, error))
