@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 
@@ -41,3 +42,13 @@ def test_first_not_finite(storage, value, got):
     assert first_not_finite(storage(rows)) == (2, 1, got)
     assert first_not_finite(storage(np.ones((4, 3)))) is None
     assert first_not_finite(storage(np.zeros((4, 3)))) is None
+
+
+@pytest.mark.parametrize("container", [lambda frame: frame, pl.from_pandas])
+def test_a_column_of_texts_is_named(container):
+    """With what makes numbers of it; texts that are numbers are taken as before."""
+    frame = pd.DataFrame({"width": [1.0, 2.0, 3.0], "genre": ["pop, indie", "jazz", "pop"]})
+    with pytest.raises(ValueError, match=r"X must hold numbers, got those of kind 'category' in column 'genre'.*Mixed"):
+        BRkNN(1).fit(container(frame), Y)
+    frame["genre"] = ["1", "2", "3"]
+    assert BRkNN(1).fit(container(frame), Y).predict(container(frame)).shape == Y.shape

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from nearlabel.utils.containers import columns_of, is_frame, kind_of
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 
 _SETS_HINT = (
@@ -547,7 +549,11 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
     """
     if not is_dask_array(X):
         finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
-        return _as_plain_rows(validate_data(estimator, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset))
+        with _naming_the_column(X):
+            rows = validate_data(estimator, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
+            if rows.dtype.kind == "O":  # of a polars frame with a column of texts, which may be numbers
+                rows = rows.astype(np.float64)
+        return _as_plain_rows(rows)
     if not takes_dask:
         raise TypeError(
             f"X must be an array for this {type(estimator).__name__}, got a dask array. Hint: search=DaskNeighbors()"
@@ -561,6 +567,23 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
             " to_dask_array(lengths=True) of a data frame."
         )
     return validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+@contextmanager
+def _naming_the_column(X: MatrixLike) -> Iterator[None]:
+    """Say which column of a data frame holds no numbers, where scikit-learn quotes a value only."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert" not in str(error) or not is_frame(X):
+            raise
+        kinds = [kind_of(column) for column in columns_of(X)]
+        place = next((place for place, kind in enumerate(kinds) if kind != "number"), 0)
+        names: Any = getattr(X, "column_names", getattr(X, "columns", None))
+        raise ValueError(
+            f"X must hold numbers, got those of kind {kinds[place]!r} in column {names[place]!r}: {error}."
+            " Hint: nearlabel.preprocessing.MixedFeaturesEncoder makes numbers of categories, dates and texts."
+        ) from error
 
 
 def _as_plain_rows(X: Matrix) -> Matrix:
