@@ -38,7 +38,7 @@ def follow(name, folder, capsys):
     """Do what the page says in a folder that is the current one and where Python imports from; return what is defined.
 
     A block of text behind a program is what the program prints; a block that begins with ``$ nearlabel`` is a command
-    with what it prints.
+    with what it prints, or alone where that holds seconds.
     """
     names = {}
     printed = ""
@@ -54,5 +54,5 @@ def follow(name, folder, capsys):
             command, expected = block.text.removeprefix("$ nearlabel ").split("\n", 1)
             code, answer = cli.main(shlex.split(command)), capsys.readouterr()
             assert (code, answer.err) == (0, ""), command
-            assert lines(answer.out) == lines(expected), command
+            assert not expected or lines(answer.out) == lines(expected), command
     return names
