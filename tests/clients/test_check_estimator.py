@@ -22,6 +22,7 @@ FEATURES = {
     "CMLkNN": _COUNTS,
     "DMLkNN": _COUNTS | {"scores_tie": True},
     "LPkNN": _SHARES | {"labels_follow_scores": False},
+    "MLMLM": _SHARES,
     "MLkNN": _COUNTS | {"scores_tie": True},
     "SMBR": _LINEAR_SVC | {"draws_samples": True},
     "BinaryRelevance": _LINEAR_SVC | {"draws_samples": True},

@@ -119,7 +119,6 @@ LEADERBOARD_METHODS = (
     "mlknn@micro-f",
     "br:estimator=logistic@micro-f",
     "mlmlm@micro-f",
-    "interpolation",  # which tunes its own thresholds
     "iblr@micro-f",
     "nldd:estimator=logistic",  # whose scores are those of the regressions: its own decision is what is new
     "rfpct@micro-f",
