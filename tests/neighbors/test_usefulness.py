@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel import BRkNN, MLkNN
+from nearlabel import BRkNN, MLkNN, NeighborsClassifierCV
 from nearlabel.datasets import load_multidigits
 from nearlabel.experiments import Plan, run
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
@@ -28,15 +28,18 @@ def with_hub(n_rows=300):
 def test_one_distance(store):
     """Any two rows of the identity are equally far apart."""
     X, y = store(np.eye(20)), np.eye(20, 3, dtype=int)
-    with pytest.warns(UselessNeighborsWarning, match=r"^All 5 neighbours .* are at the distance 1\.41421"):
+    with pytest.warns(UselessNeighborsWarning, match=r"^All neighbours .* are at the distance 1\.41421"):
         MLkNN(n_neighbors=4).fit(X, y)  # it keeps one more, to leave a row out
 
 
 def test_many_equal_distances_are_no_reason():
     """A grid has ties everywhere; and where all other rows are neighbours, their order decides nothing."""
     grid = np.indices((6, 6)).reshape(2, -1).T.astype(float)
-    MLkNN(n_neighbors=4).fit(grid, np.eye(36, 2, dtype=int))
-    BRkNN(n_neighbors=4).fit(np.eye(5), np.eye(5, 2, dtype=int)).loo_predict()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        MLkNN(n_neighbors=4).fit(grid, np.eye(36, 2, dtype=int))
+        BRkNN(n_neighbors=4).fit(np.eye(5), np.eye(5, 2, dtype=int)).loo_predict()
+    assert not caught
 
 
 def test_hubs():
@@ -62,7 +65,21 @@ def test_share_of_most_used():
 def test_good_data_do_not_warn():
     """No warning is given for real rows."""
     data = load_multidigits()
-    MLkNN().fit(data.X, data.Y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        MLkNN().fit(data.X, data.Y)
+    assert not caught
+
+
+def test_a_choice_warns_of_what_it_took():
+    """Once, not for each candidate; by the cosine there is no hub."""
+    X, y = with_hub(), np.random.default_rng(1).integers(0, 2, (300, 2))
+    for metric, expected in (("euclidean", 1), ("cosine", 0)):
+        choice = NeighborsClassifierCV(methods=[MLkNN()], n_neighbors=[1, 3, 5], scales=["none"], metrics=[metric])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            choice.fit(X, y)
+        assert len(caught) == expected
 
 
 @pytest.mark.parametrize("n_workers", [1, 2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.model_selection._spaces import Space, fresh, is_mixed, spaces_of
 from nearlabel.model_selection._trials import Trial, Trials, metric_of
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
 from nearlabel.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -272,6 +273,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
         self.timed_out_ = False
         for place, space in enumerate(spaces):
+            if self.timed_out_:
+                break
             rows = X
             for step in fresh(space):
                 rows = step.fit_transform(rows)
@@ -282,7 +285,9 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     break
                 for k, model in self._sized(method, space, numbers, left_out, largest_group(groups)):
                     names = {"method": name, "scale": space.scale, "metric": space.metric, "n_neighbors": k}
-                    scores = np.asarray(left_out.answer(model, Needs(labels=False)).scores)
+                    with warnings.catch_warnings():  # the best is warned of, when it is fitted
+                        warnings.simplefilter("ignore", UselessNeighborsWarning)
+                        scores = np.asarray(left_out.answer(model, Needs(labels=False)).scores)
                     trials.offer(names, (space, method), (order, place, -(k or 0)), scores)
         self.cv_results_ = trials.table()
         self.n_candidates_ = len(trials.all)

@@ -40,15 +40,15 @@ def warn_of_useless(distances: FloatArray, indices: IntArray) -> None:
     n_rows, n_neighbors = indices.shape
     if n_neighbors > 1 and n_neighbors < n_rows - 1 and (distances == distances[0, 0]).all():
         warnings.warn(
-            f"All {n_neighbors} neighbours of each training row are at the distance {distances[0, 0]:g}, so the order"
-            " of the rows decides which rows they are. Take features or a metric that tell rows apart.",
+            f"All neighbours of each training row are at the distance {distances[0, 0]:g}, so the order of the rows"
+            " decides which rows they are. Take features or a metric that tell rows apart.",
             UselessNeighborsWarning,
             stacklevel=2,
         )
     elif n_rows >= LEAST_ROWS and share_of_most_used(occurrences(indices, n_rows)) > MOST_OF_ALL:
         warnings.warn(
-            f"1 % of the training rows take more than half of all places among {n_neighbors} neighbours, so a few rows"
-            " decide nearly everything. Scale the features, or take the metric 'cosine' for texts;"
+            "1 % of the training rows take more than half of all places among the neighbours, so a few rows decide"
+            " nearly everything. Scale the features, or take the metric 'cosine' for texts;"
             " nearlabel.datasets.examine says more.",
             UselessNeighborsWarning,
             stacklevel=2,
