@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from joblib._parallel_backends import LokyBackend
 from scipy import sparse
 
 from _pairs import each_value
+
+os.environ["MPLBACKEND"] = "Agg"  # no test opens a window; read when matplotlib is imported, so before any fixture
 
 CONTAINERS = {
     "dense": np.asarray,
@@ -75,6 +78,14 @@ def _patient_workers():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LokyBackend, "configure", patient)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures():
+    """Close what a test has drawn: a figure that stays open is the current one of the next test."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")

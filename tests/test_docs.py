@@ -5,8 +5,6 @@ import re
 import runpy
 from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import pytest
 
 from nearlabel.experiments import METHODS, make_method
@@ -52,19 +50,16 @@ def test_programs_of_the_pages_run(page, capsys):
 
 @pytest.mark.parametrize("example", mostly_long(EXAMPLES, "thresholds"))
 def test_examples_run(example, tmp_path, monkeypatch, capsys):
-    """The programs of the gallery run, and draw without a window; they write nothing where they are started."""
+    """The programs of the gallery run, and write nothing where they are started."""
     if not is_runnable(example.read_text()):
         pytest.skip("imports what is not installed")
     monkeypatch.chdir(tmp_path)
-    with mpl.rc_context({"backend": "agg"}):
-        try:
-            names = runpy.run_path(str(example))
-        except ImportError as error:
-            if "pip install 'nearlabel[" not in str(error):  # the extra that is missing
-                raise
-            pytest.skip(str(error))
-        finally:
-            plt.close("all")
+    try:
+        names = runpy.run_path(str(example))
+    except ImportError as error:
+        if "pip install 'nearlabel[" not in str(error):  # the extra that is missing
+            raise
+        pytest.skip(str(error))
     assert len(names) > 10
     assert not list(tmp_path.iterdir())
 

@@ -1,6 +1,5 @@
 """scikit-learn's tools around our classifiers: what reads `classes_`, and what fits one-dimensional targets."""
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,7 +78,6 @@ def test_partial_dependence(method, n_labels):
 @of_labels
 def test_partial_dependence_display(method, n_labels):
     """`target` is the label's number; scikit-learn shows the first of two labels whatever `target` is."""
-    mpl.use("Agg")
     X, y = problem(n_labels)
     model = clone(CLASSIFIERS[method]).fit(X, y)
     curves = partial_dependence(model, X, [0], grid_resolution=3)["average"]
@@ -87,14 +85,12 @@ def test_partial_dependence_display(method, n_labels):
         display = PartialDependenceDisplay.from_estimator(model, X, [0], target=label, grid_resolution=3)
         shown = display.pd_results[0]["average"][display.target_idx]
         np.testing.assert_array_equal(shown, curves[label if n_labels != 2 else 0])
-        mpl.pyplot.close("all")
 
 
 @of_both
 @of_labels
 def test_decision_boundary_display(method, n_labels):
     """`class_of_interest` is the label's number, and its scores are drawn."""
-    mpl.use("Agg")
     X, y = problem(n_labels, n_features=2)
     model = clone(CLASSIFIERS[method]).fit(X, y)
     for label in range(n_labels):
@@ -103,7 +99,6 @@ def test_decision_boundary_display(method, n_labels):
         )
         grid = np.column_stack([display.xx0.ravel(), display.xx1.ravel()])
         np.testing.assert_allclose(display.response.ravel(), getattr(model, method)(grid)[:, label])
-        mpl.pyplot.close("all")
 
 
 @of_both

@@ -35,14 +35,6 @@ STARTS = {"png": b"\x89PNG\r\n", "svg": b"<?xml", "pdf": b"%PDF-"}
 RANKS = {"mlknn": 1.4, "lpknn": 3.1, "brknn": 2.2, "brknn-a": 3.3}
 
 
-@pytest.fixture(autouse=True)
-def _no_window():
-    """Draw without a screen, and close what is drawn."""
-    with mpl.rc_context({"backend": "agg"}):
-        yield
-        plt.close("all")
-
-
 def make_problem(n=80, seed=0):
     """Rows whose label sets follow from them, more or less."""
     rng = np.random.default_rng(seed)

@@ -1,7 +1,5 @@
 import xml.etree.ElementTree as ET
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -152,17 +150,13 @@ def test_of_an_estimator(container):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(30, 3)), rng.random((30, 2)) < 0.4
     model = TunedThresholdsClassifierCV(MLkNN(3), cv="loo").fit(container(X), Y)
-    with mpl.rc_context({"backend": "agg"}):
-        display = ExplanationDisplay.from_estimator(model, container(X), row=7)
-        assert display.explanation == model.explain(container(X)[7:8])[0].to_dict()
-        assert [axis.get_title(loc="left") for axis in display.ax_] == ["neighbours", "labels"]
-        plt.close("all")
+    display = ExplanationDisplay.from_estimator(model, container(X), row=7)
+    assert display.explanation == model.explain(container(X)[7:8])[0].to_dict()
+    assert [axis.get_title(loc="left") for axis in display.ax_] == ["neighbours", "labels"]
     with pytest.raises(ValueError, match="row must be below the number of rows 30, got 30"):
         ExplanationDisplay.from_estimator(model, container(X), row=30)
     piped = make_pipeline(StandardScaler(), MLkNN(3)).fit(np.asarray(X), Y)
     shown = explain(piped, X[7:8])[0].to_dict()
-    with mpl.rc_context({"backend": "agg"}):
-        assert ExplanationDisplay.from_estimator(piped, X, row=7).explanation == shown
-        plt.close("all")
+    assert ExplanationDisplay.from_estimator(piped, X, row=7).explanation == shown
     with pytest.raises(TypeError, match="estimator must explain itself, as lazy classifiers do, got BinaryRelevance"):
         ExplanationDisplay.from_estimator(BinaryRelevance(DecisionTreeClassifier()), X)
