@@ -52,7 +52,7 @@ def test_not_where_groups_are_given_or_the_command_is_quiet(nearlabel, data, opt
     """Whoever holds copies out together sees these figures; --quiet hides all advice on data."""
     small = ("--k", 1, *options)
     for command in (
-        ("fit", data / "twice.npz", *small, "--out", data / "m.skops"),
+        ("fit", data / "twice.npz", "--method=mlknn", *small, "--out", data / "m.skops"),
         ("tune", data / "twice.npz", *small, "--methods", "brknn"),
         ("evaluate", data / "twice.npz", *small, "--methods", "brknn", "--cv", 3),
     ):
@@ -63,7 +63,7 @@ def test_not_where_groups_are_given_or_the_command_is_quiet(nearlabel, data, opt
 
 def test_fit_on_test_data(nearlabel, data):
     """Test rows that are also training rows are left out in the column; without any there is none."""
-    fit = ("fit", data / "once.npz", "--k", 3, "--out", data / "m.skops", "--force", "--test-data")
+    fit = ("fit", data / "once.npz", "--method=mlknn", "--k", 3, "--out", data / "m.skops", "--force", "--test-data")
     answer = nearlabel(*fit, data / "test.npz")
     assert "11.1 % of the rows repeat others. Without copies: only test rows that equal" in flat(answer.out)
     scores = json.loads(nearlabel("card", data / "m.skops", "--format", "json").out)["scores"]

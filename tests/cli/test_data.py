@@ -83,7 +83,12 @@ def test_a_pipe(nearlabel, table, tmp_path, command):
     """It can be read but once: told, without waiting for who writes."""
     os.mkfifo(tmp_path / "pipe.csv")
     labels = ("--labels-column", "tags")
-    assert nearlabel("fit", table / "fruit.parquet", *labels, "--k", 2, "--out", tmp_path / "m.skops").code == 0
+    assert (
+        nearlabel(
+            "fit", table / "fruit.parquet", *labels, "--method=mlknn", "--k", 2, "--out", tmp_path / "m.skops"
+        ).code
+        == 0
+    )
     name, *model = command
     answer = nearlabel(name, *(tmp_path / file for file in model), tmp_path / "pipe.csv", *labels)
     message = "must be a file that can be read twice, got a pipe. Hint: - reads standard input."

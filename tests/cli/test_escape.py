@@ -37,7 +37,9 @@ def test_signs():
 def test_names_do_not_act(nearlabel, nasty, tmp_path):
     """On the screen every command shows them, each in one row; files keep them as they are."""
     options, model = ("--labels-prefix", "tag_"), tmp_path / "m.skops"
-    assert nearlabel("fit", nasty, *options, "--k", 3, "--thresholds", "0.3", "--out", model).code == 0
+    assert (
+        nearlabel("fit", nasty, *options, "--method=mlknn", "--k", 3, "--thresholds", "0.3", "--out", model).code == 0
+    )
     shown = [
         nearlabel("describe", nasty, *options).out,
         nearlabel("card", model).out,

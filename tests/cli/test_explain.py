@@ -19,7 +19,8 @@ def fitted(nearlabel, table, tmp_path):
 
     def _fit(*options):
         out = tmp_path / f"m{len(list(tmp_path.glob('*.skops')))}.skops"
-        assert nearlabel("fit", table[1], *CSV, "--k", 3, *options, "--validate", "none", "--out", out).code == 0
+        fixed = ("--method=mlknn", "--k=3", "--validate=none", "--out", out)
+        assert nearlabel("fit", table[1], *CSV, *fixed, *options).code == 0
         return out
 
     return _fit
@@ -114,7 +115,7 @@ def test_figure(nearlabel, table, fitted, tmp_path):
 def test_embedded_data(nearlabel, tmp_path):
     """DATA by name."""
     out = tmp_path / "m.skops"
-    assert nearlabel("fit", "multidigits", "--k", 3, "--validate", "none", "--out", out).code == 0
+    assert nearlabel("fit", "multidigits", "--method=mlknn", "--k", 3, "--validate", "none", "--out", out).code == 0
     answer = nearlabel("explain", out, "multidigits", "--row", 1999)
     assert answer.out.startswith("Row 1999 of multidigits\nMLkNN: ")
     assert (

@@ -80,7 +80,7 @@ def test_the_same_model(nearlabel, clean, tmp_path, save):
     """Whoever saved the table, the model predicts the same bits, and so does the clean one for these rows."""
     name, options = save(clean, tmp_path)
     options = (*options, "--labels-column", "tags")
-    wanted = ("--k", 3, "--validate", "none", "--out")
+    wanted = ("--method=mlknn", "--k", 3, "--validate", "none", "--out")
     assert nearlabel("fit", clean, "--labels-column", "tags", *wanted, tmp_path / "clean.skops").code == 0
     assert nearlabel("fit", tmp_path / name, *options, *wanted, tmp_path / "other.skops").code == 0
     expected = nearlabel("predict", tmp_path / "clean.skops", clean, "--scores", "all")
@@ -93,12 +93,17 @@ def test_the_same_model(nearlabel, clean, tmp_path, save):
 def test_predictions_are_data(nearlabel, clean, tmp_path):
     """What predict writes can be described, fitted to and predicted for; labels are lists of names."""
     labels = ("--labels-column", "tags")
-    nearlabel("fit", clean, *labels, "--k", 3, "--validate", "none", "--out", tmp_path / "m.skops")
+    nearlabel("fit", clean, *labels, "--method=mlknn", "--k", 3, "--validate", "none", "--out", tmp_path / "m.skops")
     nearlabel("predict", tmp_path / "m.skops", clean, "--scores", "all", "--out", tmp_path / "p.jsonl")
     of_predictions = (tmp_path / "p.jsonl", "--labels-column", "labels", "--ignore", "row")
     facts = json.loads(nearlabel("describe", *of_predictions, "--format", "json").out)
     assert (facts["instances"], facts["features"]) == (40, 3)
-    assert nearlabel("fit", *of_predictions, "--k", 3, "--validate", "none", "--out", tmp_path / "p.skops").code == 0
+    assert (
+        nearlabel(
+            "fit", *of_predictions, "--method=mlknn", "--k", 3, "--validate", "none", "--out", tmp_path / "p.skops"
+        ).code
+        == 0
+    )
     answer = nearlabel("predict", tmp_path / "p.skops", tmp_path / "p.jsonl", "--id", "row")
     assert [line.split(",")[0] for line in answer.out.splitlines()] == ["row", *map(str, range(40))]
 

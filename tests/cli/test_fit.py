@@ -6,6 +6,7 @@ from sklearn.pipeline import Pipeline
 
 from nearlabel.experiments import make_method
 from nearlabel.metrics import score_all
+from nearlabel.model_selection import NeighborsClassifierCV
 from nearlabel.persistence import load_model, read_card
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
@@ -31,18 +32,34 @@ def test_fixed_number_of_neighbors(nearlabel, table, tmp_path):
     assert lines[-1][0] == "Model:"
 
 
+@pytest.mark.parametrize("options", [(), ("--validate", "3"), ("--validate", "none")])
+def test_without_a_method_the_best_is_chosen(nearlabel, table, tmp_path, options):
+    """By what `NeighborsClassifierCV` does; what is said and kept is of that model."""
+    data, path = table
+    out = tmp_path / "m.skops"
+    answer = nearlabel("fit", path, *CSV, *options, "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    chosen = NeighborsClassifierCV().fit(data.X, data.Y)
+    np.testing.assert_array_equal(load_model(out).predict(data.X), chosen.predict(data.X))
+    values = f"{chosen.best_score_:.4f}, or {chosen.crossfit_score_:.4f} on rows without part in the choice"
+    assert f"the best of {chosen.n_candidates_} by micro F1: {values}" in answer.out
+    measured = read_card(out).measured
+    assert ("none" in options) == (not measured) == (not read_card(out).scores)
+    assert measured.endswith("; method chosen on the same rows") != ("none" in options)
+
+
 def test_auto_takes_the_best_of_rows_held_out(nearlabel, table, tmp_path):
     """The number is the one that `tune` finds, and the judgement did not see what it is judged on."""
     _, path = table
     out = tmp_path / "m.skops"
-    answer = nearlabel("fit", path, *CSV, "--metric", "hamming_loss", "--out", out)
+    answer = nearlabel("fit", path, *CSV, "--method", "mlknn", "--metric", "hamming_loss", "--out", out)
     tuned = nearlabel(
         "tune", path, *CSV, "--methods", "mlknn", "--scales", "none", "--search", "exact", "--metric", "hamming_loss",
         "--format", "json",
     )  # fmt: skip
     found = json.loads(tuned.out)
     assert load_model(out).n_neighbors == found["trials"][0]["n_neighbors"]
-    assert f"{found['trials'][0]['n_neighbors']}, the best of 28 by Hamming loss" in answer.out
+    assert "the best of 28 by Hamming loss" in answer.out
     card = read_card(out)
     assert card.scores == pytest.approx(found["scores"])
     assert card.measured == "leave-one-out; selection nested in 5-fold cross-validation"
@@ -53,9 +70,9 @@ def test_scaling_thresholds_search_and_folds(nearlabel, table, tmp_path):
     data, path = table
     out = tmp_path / "m.skops"
     answer = nearlabel(
-        "fit", path, *CSV, "--k", 3, "--scale", "standard", "--thresholds", "macro-f:beta=2", "--search",
-        "exact:metric=manhattan", "--validate", 4, "--out", out,
-    )  # fmt: skip
+        *("fit", path, *CSV, "--method=mlknn", "--k=3", "--scale=standard", "--thresholds=macro-f:beta=2"),
+        *("--search=exact:metric=manhattan", "--validate=4", "--out", out),
+    )
     assert answer.code == 0
     model, card = load_model(out), read_card(out)
     assert isinstance(model, Pipeline)
@@ -93,7 +110,8 @@ def test_methods(nearlabel, table, tmp_path, options):
 def test_every_format_of_data(nearlabel, request, tmp_path, fixture):
     """The names of features and labels come from the file; sparse files are fitted sparse."""
     out = tmp_path / "m.skops"
-    assert nearlabel("fit", request.getfixturevalue(fixture), "--k", 2, "--scale", "minmax", "--out", out).code == 0
+    options = ("--method=mlknn", "--k=2", "--scale=minmax", "--out", out)
+    assert nearlabel("fit", request.getfixturevalue(fixture), *options).code == 0
     assert read_card(out).data.features == 3
     assert nearlabel("predict", out, request.getfixturevalue(fixture)).out.count("\n") == 31
 
@@ -107,7 +125,7 @@ def test_an_existing_file_is_kept_unless_forced(nearlabel, table, tmp_path):
     assert (answer.code, answer.out) == (2, "")
     assert answer.err == f"nearlabel: {out} already exists. Hint: --force overwrites it.\n"
     assert out.read_text() == "precious"
-    assert nearlabel("fit", path, *CSV, "--k", 3, "--out", out, "--force").code == 0
+    assert nearlabel("fit", path, *CSV, "--method=mlknn", "--k", 3, "--out", out, "--force").code == 0
     assert read_card(out).method == "MLkNN"
 
 
@@ -118,13 +136,34 @@ def test_an_existing_file_is_kept_unless_forced(nearlabel, table, tmp_path):
         (("--out", "nowhere/m.skops"), "--out must be in a folder that exists"),
         (("--out", "m.skops", "--k", "0"), "argument --k: must be auto or a number from 1, got '0'"),
         (("--out", "m.skops", "--k", "1-30"), "argument --k: must be auto or a number from 1, got '1-30'"),
-        (("--out", "m.skops", "--k", "99"), "--k must be at most 28 where some of 30 rows are held out"),
+        (("--out", "m.skops", "--k", "99"), "--k must be at most n_samples=30, got 99."),
+        (
+            ("--out", "m.skops", "--method=mlknn", "--k", "99"),
+            "--k must be at most 28 where some of 30 rows",
+        ),
         (("--out", "m.skops", "--method", "mlkn"), "method must be one of"),
         (("--out", "m.skops", "--method", "br", "--k", "3"), "--k must go with a method by neighbours, got br."),
         (("--out", "m.skops", "--method", "mlknn@"), "thresholds must be a number from 0 to 1 or one of"),
         (("--out", "m.skops", "--thresholds", "half"), "thresholds must be a number from 0 to 1 or one of"),
+        (("--out", "m.skops", "--thresholds", "0.5"), "thresholds must be tuned, by one of"),
+        (
+            ("--out", "m.skops", "--thresholds", "none"),
+            "--thresholds must be tuned where no method is named",
+        ),
+        (
+            ("--out", "m.skops", "--search", "faiss-ivf"),
+            "--search must be exact where no method is named",
+        ),
+        (("--out", "m.skops", "--metric", "micro"), "metric must be"),
+        (
+            ("--out", "m.skops", "--method=mlknn", "--thresholds", "half"),
+            "thresholds must be a number from 0 to 1 or one of",
+        ),
         (("--out", "m.skops", "--validate", "1"), "argument --validate: must be loo or a number of folds, from 2"),
-        (("--out", "m.skops", "--validate", "none"), "--k must be a number with --validate none, got auto"),
+        (
+            ("--out", "m.skops", "--method=mlknn", "--validate", "none"),
+            "--k must be a number with --validate none",
+        ),
         (("--out", "m.skops", "--search", "exact:metric=far"), "nearlabel: metric must be"),
         (
             ("--out", "m.skops", "--method", "mlknn@micro-f", "--thresholds", "0.3"),
@@ -148,7 +187,9 @@ def test_missing_features_are_named(nearlabel, tmp_path):
     """Methods by neighbours take no missing values: the message says where."""
     path = tmp_path / "holes.csv"
     path.write_text("a,b,tags\n1,2,x\n,3,y\n4,5,x\n6,7,y\n")
-    answer = nearlabel("fit", path, "--labels-column", "tags", "--k", 1, "--out", tmp_path / "m.skops")
+    answer = nearlabel(
+        "fit", path, "--labels-column", "tags", "--method=mlknn", "--k", 1, "--out", tmp_path / "m.skops"
+    )
     assert "holes.csv, line 3: column 'a' must contain numbers that are finite, got a missing value. " in answer.err
     assert not (tmp_path / "m.skops").exists()
 
@@ -160,7 +201,7 @@ def test_interrupted(nearlabel, table, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("nearlabel.cli._training.save_model", interrupt)
-    answer = nearlabel("fit", table[1], *CSV, "--k", 3, "--out", tmp_path / "m.skops")
+    answer = nearlabel("fit", table[1], *CSV, "--method=mlknn", "--k", 3, "--out", tmp_path / "m.skops")
     assert (answer.code, answer.err) == (130, "nearlabel: interrupted.\n")
     assert not list(tmp_path.glob("*.skops"))
 
@@ -168,7 +209,7 @@ def test_interrupted(nearlabel, table, tmp_path, monkeypatch):
 @pytest.mark.parametrize("where", ["before", "behind"])
 def test_debug_shows_where(nearlabel, table, tmp_path, where):
     """A traceback only where it is asked for, before the command or behind it; then the line."""
-    command = ["fit", table[1], *CSV, "--k", 99, "--out", tmp_path / "m.skops"]
+    command = ["fit", table[1], *CSV, "--method=mlknn", "--k", 99, "--out", tmp_path / "m.skops"]
     answer = nearlabel(*(["--debug", *command] if where == "before" else [*command, "--debug"]))
     assert answer.code == 2
     assert answer.err.startswith("Traceback")
@@ -182,5 +223,5 @@ def test_a_mistake_of_ours_is_told_in_a_line(nearlabel, table, monkeypatch, tmp_
         raise KeyError("lost")
 
     monkeypatch.setattr("nearlabel.cli._training.save_model", fail)
-    answer = nearlabel("fit", table[1], *CSV, "--k", 3, "--out", tmp_path / "m.skops")
+    answer = nearlabel("fit", table[1], *CSV, "--method=mlknn", "--k", 3, "--out", tmp_path / "m.skops")
     assert (answer.code, answer.err) == (2, "nearlabel: KeyError: 'lost'. Hint: --debug shows the traceback.\n")

@@ -29,7 +29,7 @@ def test_a_column_and_duplicates_are_the_same_groups(nearlabel, songs, tmp_path)
     micro = []
     for options in (("--ignore", "song"), ("--groups", "song"), ("--groups", "duplicates", "--ignore", "song")):
         out = tmp_path / "m.skops"
-        arguments = ("fit", songs, *LABELS, *options, "--k", 1, "--out", out, "--quiet", "--force")
+        arguments = ("fit", songs, *LABELS, *options, "--method=mlknn", "--k", 1, "--out", out, "--quiet", "--force")
         assert nearlabel(*arguments).code == 0
         card = json.loads(nearlabel("card", out, "--format", "json").out)
         micro.append(card["scores"]["micro_f1"])
@@ -51,7 +51,7 @@ def test_other_commands(nearlabel, songs, command):
 
 def test_no_advice_on_copies_that_are_held_out_together(nearlabel, songs, tmp_path):
     """Without groups the command says that figures are too good, and names the option."""
-    arguments = ("fit", songs, *LABELS, "--k", 1, "--out", tmp_path / "m.skops", "--force")
+    arguments = ("fit", songs, *LABELS, "--method=mlknn", "--k", 1, "--out", tmp_path / "m.skops", "--force")
     assert "--groups duplicates" in nearlabel(*arguments, "--ignore", "song").err
     assert nearlabel(*arguments, "--groups", "song").err == ""
 

@@ -20,7 +20,7 @@ def gaps(tmp_path, rows):
 
 LABELS = ("--labels", "x,y,z")
 COMMANDS = {
-    "fit": ("--k", 3, "--out", "m.skops"),
+    "fit": ("--method=mlknn", "--k", 3, "--out", "m.skops"),
     "tune": ("--k", 3, "--methods", "mlknn"),
     "evaluate": ("--k", 3, "--methods", "mlknn", "--cv", 2, "--format", "csv"),
 }

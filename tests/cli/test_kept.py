@@ -28,7 +28,7 @@ def fitted(nearlabel, songs, tmp_path):
     def _fit(*options, command="fit"):
         out = tmp_path / f"m{len(list(tmp_path.glob('*.skops')))}.skops"
         few = ("--validate", "none") if command == "fit" else ("--methods", "brknn")
-        fixed = ("--labels-column", "tags", "--k", 3, *few, "--out", out)
+        fixed = ("--labels-column", "tags", "--method=mlknn", "--k", 3, *few, "--out", out)
         answer = nearlabel(command, songs, *fixed, *options)
         assert answer.code == 0, answer.err
         return out, answer.out

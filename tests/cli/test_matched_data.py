@@ -145,7 +145,7 @@ def test_a_model_knows_the_columns_of_its_data(nearlabel, table, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     file = table[1]
     options = ("--labels-column", "tags", "--ignore", "id")
-    assert nearlabel("fit", file, *options, "--k", 3, "--out", "m.skops").code == 0
+    assert nearlabel("fit", file, *options, "--method=mlknn", "--k", 3, "--out", "m.skops").code == 0
     for command in (("predict", "m.skops", file, "--score"), ("explain", "m.skops", file, "--row", "0")):
         assert nearlabel(*command) == nearlabel(*command, *options)
         assert nearlabel(*command).code == 0
@@ -162,7 +162,8 @@ def test_a_file_that_lacks_a_feature(nearlabel, table, tmp_path):
     """It is named, whether or not the labels are."""
     assert (
         nearlabel(
-            "fit", table[1], "--labels-column", "tags", "--ignore", "id", "--k", 3, "--out", tmp_path / "m.skops"
+            *("fit", table[1], "--labels-column=tags", "--ignore=id"),
+            *("--method=mlknn", "--k=3", "--out", tmp_path / "m.skops"),
         ).code
         == 0
     )

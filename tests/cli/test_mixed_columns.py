@@ -29,7 +29,8 @@ def songs(tmp_path, monkeypatch):
 def model(nearlabel):
     """A model of the table."""
     answer = nearlabel(
-        "fit", "songs.csv", *LABELS, *KINDS, "--impute", "median", "--k", 2, "--validate", "none", "--out", "m.skops"
+        *("fit", "songs.csv", *LABELS, *KINDS, "--impute=median"),
+        *("--method=mlknn", "--k=2", "--validate=none", "--out=m.skops"),
     )
     assert answer.code == 0, answer.err
     return load_model("m.skops")
@@ -138,7 +139,9 @@ def test_a_hole_without_imputation(nearlabel):
     """A model of rows without holes refuses one, with its place."""
     whole = [line for line in SONGS.splitlines() if line.split(",")[0] not in ("s6", "s8")]
     Path("whole.csv").write_text("\n".join(whole) + "\n")
-    fitted = nearlabel("fit", "whole.csv", *LABELS, *KINDS, "--k", 2, "--validate", "none", "--out", "m.skops")
+    fitted = nearlabel(
+        "fit", "whole.csv", *LABELS, *KINDS, "--method=mlknn", "--k=2", "--validate=none", "--out=m.skops"
+    )
     assert fitted.code == 0, fitted.err
     answer = nearlabel("predict", "m.skops", "songs.csv")
     assert answer.code == 2

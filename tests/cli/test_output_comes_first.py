@@ -40,7 +40,7 @@ def test_tune(unread, table, tmp_path, format_):
 def test_fit_and_explain(unread, table, tmp_path):
     """The model, and the figure."""
     out, figure = tmp_path / "m.skops", tmp_path / "why.svg"
-    assert unread("fit", table[1], *CSV, "--k", 3, "--out", out) == 1
+    assert unread("fit", table[1], *CSV, "--method=mlknn", "--k", 3, "--out", out) == 1
     assert unread("explain", out, table[1], "--row", 3, "--figure", figure) == 1
     assert "<svg" in figure.read_text()
 

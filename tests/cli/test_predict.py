@@ -127,7 +127,7 @@ def test_blocks_change_nothing(nearlabel, model, queries, monkeypatch):
 def test_arff(nearlabel, request, tmp_path, fixture):
     """Sparse or dense, Mulan or MEKA: the features are found by name."""
     path = request.getfixturevalue(fixture)
-    assert nearlabel("fit", path, "--k", 2, "--out", tmp_path / "m.skops").code == 0
+    assert nearlabel("fit", path, "--method=mlknn", "--k", 2, "--out", tmp_path / "m.skops").code == 0
     answer = nearlabel("predict", tmp_path / "m.skops", path)
     assert (answer.code, answer.out.count("\n")) == (0, 31)
 
@@ -290,7 +290,12 @@ def test_a_value_that_is_not_finite(nearlabel, table, tmp_path, monkeypatch, com
     """File, line and column, in whatever block and behind whatever scaling."""
     monkeypatch.setattr(_model, "_BLOCK_CELLS", 6)
     out, path = tmp_path / "m.skops", tmp_path / "holes.csv"
-    assert nearlabel("fit", table[1], *CSV, "--k", 3, "--scale", "minmax", "--validate", "none", "--out", out).code == 0
+    assert (
+        nearlabel(
+            "fit", table[1], *CSV, "--method=mlknn", "--k", 3, "--scale", "minmax", "--validate", "none", "--out", out
+        ).code
+        == 0
+    )
     path.write_text("x2,x1,x0,tags\n" + "1,2,3,apple\n\n" * 7 + f"1,{cell},3,\n")
     options = {
         "predict": ("--out", tmp_path / "p.csv"),

@@ -34,7 +34,7 @@ def test_progress(nearlabel, monkeypatch, tmp_path, capsys, quiet, shown):
     path = write_npz(tmp_path / "digits.npz", load_multidigits())
     monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
     monkeypatch.setenv("TERM", "xterm")
-    answer = nearlabel(*quiet, "fit", path, "--k", 3, "--out", tmp_path / "m.skops")
+    answer = nearlabel(*quiet, "fit", path, "--method=mlknn", "--k", 3, "--out", tmp_path / "m.skops")
     assert answer.code == 0
     assert ("models of digits" in answer.err) == shown
     assert ("0:00:00" in answer.err) == shown
@@ -42,7 +42,13 @@ def test_progress(nearlabel, monkeypatch, tmp_path, capsys, quiet, shown):
 
 
 PROGRESS = {
-    "fit OUT --k 3 --validate none": ("reading DATA", "model of digits"),
+    "fit OUT --method mlknn --k 3 --validate none": ("reading DATA", "model of digits"),
+    "fit OUT --k 3 --search exact --scale none": (
+        "reading DATA",
+        "methods for digits",
+        "models of digits",
+        "model of digits",
+    ),
     "tune OUT --methods brknn --k 3 --scales none --search exact": (
         "reading DATA",
         "models of digits",
@@ -83,7 +89,7 @@ def test_a_search_moves_the_bar_of_fit(nearlabel, monkeypatch, tmp_path):
     names = [f"x{column}" for column in range(12)]
     path = write_npz(tmp_path / "many.npz", Dataset(X, (X[:, :2] > 0).astype(int), tuple(names), ("a", "b"), "many"))
     monkeypatch.setattr(sys, "stderr", _Terminal(sys.stderr))
-    answer = nearlabel("fit", path, "--k", 3, "--validate", "none", "--out", tmp_path / "m.skops")
+    answer = nearlabel("fit", path, "--method=mlknn", "--k", 3, "--validate", "none", "--out", tmp_path / "m.skops")
     assert answer.code == 0
     assert len(shares) > 1
     assert shares[0] < 0.9

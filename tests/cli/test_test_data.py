@@ -51,7 +51,8 @@ def test_evaluate(nearlabel, split, rows, tmp_path):
 @pytest.mark.parametrize("options", [("--validate", "none"), ()])
 def test_fit(nearlabel, split, rows, tmp_path, options):
     """The scores on the card are those on the test data, whatever the model is selected by."""
-    asked = ("fit", split[0], "--test-data", split[1], *LABELS, "--k", 3, *options, "--out", tmp_path / "m.skops")
+    named = ("--method=mlknn", "--k=3", *options)
+    asked = ("fit", split[0], "--test-data", split[1], *LABELS, *named, "--out", tmp_path / "m.skops")
     answer = nearlabel(*asked)
     assert (answer.code, answer.err) == (0, "")
     assert "Scores (test data test, 10 rows)" in answer.out
@@ -80,7 +81,7 @@ def test_columns_beside_features_and_labels(nearlabel, split, tmp_path, there, c
         path.write_text("\n".join(",".join(pair) for pair in zip(lines, ends, strict=True)) + "\n")
     asked = (split[0], "--test-data", split[1], *LABELS, "--ignore")
     if command == "fit":
-        asked = (*asked, "id", "--show", "song", "--groups", "patient", "--k", 3, "--validate", "none")
+        asked = (*asked, "id", "--show", "song", "--groups", "patient", "--method=mlknn", "--k=3", "--validate", "none")
         asked = (*asked, "--out", tmp_path / "m.skops")
     else:
         asked = (*asked, "id,song,patient")
@@ -142,6 +143,7 @@ def test_errors(nearlabel, split, tmp_path, monkeypatch, command, options, messa
 
 def test_a_report_of_a_model(nearlabel, split, tmp_path):
     """Its DATA may be the test data; another option would mean nothing."""
-    assert nearlabel("fit", split[0], *LABELS, "--k", 2, "--validate", "none", "--out", tmp_path / "m.skops").code == 0
+    named = ("--method=mlknn", "--k=2", "--validate=none", "--out", tmp_path / "m.skops")
+    assert nearlabel("fit", split[0], *LABELS, *named).code == 0
     asked = ("report", tmp_path / "m.skops", split[0], *LABELS, "--test-data", split[1], "--out", tmp_path / "m.html")
     assert "--test-data must go with a run. Hint: nearlabel report MODEL TEST --out FILE" in nearlabel(*asked).err

@@ -206,6 +206,9 @@ def test_spaces():
     assert [space.metric for space in spaces_of(wide)] == ["euclidean", "euclidean"]
     given = spaces_of(counts, ("none", "minmax"), ("manhattan",))
     assert [(space.scale, space.metric) for space in given] == [("none", "manhattan"), ("minmax", "manhattan")]
+    known = spaces_of(counts, ("standard", "tfidf"))
+    assert [space.metric for space in known if space.scale == "tfidf"] == ["cosine"]
+    assert [space.metric for space in known if space.scale == "standard"] == ["euclidean", "cosine"]
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ _COMMANDS = {
         _fit,
         "fit a model to a data set and save it",
         (
-            "nearlabel fit multidigits --method mlknn --k auto --thresholds micro-f --out model.skops",
             "nearlabel fit songs.csv --labels-prefix mood_ --ignore id,title --out songs.skops",
+            "nearlabel fit multidigits --method mlknn --k auto --thresholds micro-f --out model.skops",
         ),
     ),
     "tune": (

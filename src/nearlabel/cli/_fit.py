@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from math import nan
 from typing import Any
 
 from nearlabel.cli import _console, _data, _kept, _missing, _test_data
@@ -19,11 +20,27 @@ from nearlabel.cli._training import (
     folds_or_loo,
     with_thresholds,
 )
-from nearlabel.experiments import METHODS, SEARCHES, THRESHOLDS, Candidate, MethodSpec, Tuning, usual_search
+from nearlabel.datasets import Dataset
+from nearlabel.experiments import (
+    METHODS,
+    SEARCHES,
+    THRESHOLDS,
+    Candidate,
+    ChosenNeighbors,
+    MethodSpec,
+    NeighborsChoice,
+    Tuned,
+    Tuning,
+    make_search,
+    usual_search,
+)
+from nearlabel.neighbors import ExactNeighbors
 from nearlabel.preprocessing import SCALES
 
 _AUTO, _NONE = "auto", "none"
-_MOST = 30  # numbers of neighbours that auto chooses from
+_MOST = 30  # numbers of neighbours of a named method that auto chooses from
+_CHOSEN_SCALES, _CHOSEN_SEARCHES = ("minmax",), ("exact:metric=cosine",)  # or what is better in their place
+_HINT = "Hint: --method mlknn."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,23 +51,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_file_options(parser, required=True)
     parser.add_argument(
         "--method",
-        default="mlknn",
+        default=_AUTO,
         metavar="SPEC",
-        help=f"one of {', '.join(METHODS)}, with options, thresholds and a selection of features as in nearlabel"
-        " evaluate --methods; default: mlknn",
+        help="auto: the best of brknn, mlknn and mlmlm, chosen together with weights, distance, scaling, k and"
+        f" thresholds; or one of {', '.join(METHODS)}, with options, thresholds and a selection of features as in"
+        " nearlabel evaluate --methods; default: auto",
     )
     parser.add_argument(
         "--k",
         type=_number_or_auto,
         default=None,
         metavar="{auto,N}",
-        help=f"number of neighbours; auto: the best of 1 to {_MOST} on held-out rows; default: auto",
+        help=f"number of neighbours; auto: of a named method the best of 1 to {_MOST} on held-out rows; default: auto",
     )
     parser.add_argument(
         "--scale",
         choices=SCALES,
         default=None,
-        help="how to scale numbers (fitted on training data); default: none, beside columns of other kinds minmax",
+        help="how to scale numbers (fitted on training data); default: what is best, for a named method none, or minmax"
+        " beside columns of other kinds",
     )
     _missing.add_impute_option(parser)
     _data.add_groups_option(parser)
@@ -59,78 +78,140 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--search",
         default=None,
         metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}; default: exact, with --scale tfidf exact:metric=cosine",
+        help=f"one of {', '.join(SEARCHES)}; default: exact by the best metric, for a named method exact, with --scale"
+        " tfidf exact:metric=cosine",
     )
     parser.add_argument(
         "--thresholds",
-        default=_NONE,
+        default=None,
         metavar="NAME",
-        help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: none",
+        help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: tuned"
+        " for --metric, for a named method none",
     )
     parser.add_argument(
         "--metric",
         default="micro_f1",
         metavar="NAME",
-        help="metric used to select k: one of the catalogue, or package.module:function; default: micro_f1",
+        help="metric used to choose: one of the catalogue, or package.module:function; default: micro_f1",
     )
     parser.add_argument(
         "--validate",
         type=_folds_loo_or_none,
         default="loo",
         metavar="{loo,N,none}",
-        help="how to evaluate the model and select k: each row by all others (methods without leave-one-out answers:"
-        " by five folds), by N shuffled folds, or not at all; default: loo",
+        help="how to evaluate the model and select k of a named method: each row by all others (methods without"
+        " leave-one-out answers: by five folds), by N shuffled folds, or not at all; default: loo",
     )
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Evaluate the model on held-out rows, fit it to all rows, save it."""
+    """Choose a model or take the named one, evaluate it on held-out rows, fit it to all rows, save it."""
     _console.check_format("table")
     check_file(arguments.file, force=arguments.force)
-    if "@" in arguments.method and arguments.thresholds != _NONE:
-        raise ValueError(f"--thresholds must go with a method that names none behind an @, got {arguments.method}.")
-    method = with_thresholds(arguments.method, arguments.thresholds)
-    has_neighbors = MethodSpec.of(method).has_neighbors
-    k = _number_of_neighbors(arguments, has_neighbors=has_neighbors)
-    scale = arguments.scale or usual_scale(arguments)
-    search = usual_search(scale) if arguments.search is None else arguments.search
-    is_judged = arguments.validate != _NONE
-    tuning = Tuning(
-        methods=(method,),
-        n_neighbors=_MOST if k in (None, _AUTO) else (k,),
-        scales=(scale,),
-        searches=(search,),
-        metric=arguments.metric,
-        cv=arguments.validate if is_judged else LOO,
-        impute=_missing.imputation(arguments),
-    )
+    plan = _choice(arguments) if arguments.method == _AUTO else _named(arguments)
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments))
     test = _test_data.open_test_data(arguments, data)
-    if is_judged and test is None and has_copies(data):
-        tuning = replace(tuning, without_copies=True)
-    print_severe(data, scales=(scale,), searches=(search,), by_neighbors=has_neighbors)
-    if is_judged:
+    _print_severe(data, plan)
+    chosen = _chosen(plan, data)
+    tuned = None
+    if arguments.validate != _NONE:
+        tuning = replace(_tuning(arguments, chosen.candidate), without_copies=test is None and has_copies(data))
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
-        chosen_of = f", the best of {len(tuned.trials)} by {title_of(arguments.metric)}" if k == _AUTO else ""
-        scores, measured = tuned.scores, tuned.measured
-        kept = KeptModel.of(tuned.best, data, arguments.file, scores=scores, measured=measured, test=test, keep=keep)
-        kept.print(chosen_of=chosen_of)
-    else:
-        candidate = Candidate(method, k, scale, search, impute=tuning.impute)
-        KeptModel.of(candidate, data, arguments.file, scores={}, test=test, keep=keep).print()
+    kept = KeptModel.of(
+        chosen.candidate if tuned is None else tuned.best,
+        data,
+        arguments.file,
+        scores={} if tuned is None else tuned.scores,
+        measured=_measured(chosen, tuned),
+        test=test,
+        keep=keep,
+    )
+    kept.print(choice=_in_words(arguments.metric, chosen, tuned))
 
 
-def _number_of_neighbors(arguments: argparse.Namespace, *, has_neighbors: bool) -> Any:
-    """Return the number, "auto", or None for a method without."""
-    if not has_neighbors:
-        if arguments.k is not None:
-            raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
-        return None
-    if arguments.k in (None, _AUTO) and arguments.validate == _NONE:
+def _named(arguments: argparse.Namespace) -> Candidate:
+    """Return the named method as a candidate, whose number of neighbours is None if it is to be found."""
+    if "@" in arguments.method and arguments.thresholds is not None:
+        raise ValueError(f"--thresholds must go with a method that names none behind an @, got {arguments.method}.")
+    method = with_thresholds(arguments.method, arguments.thresholds or _NONE)
+    scale = arguments.scale or usual_scale(arguments)
+    k = None if arguments.k == _AUTO else arguments.k
+    named = Candidate(method, k, scale, arguments.search or usual_search(scale), impute=_missing.imputation(arguments))
+    has_neighbors = MethodSpec.of(method).has_neighbors
+    if not has_neighbors and arguments.k is not None:
+        raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
+    if has_neighbors and k is None and arguments.validate == _NONE:
         raise ValueError("--k must be a number with --validate none, got auto, which takes rows held out.")
-    return arguments.k or _AUTO
+    _tuning(arguments, named)  # checks the other options, before there is any work
+    return named
+
+
+def _choice(arguments: argparse.Namespace) -> NeighborsChoice:
+    """Return what chooses the method; options narrow what it tries."""
+    search = make_search(arguments.search or "exact")
+    if type(search) is not ExactNeighbors:
+        raise ValueError(f"--search must be exact where no method is named, got {arguments.search}. {_HINT}")
+    if arguments.thresholds == _NONE:
+        raise ValueError(f"--thresholds must be tuned where no method is named, got none. {_HINT}")
+    distances: Any = None if arguments.search is None else (search.metric,)
+    return NeighborsChoice(
+        arguments.metric,
+        n_neighbors=None if arguments.k in (None, _AUTO) else (arguments.k,),
+        scales=None if arguments.scale is None else (arguments.scale,),
+        distances=distances,
+        thresholds=arguments.thresholds,
+        impute=_missing.imputation(arguments),
+    )
+
+
+def _print_severe(data: Dataset, plan: Candidate | NeighborsChoice) -> None:
+    """Print what is severe in the data, but for what the named candidate, or what is chosen, mends."""
+    if isinstance(plan, NeighborsChoice):
+        print_severe(data, scales=_CHOSEN_SCALES, searches=_CHOSEN_SEARCHES, by_neighbors=True)
+    else:
+        has_neighbors = MethodSpec.of(plan.method).has_neighbors
+        print_severe(data, scales=(plan.scale,), searches=(str(plan.search),), by_neighbors=has_neighbors)
+
+
+def _chosen(plan: Candidate | NeighborsChoice, data: Dataset) -> ChosenNeighbors:
+    """Return what is chosen, or the named candidate as the only one."""
+    if isinstance(plan, Candidate):
+        return ChosenNeighbors(plan, nan, nan, 1)
+    with _console.progress_bar(f"methods for {data.name}"):
+        return plan.run(data)
+
+
+def _tuning(arguments: argparse.Namespace, candidate: Candidate) -> Tuning:
+    """Return what evaluates a candidate, and finds its number of neighbours if it has none yet."""
+    return Tuning(
+        methods={candidate.method: candidate.method_object or candidate.method},
+        n_neighbors=_MOST if candidate.n_neighbors is None else (candidate.n_neighbors,),
+        scales=(candidate.scale,),
+        searches=(candidate.search or "exact",),
+        metric=arguments.metric,
+        cv=LOO if arguments.validate == _NONE else arguments.validate,
+        impute=candidate.impute,
+    )
+
+
+def _measured(chosen: ChosenNeighbors, tuned: Tuned | None) -> str:
+    """Return how the figures were measured; those of a method that was chosen are a little optimistic."""
+    if tuned is None:
+        return ""
+    return tuned.measured + "; method chosen on the same rows" * (chosen.n_candidates > 1)
+
+
+def _in_words(metric: str, chosen: ChosenNeighbors, tuned: Tuned | None) -> str:
+    """Return what the model is the best of; empty if nothing was chosen."""
+    title = title_of(metric)
+    if chosen.n_candidates > 1:
+        values = f"{chosen.score:.4f}, or {chosen.crossfit_score:.4f} on rows without part in the choice"
+        return f"the best of {chosen.n_candidates} by {title}: {values}"
+    if tuned is None or len(tuned.trials) == 1:
+        return ""
+    return f"the best of {len(tuned.trials)} by {title}"
 
 
 def _number_or_auto(text: str) -> int | str:

@@ -88,9 +88,9 @@ class KeptModel(NamedTuple):
             save_model(model, file, data=data, scores=scores, measured=measured, keep=keep)
         return cls(candidate, model, data, file, scores, measured, tuple(keep), test)
 
-    def print(self, *, chosen_of: str = "") -> None:
-        """Print the model; `chosen_of` says how k was selected."""
-        _print_model(self, chosen_of)
+    def print(self, *, choice: str = "") -> None:
+        """Print the model; `choice` says what it is the best of."""
+        _print_model(self, choice)
         if self.scores:
             _print_scores(self.scores, self.measured)
             if _copies.are_told(self.scores):
@@ -105,12 +105,14 @@ class KeptModel(NamedTuple):
             _copies.print_share((self.data, self.test), _copies.OF_TEST_ROWS)
 
 
-def _print_model(kept: KeptModel, chosen_of: str) -> None:
+def _print_model(kept: KeptModel, choice: str) -> None:
     candidate, data = kept.candidate, kept.data
     rows = [("method", candidate.method)]
     if candidate.n_neighbors is not None:
-        rows.append(("neighbours (k)", f"{candidate.n_neighbors}{chosen_of}"))
+        rows.append(("neighbours (k)", str(candidate.n_neighbors)))
         rows.append(("search", str(candidate.search)))
+    if choice:
+        rows.append(("choice", choice))
     if candidate.impute is not None:
         rows.append(("missing features", candidate.impute))
     if data.X.dtype.kind == "O":  # cells of several kinds

@@ -1,6 +1,7 @@
 """Run plans of experiments to records, and summarise the records."""
 
 from nearlabel.experiments._attempt import Cost, LeftOut, Line, Trial
+from nearlabel.experiments._automatic import ChosenNeighbors, NeighborsChoice
 from nearlabel.experiments._candidate import Candidate
 from nearlabel.experiments._copies import copied_rows, share_of_copies
 from nearlabel.experiments._folds import Problem, problem_digest
@@ -37,10 +38,12 @@ __all__ = [
     "THRESHOLDS",
     "Candidate",
     "Cell",
+    "ChosenNeighbors",
     "Cost",
     "LeftOut",
     "Line",
     "MethodSpec",
+    "NeighborsChoice",
     "Plan",
     "Problem",
     "Progress",

@@ -67,7 +67,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Columns of several kinds go through `MixedFeaturesEncoder`; missing numbers become the median.
     metrics : "auto" or sequence of str, default="auto"
         Distances, as `ExactNeighbors` takes them. "auto": euclidean; of words cosine too; of others manhattan too if
-        n_samples² · n_features is at most 4e9. With "auto" for both, only pairs of scale and metric that often win.
+        n_samples² · n_features is at most 4e9. A scale that "auto" names is tried with the metrics that often win with
+        it: tfidf with cosine, standard with euclidean.
     strategy : ThresholdStrategy, default=None
         Finds the thresholds. None: `nearlabel.thresholds.strategy_for(scoring)`.
     max_samples : int, default=20000

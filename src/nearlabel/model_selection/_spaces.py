@@ -37,20 +37,27 @@ def spaces_of(X: MatrixLike, scales: Any = "auto", metrics: Any = "auto") -> lis
     scales : "auto", sequence of str, or mapping of str to transformer or None
         Names of scalings, as `FeatureScaler` knows them, or what is done to the features, by name.
     metrics : "auto" or sequence of str
-        Metrics of `ExactNeighbors`.
+        Metrics of `ExactNeighbors`. "auto": of a scale that "auto" tries too, those that go with it there; of another
+        scale all of them.
 
     Returns
     -------
     list of Space
-        With a scale or metric given, each with each.
+        With metrics given, each scale with each.
     """
     pairs = _automatic(X)
-    names = [scale for scale, _ in pairs] if isinstance(scales, str) else list(scales)
-    given = scales if isinstance(scales, Mapping) else {name: _preparation(X, name) for name in names}
+    names = list(dict.fromkeys(scale for scale, _ in pairs)) if isinstance(scales, str) else list(scales)
+    given = scales if isinstance(scales, Mapping) else {scale: _preparation(X, scale) for scale in names}
     if not (isinstance(scales, str) and isinstance(metrics, str)):
-        tried = [metric for _, metric in pairs] if isinstance(metrics, str) else list(metrics)
-        pairs = [(scale, metric) for scale in given for metric in dict.fromkeys(tried)]
+        pairs = [(scale, metric) for scale in names for metric in _tried(metrics, scale, pairs)]
     return [Space(scale, given[scale], metric) for scale, metric in pairs]
+
+
+def _tried(metrics: Any, scale: str, pairs: list[tuple[str, str]]) -> list[str]:
+    """Return the metrics to try with a scale, where "auto" for both would try these pairs."""
+    if not isinstance(metrics, str):
+        return list(metrics)
+    return [metric for of, metric in pairs if of == scale] or list(dict.fromkeys(metric for _, metric in pairs))
 
 
 def _automatic(X: MatrixLike) -> list[tuple[str, str]]:

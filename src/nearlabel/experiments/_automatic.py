@@ -1,0 +1,169 @@
+"""What `NeighborsClassifierCV` chooses for a data set, as a `Candidate`, which is tuned, fitted and saved like any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from nearlabel.datasets import Dataset
+from nearlabel.experiments._candidate import EXACT, Candidate
+from nearlabel.experiments._folds import check_matrices
+from nearlabel.experiments._imputing import check_impute
+from nearlabel.experiments._methods import THRESHOLDS, MethodSpec
+from nearlabel.experiments._metrics import read_metric
+from nearlabel.experiments._preparing import Columns, make_preparation
+from nearlabel.experiments._problems import as_dataset
+from nearlabel.model_selection import NeighborsClassifierCV
+from nearlabel.model_selection._spaces import spaces_of  # the scalings that NeighborsClassifierCV tries
+from nearlabel.preprocessing import SCALES
+from nearlabel.thresholds import CyclicAscent, GlobalCut, MicroFOptimum, SCut, ThresholdStrategy, strategy_for
+from nearlabel.utils.validation import check_choice, check_integer, each_once
+
+_METHODS = {"mlmlm": "mlmlm:scale=none"}  # the candidate scales the features
+_THRESHOLDS: dict[type, str] = {
+    MicroFOptimum: "micro-f",
+    SCut: "macro-f:metric={}",
+    CyclicAscent: "examples-f:metric={}",
+    GlobalCut: "global-f:metric={}",
+}
+
+
+class ChosenNeighbors(NamedTuple):
+    """The best candidate, and what it was chosen by.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The best.
+    score : float
+        Its value on the leave-one-out scores that it was chosen by: optimistic.
+    crossfit_score : float
+        The value if each fifth of the samples is decided by what is best on the others.
+    n_candidates : int
+        How many were tried.
+    """
+
+    candidate: Candidate
+    score: float
+    crossfit_score: float
+    n_candidates: int
+
+
+@dataclass(frozen=True)
+class NeighborsChoice:
+    """Choose method, distance, number of neighbours and thresholds together, for a data set.
+
+    `nearlabel.model_selection.NeighborsClassifierCV` chooses; the answer is a `Candidate`. What ``nearlabel fit`` does
+    where no method is named.
+
+    Parameters
+    ----------
+    metric : str, callable or Metric, default="micro_f1"
+        What is to be best: what `nearlabel.metrics.get_metric` takes, or a ``package.module:name``.
+    n_neighbors : tuple of int, default=None
+        Numbers of neighbours to try. None: those of `NeighborsClassifierCV`.
+    scales : tuple of {"none", "minmax", "standard", "tfidf"}, default=None
+        How features may be scaled. None: as `NeighborsClassifierCV` scales features such as these.
+    distances : tuple of str, default=None
+        Metrics of `ExactNeighbors` to try. None: those of `NeighborsClassifierCV`.
+    thresholds : str, default=None
+        How thresholds are found: a key of `THRESHOLDS` with options. None: by what
+        `nearlabel.thresholds.strategy_for` returns for the metric.
+    impute : {None, "mean", "median", "most_frequent"}, default=None
+        What takes the place of missing features, as in `Plan`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a name is unknown, a number is out of range, or the thresholds are a number.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.experiments import NeighborsChoice
+    >>> chosen = NeighborsChoice(scales=("none",), distances=("euclidean",)).run(load_multidigits())
+    >>> chosen.candidate.method, chosen.candidate.n_neighbors, round(chosen.crossfit_score, 2)
+    ('brknn:weights=distance@micro-f', 10, 0.73)
+    """
+
+    metric: Any = "micro_f1"  # from here on a Metric
+    n_neighbors: tuple[int, ...] | None = None
+    scales: tuple[str, ...] | None = None
+    distances: tuple[str, ...] | None = None
+    thresholds: str | None = None
+    impute: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metric", read_metric(None, self.metric))
+        for number in each_once("n_neighbors", self.n_neighbors or (1,)):
+            check_integer("n_neighbors", number, low=1)
+        for scale in each_once("scales", self.scales or ("none",)):
+            check_choice("scale", scale, SCALES)
+        each_once("distances", self.distances or ("euclidean",))
+        if not isinstance(self._strategy, ThresholdStrategy):
+            raise ValueError(f"thresholds must be tuned, by one of {', '.join(THRESHOLDS)}, got {self.thresholds}.")
+        check_impute(self.impute)
+
+    def run(self, data: Any) -> ChosenNeighbors:
+        """Choose.
+
+        Parameters
+        ----------
+        data : Dataset, pair (X, y), or str
+            As `Tuning.run` takes it. Rows of a group (`Dataset.groups`) are left out together.
+
+        Returns
+        -------
+        ChosenNeighbors
+            The best candidate, unfitted.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two samples or groups, too few for the numbers of neighbours, X has values that are
+            missing and not imputed, or the metric is undefined.
+        """
+        data = as_dataset("data", data)
+        check_matrices(data.name, data.X, data.Y, impute=self.impute)
+        chooser = NeighborsClassifierCV(
+            self.metric,
+            n_neighbors=self.n_neighbors or "auto",
+            scales=self._preparations(data),
+            metrics=self.distances or "auto",
+            strategy=self._strategy,
+        )
+        chooser.fit(data.X, data.Y, data.groups)
+        candidate = self._candidate(**chooser.best_params_)
+        return ChosenNeighbors(candidate, chooser.best_score_, chooser.crossfit_score_, chooser.n_candidates_)
+
+    @property
+    def _strategy(self) -> Any:
+        if self.thresholds is None:
+            return strategy_for(self.metric)
+        return MethodSpec("brknn", thresholds=self.thresholds).thresholds
+
+    def _preparations(self, data: Dataset) -> Any:
+        """Return what is done to the features, by the name of the scaling, as a `Candidate` does it."""
+        columns = Columns.of(data)
+        has_categories = "category" in columns.kinds
+        if not columns.hold_cells and not has_categories and self.impute is None:
+            return self.scales or "auto"
+        scales = self.scales
+        if scales is None:
+            usual = dict.fromkeys(space.scale for space in spaces_of(data.X))
+            scales = tuple(scale for scale in usual if scale != "tfidf" or not has_categories)
+        return {scale: make_preparation(data, impute=self.impute, scale=scale) for scale in scales}
+
+    def _candidate(self, method: str, scale: str, metric: str, n_neighbors: int | None) -> Candidate:
+        metric_of_search = "" if metric == "euclidean" else f":metric={metric}"
+        spec = _METHODS.get(method, method)
+        strategy: ThresholdStrategy = self._strategy
+        name = self.thresholds or _THRESHOLDS[type(strategy)].format(self.metric.name)
+        return Candidate(
+            f"{spec}@{name}",
+            n_neighbors,
+            scale,
+            None if n_neighbors is None else EXACT + metric_of_search,
+            method_object=MethodSpec(spec, thresholds=strategy),
+            impute=self.impute,
+        )
