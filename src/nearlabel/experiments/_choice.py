@@ -16,7 +16,9 @@ from nearlabel.utils.validation import as_dense
 class Choice:
     """Values of what is offered, and the best of it on all rows, and for each part of the rows by the other parts.
 
-    Of each part only the answer of the best so far is kept, so any number of candidates may be offered.
+    Of each part only the answer of the best so far is kept, so any number of candidates may be offered, whatever their
+    label sets come from. `nearlabel.model_selection.NeighborsClassifierCV` finds thresholds once a candidate instead of
+    once a part: it must keep the scores of the best few, and judge only these part by part.
     """
 
     def __init__(self, Y: Matrix, parts: Sequence[IntArray], metric: Metric, chosen: Chosen | None = None) -> None:
