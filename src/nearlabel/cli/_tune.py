@@ -134,10 +134,7 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Evaluate all models, save the best, print the scores."""
     start = time.monotonic()
-    check_file(arguments.file, force=arguments.force)
-    if arguments.state is not None:
-        check_can_be_written(arguments.state, name="--state")
-    _check_goes_with_file(arguments)
+    _check_files(arguments)
     tuning = _tuning(arguments)
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments))
@@ -185,9 +182,12 @@ def _tuned(tuning: Tuning, data: Dataset, arguments: argparse.Namespace, start: 
         return tuning.run(data, progress=progress, state=arguments.state)
 
 
-def _check_goes_with_file(arguments: argparse.Namespace) -> None:
-    """Refuse options of the model that is saved where none is."""
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, and options of the model that is saved where none is."""
+    if arguments.state is not None:
+        check_can_be_written(arguments.state, name="--state")
     if arguments.file is not None:
+        check_file(arguments.file, force=arguments.force)
         return
     if arguments.test_data is not None:
         raise ValueError("--test-data must go with --out: the model that is saved is evaluated on them.")

@@ -35,7 +35,7 @@ def _explains(self: Any) -> bool:
 class NeighborInterpolation(Mixture):
     """Mix the probabilities of a model with the scores of neighbours, by a weight that suits the thresholds.
 
-    For whoever has a good model and wants the memory of the training set beside it, and an explanation by neighbours::
+    For those who have a good model, and want it to remember the training rows and to be explained by neighbours::
 
         score = weight_ · model + (1 - weight_) · neighbours        chosen: score >= threshold
 

@@ -63,22 +63,22 @@ class Tuning:
     impute : {None, "mean", "median", "most_frequent"}, default=None
         What takes the place of missing features, as in `Plan`.
     without_copies : bool, default=False
-        Whether `Tuned.scores` has the metrics of the best candidate without exact copies, too, named with
-        "_without_copies" at the end. With leave-one-out each row is answered for without the rows equal to it (rows
-        with very many copies are left out of the metrics), with folds the rows without a copy in another fold are
-        judged, by the answers that they have. Not where the data have groups. With leave-one-out a few neighbours more
-        are searched for, by which a search that is not exact may find others.
+        Whether `Tuned.scores` also has the metrics of the best candidate without exact copies, by names that end with
+        "_without_copies"; not where the data have groups. With leave-one-out each row is answered for without the rows
+        equal to it, and rows with very many copies are left out of these metrics. With folds only rows without a copy
+        in another fold are judged, by the answers that they have already. Leave-one-out searches for a few neighbours
+        more then, by which a search that is not exact may find others.
     time_limit : float, default=None
-        Seconds for trying. What is not tried by then is left out, and a fit that is running is given up: the work is
-        done in a process of its own, so that methods, searches and metric must be such as can be pickled. None: no
-        limit.
+        Seconds for trying. What is not tried by then is left out, and a fit that is running is given up. The work is
+        done in a process of its own, so methods, searches and metric must be such as can be pickled. None: no limit.
     sample_rows : int, default=None
-        Of at least three times as many rows so many are drawn, every line (method, scaling, search) is tried on these
-        first, within a third of a time limit, and the better half of the lines, with the best of both kinds (by
-        neighbours or not), on all rows, in the order of their values. None: no sample.
+        Size of a sample, which is drawn if there are at least three times as many rows. Every line (method, scaling,
+        search) is tried on the sample first, within a third of the time limit. The better half of the lines, and
+        always the best one of both kinds (by neighbours, or not), are then tried on all rows, best first. None: no
+        sample.
     size_of : callable, default=None
-        Called with a fitted model of each line, returns its size in bytes, or None if that is unknown. None: costs are
-        not measured, which take a fit for each line.
+        Called with a fitted model of each line; returns its size in bytes, or None if that is unknown. None: no costs
+        are measured, which take one more fit for each line.
 
     Raises
     ------
@@ -98,8 +98,9 @@ class Tuning:
     3. With leave-one-out, features are imputed, scaled and encoded by all samples.
     4. With `sample_rows`, its samples are among those by which half of the lines are dropped.
 
-    Copies are left out: scalings that leave the features as another one does, the cosine where all rows are of length
-    1, and forests, which see the order of values only, in all but one of the scalings that keep it.
+    Lines that must give the same as another one are left out: those of scalings that give the same features, those of
+    the cosine where all rows are of length 1, and those of forests, which see the order of values only, in all but one
+    of the scalings that keep it.
 
     Examples
     --------
@@ -154,9 +155,9 @@ class Tuning:
         progress : callable, default=None
             Called with the number of fits done and of all fits; with folds, those of all folds count once.
         state : path, default=None
-            File of what was found. What it has of the same data and options is not tried again, and it is written
-            every few seconds and in the end; `time_limit` may differ. It has values, and label sets and scores of the
-            best candidates for the rows, but no features. None: nothing is written.
+            File of what was found, written every few seconds and in the end. What an existing one holds is not tried
+            again; it must be of the same data and options, but `time_limit` may differ. It holds values, and the label
+            sets and scores of the best candidates for the rows, but no features. None: nothing is written.
 
         Returns
         -------

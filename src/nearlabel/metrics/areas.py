@@ -5,7 +5,7 @@
 - ``"macro"`` (default): the samples of each label; the mean over labels.
 - ``"weighted"``: the same; labels are weighted by how many samples carry them.
 - ``"samples"``: the labels of each sample; the mean over samples.
-- ``"micro"``: all cells of the matrix together, which scores of different labels must be comparable for.
+- ``"micro"``: all cells of the matrix together; the scores of different labels must be comparable.
 
 A label (a sample) of one class, all negative or all positive, has nothing to put in order. ``undefined="skip"``
 (default) leaves it out of the mean, and `count_skipped` tells how many were; with ``undefined="propagate"`` one such
