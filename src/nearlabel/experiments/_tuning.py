@@ -13,7 +13,8 @@ import numpy as np
 
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
-from nearlabel.experiments._attempt import Attempt, Step, read_attempt, write_attempt
+from nearlabel.experiments._attempt import Attempt, Step
+from nearlabel.experiments._attempt_file import read_attempt, write_attempt
 from nearlabel.experiments._candidate import EXACT
 from nearlabel.experiments._folds import check_matrices, problem_digest
 from nearlabel.experiments._grid import Fitting, Grid
