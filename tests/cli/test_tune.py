@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import load_multidigits, write_npz
-from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Tuning, _tuning
+from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Tuning, _stages, _tuning
 from nearlabel.experiments._attempt import Attempt
 from nearlabel.persistence import load_model, read_card
 
@@ -122,7 +122,7 @@ def test_the_best_is_saved_later(nearlabel, table, tmp_path, monkeypatch):
     command = ("tune", path, *CSV, "--methods", "brknn,rfpct:n_estimators=3", "--k", 3, "--state", state)
     first = nearlabel(*command, "--metric", "hamming_loss")
     assert "the same command with --out best.skops saves the best model, and tries nothing again" in first.out
-    monkeypatch.setattr(Tuning, "_trials", None)  # would fail
+    monkeypatch.setattr(_stages, "_trials", None)  # would fail
     again = nearlabel(*command, "--metric", "hamming_loss", "--out", out)
     assert (again.code, again.err) == (0, "")
     assert again.out.startswith(first.out[: first.out.index("Hint: ")])

@@ -11,6 +11,7 @@ from nearlabel.datasets import Dataset, duplicate_groups
 from nearlabel.experiments import Plan, Tuning, copied_rows, make_method, run, share_of_copies
 from nearlabel.experiments import _copies as copies
 from nearlabel.experiments._copies import groups_of_copies, in_small_groups
+from nearlabel.experiments._samples import parts_of
 
 END = "_without_copies"
 METRICS = ("micro_f1", "average_precision", "empty_predictions")
@@ -91,7 +92,7 @@ def test_folds_judge_rows_without_copies(some, spec):
     """By the answers that there are: no model is fitted again."""
     tuning = Tuning((spec,), n_neighbors=(3,), cv=4, without_copies=True)
     scores = tuning.run(some).scores
-    parts = tuning._parts("some", 70, None)
+    parts = parts_of("some", 70, None, 4)
     groups = groups_of_copies(some.X)
     rows = np.sort(np.concatenate([p[~np.isin(groups[p], groups[np.delete(np.arange(70), p)])] for p in parts]))
     assert 20 < len(rows) < 60

@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Line, MethodSpec, Tuning
+from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Line, MethodSpec, Tuning, _stages
 from nearlabel.experiments import _tuning as module
+from nearlabel.experiments._samples import drawn
 from nearlabel.experiments._time_limit import items_within
 
 
@@ -87,7 +88,7 @@ def test_nothing_is_tried_twice(tmp_path, monkeypatch):
     again = Tuning(**options).run(data, state=state, progress=lambda *pair: seen.append(pair))
     assert (again.trials, again.scores, again.measured) == (whole.trials, whole.scores, whole.measured)
     assert seen == [(3, 6), (4, 6), (5, 6), (6, 6)]
-    monkeypatch.setattr(Tuning, "_trials", None)  # would fail
+    monkeypatch.setattr(_stages, "_trials", None)  # would fail
     assert Tuning(**options).run(data, state=state).scores == whole.scores
 
 
@@ -153,7 +154,7 @@ def test_halves_by_a_sample():
     methods = ("brknn", "mlknn", "lpknn", "brknn-b", "br:estimator=logistic", "br:estimator=tree")
     data = dataset(150)
     tuned = Tuning(methods, n_neighbors=(3,), sample_rows=50).run(data)
-    sample = module._sample_of(data, 50)
+    sample = drawn(data, 50)
     on_sample = [trial.candidate for trial in Tuning(methods, n_neighbors=(3,)).run(sample).trials]
     kinds = {MethodSpec.of(of.method).is_lazy: of for of in reversed(on_sample)}
     assert {trial.candidate for trial in tuned.trials} == {*on_sample[:3], *kinds.values()}

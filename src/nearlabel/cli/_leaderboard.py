@@ -1,4 +1,4 @@
-"""What ``nearlabel tune`` prints: a table of what was tried, and a verdict in one sentence."""
+"""The leaderboard of ``nearlabel tune``: a line for each method, scaling and search that was tried."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ import numpy as np
 
 from nearlabel.cli import _console
 from nearlabel.cli._comparison import title_of
-from nearlabel.comparison import PairedValues, paired_tests
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import Line, MethodSpec, Trial, Tuned
+from nearlabel.experiments import Line, Trial, Tuned
 from nearlabel.persistence import save_model
 
 _SHOWN = 20
-_ALPHA = 0.05
-_LEAST_GAIN = 5e-5  # what four digits show
 _EXACT = "exact"
-_UNLIKE = "; folds see fewer rows than leave-one-out, --cv 5 treats both alike"
 
 
 def size_in_file(model: Any) -> int | None:
@@ -46,15 +42,18 @@ def print_leaderboard(tuned: Tuned, data: Dataset) -> None:
         best.setdefault(Line.of(trial.candidate), trial)
     thresholds = _common_thresholds(best)
     rows = [_row(line, trial, tuned, thresholds) for line, trial in list(best.items())[:_SHOWN]]
-    cut = f", thresholds {thresholds}" if thresholds else ""
-    n_rows = data.X.shape[0]
-    sample = f" on {tuned.n_samples} of {n_rows} rows" if tuned.n_samples not in (None, n_rows) else ""
-    title = f"{data.name}: {len(tuned.trials)} models{sample}{cut}; each line with its best k"
     columns = ("method", "features", "k", title_of(tuned.metric), "±", "fit s", "pred. s", "MB")
-    _console.print_table(title, columns, rows, left=2)
+    _console.print_table(_title(tuned, data, thresholds), columns, rows, left=2)
     if len(best) > _SHOWN:
         _console.print_text(f"... and {len(best) - _SHOWN} more lines: --format csv has all.")
     _print_left_out(tuned)
+
+
+def _title(tuned: Tuned, data: Dataset, thresholds: str) -> str:
+    n_rows = data.X.shape[0]
+    sample = f" on {tuned.n_samples} of {n_rows} rows" if tuned.n_samples not in (None, n_rows) else ""
+    cut = f", thresholds {thresholds}" if thresholds else ""
+    return f"{data.name}: {len(tuned.trials)} models{sample}{cut}; each line with its best k"
 
 
 def _print_left_out(tuned: Tuned) -> None:
@@ -64,47 +63,6 @@ def _print_left_out(tuned: Tuned) -> None:
         by_reason.setdefault(reason, []).append(f"{line.method} ({_features(line)})")
     for reason, lines in by_reason.items():
         _console.print_text(f"Left out, {reason}: {', '.join(lines)}.")
-
-
-def verdict(tuned: Tuned, *, greater_is_better: bool) -> str:
-    """Return a sentence on the best method by neighbours and the best other one; empty unless there are both.
-
-    They are compared by the corrected t-test on the parts of the rows.
-    """
-    kinds: dict[bool, Trial] = {}
-    for trial in tuned.trials:
-        of = trial.candidate
-        spec = MethodSpec.of(of.method if of.method_object is None else of.method_object)
-        kinds.setdefault(spec.is_lazy, trial)
-    if len(kinds) < 2:
-        return ""
-    lazy, other = kinds[True], kinds[False]
-    ahead, behind = (lazy, other) if tuned.trials[0] is lazy else (other, lazy)
-    gain = abs(ahead.value - behind.value)
-    if gain < _LEAST_GAIN:
-        return f"Neighbours are as good as others here: {lazy.candidate.method} and {other.candidate.method}."
-    by = f"{gain:.4f} {title_of(tuned.metric)}, {_noise(ahead, behind, tuned.metric, greater_is_better)}"
-    if ahead is lazy:
-        unlike = "" if lazy.held_out == other.held_out else _UNLIKE
-        return (
-            f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
-        )
-    return (
-        f"{other.candidate.method} is better here than the best by neighbours, {lazy.candidate.method}, by {by};"
-        " neighbours explain their answers."
-    )
-
-
-def _noise(ahead: Trial, behind: Trial, metric: str, greater_is_better: bool) -> str:
-    """Return whether one trial is better than another by more than noise."""
-    values = np.array([ahead.values, behind.values]).T
-    pairs = PairedValues("", metric, ("ahead", "behind"), values, 1 / (len(values) - 1), greater_is_better)
-    tests = paired_tests(pairs, "corrected-t")
-    if not tests or not np.isfinite(tests[0].p_value):
-        return f"which {len(values)} parts of the rows cannot tell from noise"
-    p_value, is_better = tests[0].p_value, tests[0].better == "ahead"
-    words = "beyond noise" if p_value < _ALPHA and is_better else "within noise"
-    return f"{words} (p = {p_value:.2g}, corrected t-test on {len(values)} parts of the rows)"
 
 
 def _common_thresholds(lines: dict[Line, Trial]) -> str:

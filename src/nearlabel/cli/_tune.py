@@ -24,6 +24,7 @@ from nearlabel.cli._training import (
     folds_or_loo,
     with_thresholds,
 )
+from nearlabel.cli._verdict import verdict_of
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import (
     LEADERBOARD_METHODS,
@@ -52,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _kept.add_kept_options(parser)
     add_kind_options(parser)
     add_file_options(parser, required=False)
+    _add_candidate_options(parser)
+    _add_choice_options(parser)
+    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
+
+
+def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what is tried on which rows."""
     parser.add_argument(
         "--methods",
         type=_comparison.some_names,
@@ -87,6 +95,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="comma-separated, for methods that name none behind an @: none, numbers from 0 to 1,"
         f" {', '.join(THRESHOLDS)}; default: none",
     )
+
+
+def _add_choice_options(parser: argparse.ArgumentParser) -> None:
+    """Declare how the best is chosen, and until when."""
     parser.add_argument(
         "--metric",
         default="micro_f1",
@@ -117,43 +129,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what was tried: the same command goes on there, with other --out, --time-limit and --format, too;"
         " default: not kept",
     )
-    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Evaluate all models, save the best, print the scores."""
     start = time.monotonic()
-    check_file(arguments.file, force=arguments.force)
-    if arguments.state is not None:
-        check_can_be_written(arguments.state, name="--state")
-    _check_goes_with_file(arguments)
-    mixed = is_mixed(arguments)
-    scales = arguments.scales or (_SCALES_OF_MIXED if mixed else _SCALES)
-    searches = arguments.search or (_SEARCHES_OF_MIXED if mixed else _SEARCHES)
-    tuning = Tuning(
-        methods=_with_thresholds(arguments.methods, arguments.thresholds),
-        n_neighbors=arguments.k,
-        scales=scales,
-        searches=searches,
-        metric=arguments.metric,
-        cv=arguments.cv,
-        impute=_missing.imputation(arguments),
-        sample_rows=_SAMPLE_ROWS,
-        size_of=_leaderboard.size_in_file,
-    )
+    _check_files(arguments)
+    tuning = _tuning(arguments)
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments))
     test = _test_data.open_test_data(arguments, data)
-    if has_copies(data):
-        tuning = replace(tuning, without_copies=True)
-    by_neighbors = any(MethodSpec.of(method).has_neighbors for method in arguments.methods)
-    print_severe(data, scales=scales, searches=searches, by_neighbors=by_neighbors)
-    if arguments.time_limit is not None:
-        left = arguments.time_limit - (time.monotonic() - start)
-        tuning = replace(tuning, time_limit=max(left, _LEAST_SECONDS))
-    with _console.progress_bar(f"models of {data.name}") as progress:
-        tuned = tuning.run(data, progress=progress, state=arguments.state)
-    verdict = _leaderboard.verdict(tuned, greater_is_better=tuning.metric.greater_is_better)
+    by_neighbors = any(MethodSpec.of(method).has_neighbors for method in tuning.methods.values())
+    print_severe(data, scales=tuning.scales, searches=tuning.searches, by_neighbors=by_neighbors)
+    tuned = _tuned(tuning, data, arguments, start)
+    verdict = verdict_of(tuned, greater_is_better=tuning.metric.greater_is_better)
     kept = None  # or, before anything is printed, in its file: whoever reads the table may close it early
     if arguments.file is not None:
         scores, measured = tuned.scores, tuned.measured
@@ -164,17 +153,41 @@ def main(arguments: argparse.Namespace) -> None:
         _console.print_csv(_leaderboard.as_records(tuned))
     else:
         _print(tuned, data, verdict)
-        if kept is None:
-            if are_told(tuned.scores):
-                print_share(data, OF_ROWS)
-            _console.print_text(_hint(tuned.best, arguments))
-        else:
-            kept.print()
+        _print_model(kept, tuned, data, arguments)
 
 
-def _check_goes_with_file(arguments: argparse.Namespace) -> None:
-    """Refuse options of the model that is saved where none is."""
+def _tuning(arguments: argparse.Namespace) -> Tuning:
+    """Return what the options ask for."""
+    mixed = is_mixed(arguments)
+    return Tuning(
+        methods=_with_thresholds(arguments.methods, arguments.thresholds),
+        n_neighbors=arguments.k,
+        scales=arguments.scales or (_SCALES_OF_MIXED if mixed else _SCALES),
+        searches=arguments.search or (_SEARCHES_OF_MIXED if mixed else _SEARCHES),
+        metric=arguments.metric,
+        cv=arguments.cv,
+        impute=_missing.imputation(arguments),
+        sample_rows=_SAMPLE_ROWS,
+        size_of=_leaderboard.size_in_file,
+    )
+
+
+def _tuned(tuning: Tuning, data: Dataset, arguments: argparse.Namespace, start: float) -> Tuned:
+    """Try what there is time for since `start`."""
+    tuning = replace(tuning, without_copies=has_copies(data))
+    if arguments.time_limit is not None:
+        left = arguments.time_limit - (time.monotonic() - start)
+        tuning = replace(tuning, time_limit=max(left, _LEAST_SECONDS))
+    with _console.progress_bar(f"models of {data.name}") as progress:
+        return tuning.run(data, progress=progress, state=arguments.state)
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, and options of the model that is saved where none is."""
+    if arguments.state is not None:
+        check_can_be_written(arguments.state, name="--state")
     if arguments.file is not None:
+        check_file(arguments.file, force=arguments.force)
         return
     if arguments.test_data is not None:
         raise ValueError("--test-data must go with --out: the model that is saved is evaluated on them.")
@@ -214,14 +227,23 @@ def _plain(tuned: Tuned, verdict: str) -> dict[str, Any]:
 def _print(tuned: Tuned, data: Dataset, verdict: str) -> None:
     """Print the leaderboard, what the best was selected for, and the verdict."""
     _leaderboard.print_leaderboard(tuned, data)
-    apart = tuned.scores.get(tuned.metric)
-    held_out = "" if apart is None else f"; nested cross-validation: {apart:.4f}"
-    without = tuned.scores.get(f"{tuned.metric}{WITHOUT_COPIES}")
-    told = are_told(tuned.scores) and without is not None
-    held_out += f"; without copies: {without:.4f}" if told else ""
-    _console.print_text(f"Selected for its {title_of(tuned.metric)} of {tuned.trials[0].value:.4f}{held_out}.")
+    values = {"nested cross-validation": tuned.scores.get(tuned.metric)}
+    if are_told(tuned.scores):
+        values["without copies"] = tuned.scores.get(f"{tuned.metric}{WITHOUT_COPIES}")
+    honest = "".join(f"; {words}: {value:.4f}" for words, value in values.items() if value is not None)
+    _console.print_text(f"Selected for its {title_of(tuned.metric)} of {tuned.trials[0].value:.4f}{honest}.")
     if verdict:
         _console.print_text(verdict)
+
+
+def _print_model(kept: KeptModel | None, tuned: Tuned, data: Dataset, arguments: argparse.Namespace) -> None:
+    """Print the model that was saved, or how to save one."""
+    if kept is not None:
+        kept.print()
+        return
+    if are_told(tuned.scores):
+        print_share(data, OF_ROWS)
+    _console.print_text(_hint(tuned.best, arguments))
 
 
 def _hint(best: Candidate, arguments: argparse.Namespace) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import LogisticRegression
 
 from nearlabel.decision import cut
+from nearlabel.ensemble._mixed_explanation import BY_RULE, BY_THRESHOLDS, MODEL, NEIGHBORS, MixedExplainer
 from nearlabel.ensemble._mixture import AUTO, PER_LABEL, Mixture
 from nearlabel.lazy import MLMLM, Explanation
 from nearlabel.metrics import MetricLike
@@ -22,20 +22,11 @@ from nearlabel.out_of_sample import rows_of
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.transformation import BinaryRelevance
 from nearlabel.utils.available_if import available_if
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike, Table
-
-_MODEL, _NEIGHBORS = 0, 1  # places of the parts
-_MIXED = {
-    "probability": "score = model_weight * model_score + (1 - model_weight) * neighbors_score",
-    "logit": "score = model_weight * model_score + (1 - model_weight) * neighbors_score, of all three the logit",
-}
-_BY_THRESHOLDS = "score >= threshold"
+from nearlabel.utils.types import FloatArray, MatrixLike
 
 
 def _explains(self: Any) -> bool:
-    lazy = self._parts()[_NEIGHBORS][1]
-    while hasattr(lazy, "steps"):
-        lazy = lazy.steps[-1][1]
+    lazy = _steps_and_last(self._parts()[NEIGHBORS][1])[1]
     if hasattr(lazy, "explain"):
         return True
     raise AttributeError(f"neighbors must explain itself, got {type(lazy).__name__}. Hint: a method of nearlabel.lazy.")
@@ -44,7 +35,7 @@ def _explains(self: Any) -> bool:
 class NeighborInterpolation(Mixture):
     """Mix the probabilities of a model with the scores of neighbours, by a weight that suits the thresholds.
 
-    For whoever has a good model and wants the memory of the training set beside it, and an explanation by neighbours::
+    For those who have a good model, and want it to remember the training rows and to be explained by neighbours::
 
         score = weight_ · model + (1 - weight_) · neighbours        chosen: score >= threshold
 
@@ -201,7 +192,7 @@ class NeighborInterpolation(Mixture):
     @property
     def weight_(self) -> Any:
         """The weight of the model, or of each label (n_labels,)."""
-        return self.weights_[..., _MODEL] if self.weights_.ndim > 1 else float(self.weights_[_MODEL])
+        return self.weights_[..., MODEL] if self.weights_.ndim > 1 else float(self.weights_[MODEL])
 
     @available_if(_explains)
     def explain(
@@ -224,69 +215,34 @@ class NeighborInterpolation(Mixture):
             That of the neighbours, with the columns `model_weight`, `model_score`, `neighbors_score`, and the mixed
             `score`. A flip is the change of votes that turns the decision while the model's score stays.
         """
-        scores = self._score(X)  # first, for it checks that all is fitted
-        lazy, queries = self._lazy(X)
-        model, decides = self._of_part(_MODEL, X), self._rule(thresholds, decide, scores.shape[1])
-        each = (rows_of(queries, np.array([row])) for row in range(len(scores)))
-        return [self._explain_one(lazy, query, row, decides) for query, row in zip(each, model, strict=True)]
+        n_queries = len(self._score(X))  # first, for it checks that all is fitted
+        steps, lazy = _steps_and_last(self.estimators_[NEIGHBORS])
+        queries = X
+        for step in steps:
+            queries = step.transform(queries)
+        explainer = self._explainer(lazy, thresholds, decide)
+        each = (rows_of(queries, np.array([row])) for row in range(n_queries))
+        return [explainer.explain(query, terms) for query, terms in zip(each, self._terms(MODEL, X), strict=True)]
 
-    def _rule(self, thresholds: ArrayLike | None, decide: Callable[..., Any] | None, n_labels: int) -> _Rule:
-        """Return what decides on mixed scores."""
+    def _explainer(self, lazy: Any, thresholds: ArrayLike | None, decide: Callable[..., Any] | None) -> MixedExplainer:
+        """Return what explains by the neighbours, and decides as asked; by the learnt thresholds if nothing is."""
+        is_rule = decide is not None
         if decide is None and thresholds is None:
             decide, thresholds = self.strategy_.predict, getattr(self, "thresholds_", None)
-            words = "by a rule on all scores of the query" if thresholds is None else _BY_THRESHOLDS
-        else:
-            words = _BY_THRESHOLDS if decide is None else "by a rule on all scores of the query"
-        shown = np.broadcast_to(np.nan if thresholds is None else np.asarray(thresholds, dtype=np.float64), n_labels)
-        return _Rule(decide or partial(cut, thresholds=shown), shown, words)
-
-    def _lazy(self, X: MatrixLike) -> tuple[Any, MatrixLike]:
-        """Return a copy of the lazy method that knows the names of the labels, and rows as it sees them."""
-        lazy = self.estimators_[_NEIGHBORS]
-        while hasattr(lazy, "steps"):
-            for _, step in lazy.steps[:-1]:
-                X = X if step in (None, "passthrough") else step.transform(X)
-            lazy = lazy.steps[-1][1]
-        lazy = copy(lazy)
-        lazy.label_names_ = self.label_names_  # it was fitted to an array, which has none
-        return lazy, X
-
-    def _explain_one(self, lazy: Any, query: Matrix, model: FloatArray, decides: _Rule) -> Explanation:
-        """Explain one query; the scores of the model (n_labels,) are in space."""
-
-        def decide(neighbors: FloatArray) -> Matrix:
-            return decides.decide(self._with_model(model, neighbors))
-
-        explained: Explanation = lazy.explain(query, decide=decide)[0]
-        listed = explained.labels["label"]
-        scores = self._columns(explained.labels, model)
-        before = [name for name in explained.shown if name not in (*scores, "threshold", "flip")]
-        after = [name for name in ("flip",) if name in explained.shown]
-        return replace(
-            explained,
+            is_rule = thresholds is None
+        values = np.nan if thresholds is None else np.asarray(thresholds, dtype=np.float64)
+        shown = np.broadcast_to(values, len(self.label_names_))
+        named = copy(lazy)
+        named.label_names_ = self.label_names_  # it was fitted to an array, which has none
+        return MixedExplainer(
             method=type(self).__name__,
-            rule=f"{_MIXED[self.space]}; chosen: {decides.words}",
-            labels={**explained.labels, **scores, "threshold": decides.thresholds[listed]},
-            shown=[*before, *(name for name in scores if name != "score_at"), "threshold", *after],
+            lazy=named,
+            mean=self._mean,
+            weights=self.weights_,
+            decide=decide or partial(cut, thresholds=shown),
+            thresholds=shown,
+            words=BY_RULE if is_rule else BY_THRESHOLDS,
         )
-
-    def _columns(self, of_neighbors: Table, model: FloatArray) -> dict[str, Any]:
-        """Return the columns of the listed labels that are other ones than the neighbours'."""
-        listed = of_neighbors["label"]
-        columns = {
-            "model_weight": np.broadcast_to(self.weight_, model.shape)[listed],
-            "model_score": self._mixed([model[listed]], np.ones(1)),
-            "neighbors_score": of_neighbors["score"],
-            "score": self._with_model(model, of_neighbors["score"], listed),
-        }
-        if "score_at" in of_neighbors:  # (n_listed, n_counts)
-            columns["score_at"] = self._with_model(model, of_neighbors["score_at"].T, listed).T
-        return columns
-
-    def _with_model(self, model: FloatArray, neighbors: FloatArray, labels: Any = slice(None)) -> FloatArray:
-        """Return the neighbours' scores (..., n_listed) mixed with the model's (n_labels,), which are in space."""
-        weights = self.weights_[labels] if self.weights_.ndim > 1 else self.weights_
-        return self._mixed([np.broadcast_to(model[labels], neighbors.shape), self._in_space(neighbors)], weights)
 
     def _parts(self) -> list[tuple[str, Any]]:
         model, neighbors = self.estimator, self.neighbors
@@ -304,9 +260,10 @@ class NeighborInterpolation(Mixture):
         return np.array([float(weight), 1 - float(weight)])
 
 
-class _Rule(NamedTuple):
-    """What decides on mixed scores (n, n_labels), the thresholds that are shown, and the rule in words."""
-
-    decide: Callable[..., Any]
-    thresholds: FloatArray
-    words: str
+def _steps_and_last(part: Any) -> tuple[list[Any], Any]:
+    """Return the steps of pipelines, one inside another, that rows go through, and what they go to."""
+    steps: list[Any] = []
+    while hasattr(part, "steps"):
+        steps += [step for _, step in part.steps[:-1] if step not in (None, "passthrough")]
+        part = part.steps[-1][1]
+    return steps, part

@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.ensemble._simplex import WeightSearch
+from nearlabel.ensemble._weighted_mean import WeightedMean
 from nearlabel.metrics import MetricLike, get_metric, score_all
 from nearlabel.out_of_sample import Needs, left_out_answer, of_groups, prefit_answer, splits_of, splitter_of
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
@@ -113,44 +113,52 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         target = check_target(self, y)
         X, _ = indexable(X, target.labels)
         self._check_parameters()
-        parts, given = self._parts(), self._given_weights()
-        own = _own_scores(parts, scores, target.labels.shape)
+        given = self._given_weights()
+        own = _own_scores(self._parts(), scores, target.labels.shape)
         remember_target(self, target)
         # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
         y = target.labels if self._container.classes is not None else self._container.wrap(target.labels)
         names = None if groups is None else check_groups(groups, y.shape[0])
         self._least = 0.5 / max(y.shape[0], 1)
-        splits = self._splits(X, y, names) if any(_needs_folds(*part, own) for part in parts) else []
+        rows, unseen = self._fit_parts(own, X, y, names)
+        self._learn([self._mean.terms(of_part) for of_part in unseen], target.labels[rows], given)
+        self._take_features()
+        return self
+
+    def _fit_parts(
+        self, own: Mapping[str, FloatArray], X: MatrixLike, y: Matrix, groups: IntArray | None
+    ) -> tuple[IntArray, list[FloatArray]]:
+        """Fit the parts to all rows; return rows, and what each part gives them by fits that have not seen them."""
+        parts = self._parts()
+        splits = self._splits(X, y, groups) if any(_needs_folds(*part, own) for part in parts) else []
         self.estimators_ = [Scorer.fit(part, _METHOD, X, y, {}).classifier for _, part in parts]
         rows = np.concatenate([validation for _, validation in splits]) if splits else np.arange(y.shape[0])
-        of_parts = []
+        unseen = []
         for (name, part), fitted in zip(parts, self.estimators_, strict=True):
             if _needs_folds(name, part, own):
                 folds = score_folds(part, _METHOD, X, y, splits, n_jobs=self.n_jobs)
-                of_parts.append(np.vstack([of_fold for of_fold, _ in folds]))
+                unseen.append(np.vstack([of_fold for of_fold, _ in folds]))
             else:
-                left_out = own[name] if name in own else _left_out(fitted, y.shape[1], names)
-                of_parts.append(left_out[rows])
-        self._learn([self._in_space(of_part) for of_part in of_parts], target.labels[rows], given)
-        self._take_features()
-        return self
+                left_out = own[name] if name in own else _left_out(fitted, y.shape[1], groups)
+                unseen.append(left_out[rows])
+        return rows, unseen
 
     def _splits(self, X: MatrixLike, y: Matrix, groups: IntArray | None) -> list[tuple[IntArray, IntArray]]:
         """Return the folds: the same for all parts."""
         splitter = splitter_of(self.cv, y.shape[0], self.random_state, groups)
         return splits_of(splitter, X, y, **of_groups(groups))
 
-    def _learn(self, scores: list[FloatArray], labels: Matrix, given: FloatArray | str) -> None:
+    def _learn(self, terms: list[FloatArray], labels: Matrix, given: FloatArray | str) -> None:
         """Choose weights, then thresholds."""
         self.cv_results_ = {}
         if isinstance(given, str):
             metric = get_metric(self.scoring)
-            search = WeightSearch(lambda weights: self._value(self._mixed(scores, weights), labels), len(scores))
+            search = WeightSearch(lambda weights: self._value(self._mean(terms, weights), labels), len(terms))
             sign = 1 if metric.greater_is_better else -1
             self.cv_results_ = {"weights": search.weights, metric.name: sign * search.values}
-            given = search.best if given == AUTO else self._weights_per_label(scores, labels, search.best)
+            given = search.best if given == AUTO else self._weights_per_label(terms, labels, search.best)
         self.weights_ = given
-        mixed = self._mixed(scores, self.weights_)
+        mixed = self._mean(terms, self.weights_)
         self.strategy_ = self._new_strategy().fit(mixed, labels)
         self.objective_ = self._reached(self.strategy_, mixed, labels)
         self.__dict__.pop("thresholds_", None)
@@ -166,45 +174,38 @@ class Mixture(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         metric = get_metric(self.scoring)
         return score_all(labels, strategy.predict(mixed), mixed, [metric])[metric.name]
 
-    def _weights_per_label(self, scores: list[FloatArray], labels: Matrix, otherwise: FloatArray) -> FloatArray:
+    def _weights_per_label(self, terms: list[FloatArray], labels: Matrix, otherwise: FloatArray) -> FloatArray:
         """Return weights (n_labels, n_parts) by the log loss of each label; others where it has few rows of a class."""
         weights = np.tile(otherwise, (labels.shape[1], 1))
         n_positive = np.asarray(labels.sum(axis=0)).reshape(-1)
         for label in np.flatnonzero(np.minimum(n_positive, labels.shape[0] - n_positive) >= _LEAST_EACH):
             truth = as_dense(labels[:, [label]])[:, 0] == 1
-            weights[label] = self._search_one([part[:, label] for part in scores], truth).best
+            weights[label] = self._search_one([part[:, label] for part in terms], truth).best
         return weights
 
-    def _search_one(self, scores: list[FloatArray], truth: NDArray[Any]) -> WeightSearch:
+    def _search_one(self, terms: list[FloatArray], truth: NDArray[Any]) -> WeightSearch:
         def value(weights: FloatArray) -> float:
-            mixed = self._mixed(scores, weights)
+            mixed = self._mean(terms, weights)
             right = np.where(truth, mixed, 1 - mixed)
             return float(np.log(np.maximum(right, _LEAST_PROBABILITY)).mean())
 
-        return WeightSearch(value, len(scores))
+        return WeightSearch(value, len(terms))
 
     def _new_strategy(self) -> ThresholdStrategy:
         return strategy_for(self.scoring) if self.strategy is None else clone(self.strategy)
 
-    def _in_space(self, probabilities: FloatArray) -> FloatArray:
-        """Return what is averaged: probabilities, or their logits, of which none is infinite."""
-        if self.space == "probability":
-            return np.asarray(probabilities, dtype=np.float64)
-        return np.asarray(logit(np.clip(probabilities, self._least, 1 - self._least)))
-
-    def _mixed(self, scores: Sequence[FloatArray], weights: FloatArray) -> FloatArray:
-        """Return probabilities of scores in space; a part whose weights are all 0 adds nothing, whatever it says."""
-        total: Any = sum(weights[..., place] * part for place, part in enumerate(scores) if weights[..., place].any())
-        return np.asarray(total if self.space == "probability" else expit(total))
+    @property
+    def _mean(self) -> WeightedMean:
+        return WeightedMean(self.space, self._least)
 
     def _score(self, X: MatrixLike) -> FloatArray:
         used = np.flatnonzero(self.weights_.reshape(-1, len(self.estimators_)).any(axis=0)).tolist()
-        return self._mixed([self._of_part(place, X) for place in used], self.weights_[..., used])
+        return self._mean([self._terms(place, X) for place in used], self.weights_[..., used])
 
-    def _of_part(self, place: int, X: MatrixLike) -> FloatArray:
-        """Return the scores of one part, in space."""
+    def _terms(self, place: int, X: MatrixLike) -> FloatArray:
+        """Return what one part adds to the mean, (n_queries, n_labels)."""
         needs, n_labels = Needs(labels=False), len(self.label_names_)
-        return self._in_space(prefit_answer(self.estimators_[place], X, n_labels, needs, _METHOD).scores)
+        return self._mean.terms(prefit_answer(self.estimators_[place], X, n_labels, needs, _METHOD).scores)
 
     @property
     def _container_of_fit(self) -> LabelContainer:

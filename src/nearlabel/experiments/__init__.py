@@ -24,7 +24,8 @@ from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_co
 from nearlabel.experiments._searches import SEARCHES, make_search, usual_search
 from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import ThresholdPlan
-from nearlabel.experiments._tuning import Tuned, Tuning
+from nearlabel.experiments._tuned import Tuned
+from nearlabel.experiments._tuning import Tuning
 from nearlabel.experiments.records import Record, read_records
 
 __all__ = [

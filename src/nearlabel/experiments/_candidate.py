@@ -64,14 +64,10 @@ class Candidate:
         estimator
             The method or a pipeline.
         """
-        search = None
-        if self.search not in (None, EXACT) or self.search_object is not None:
-            search = make_search(self.search if self.search_object is None else self.search_object)
-        spec = MethodSpec.of(self.method if self.method_object is None else self.method_object)
+        spec, search, steps = _parts(self, data)
         model = spec.make(self.n_neighbors, search)
         if isinstance(model, TunedThresholdsClassifierCV) and spec.is_tuned:
             model.set_params(random_state=0)  # the samples in a file are often sorted
-        steps = preparation(Columns((), ()) if data is None else Columns.of(data), self.impute, self.scale)
         return make_pipeline(*steps, model) if steps else model
 
     def fit(self, data: Any) -> Any:
@@ -95,6 +91,22 @@ class Candidate:
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
         return _fit_with_groups(self.make(data), data)
+
+
+def make_untuned(candidate: Candidate, data: Dataset) -> Pipeline:
+    """Return the unfitted model for a data set, without thresholds."""
+    spec, search, steps = _parts(candidate, data)
+    return make_pipeline(*steps, spec.make_untuned(candidate.n_neighbors, search))
+
+
+def _parts(candidate: Candidate, data: Dataset | None) -> tuple[MethodSpec, Any, list[Any]]:
+    """Return the method, the search or None for the usual one, and the steps before the method."""
+    search = None
+    if candidate.search not in (None, EXACT) or candidate.search_object is not None:
+        search = make_search(candidate.search if candidate.search_object is None else candidate.search_object)
+    spec = MethodSpec.of(candidate.method if candidate.method_object is None else candidate.method_object)
+    columns = Columns((), ()) if data is None else Columns.of(data)
+    return spec, search, preparation(columns, candidate.impute, candidate.scale)
 
 
 def _fit_with_groups(model: Any, data: Dataset) -> Any:

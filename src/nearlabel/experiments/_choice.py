@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from nearlabel.utils.validation import as_dense
 class Choice:
     """Values of what is offered, and the best of it on all rows, and for each part of the rows by the other parts.
 
-    Of each part only the answer of the best so far is kept, so any number of candidates may be offered.
+    Of each part only the answer of the best so far is kept, so any number of candidates may be offered, whatever their
+    label sets come from. `nearlabel.model_selection.NeighborsClassifierCV` finds thresholds once a candidate instead of
+    once a part: it must keep the scores of the best few, and judge only these part by part.
     """
 
     def __init__(self, Y: Matrix, parts: Sequence[IntArray], metric: Metric, chosen: Chosen | None = None) -> None:
@@ -28,20 +30,15 @@ class Choice:
         """Take answers of a candidate for all samples; return the value of the metric, and those on each part."""
         losses, answers = list(self.chosen.losses), list(self.chosen.answers)
         for number, (part, others) in enumerate(zip(self.parts, self._others, strict=True)):
-            loss = self.loss(self._value(labels, scores, others))
+            loss = loss_of(self._metric, self._value(labels, scores, others))
             if answers[number] is None or loss < losses[number]:
-                losses[number] = loss if np.isfinite(loss) else np.inf
-                answers[number] = labels[part], scores[part]
+                losses[number], answers[number] = loss, (labels[part], scores[part])
         value = self._value(labels, scores)
         least, best = self.chosen.least, self.chosen.best
-        if self.loss(value) < least:
-            least, best = self.loss(value), (labels, scores)
+        if (loss := loss_of(self._metric, value)) < least:
+            least, best = loss, (labels, scores)
         self.chosen = Chosen(tuple(losses), tuple(answers), least, best)
         return value, tuple(self._value(labels, scores, part) for part in self.parts)
-
-    def loss(self, value: float) -> float:
-        """Return what is smaller the better the value is."""
-        return -value if self._metric.greater_is_better else value
 
     def scores(self) -> dict[str, float]:
         """Return all metrics of the choices made without each part, on that part."""
@@ -56,9 +53,11 @@ class Choice:
         return {name: float(value) for name, value in values.items() if np.isfinite(value)}
 
     def _value(self, labels: Any, scores: Any, rows: Any = slice(None)) -> float:
-        needs: dict[str, Callable[[], Any]] = {
-            "prediction": lambda: {"y_pred": labels[rows]},
-            "score": lambda: {"y_score": scores[rows]},
-        }
-        given = needs[self._metric.needs]()
-        return float(score_all(self.Y[rows], **given, metrics=[self._metric])[self._metric.name])
+        return float(score_all(self.Y[rows], labels[rows], scores[rows], [self._metric])[self._metric.name])
+
+
+def loss_of(metric: Metric, value: float) -> float:
+    """Return what is smaller the better a value of a metric is, and infinite where the metric is undefined."""
+    if not np.isfinite(value):
+        return np.inf
+    return -value if metric.greater_is_better else value

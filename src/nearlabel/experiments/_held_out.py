@@ -57,7 +57,7 @@ class HoldingOut(Protocol):
         ...
 
     def without_copies(self, copies: IntArray) -> tuple[HoldingOut, BoolArray]:
-        """Return what answers for rows without their copies, which may be the same, and for which rows it does.
+        """Return what answers for rows without their copies, which may be this object, and for which rows it can.
 
         `copies` (n_samples,) gives equal rows the same number.
         """
@@ -67,7 +67,7 @@ class HoldingOut(Protocol):
 class LeaveOneOut:
     """Each row is answered for by all others, or all of other groups, without a refit.
 
-    What is done to features has seen it.
+    What is done to features is fitted to all rows.
     """
 
     def __init__(

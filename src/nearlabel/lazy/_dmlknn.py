@@ -32,7 +32,7 @@ class DMLkNN(MLkNN):
 
     The score is the posterior P(H1 | v), and the label is chosen where it is at least one half (Younes et al. 2011).
     With ``delta >= n_neighbors`` all rows are in the box and every answer is that of `MLkNN`, to the bit. The gain
-    over it is small, see Notes.
+    over it is small.
 
     Parameters
     ----------
@@ -41,17 +41,16 @@ class DMLkNN(MLkNN):
         micro F1, the smallest of equals; with ``delta="auto"`` each number with the best delta for it.
         A callable takes true label sets and leave-one-out scores, and returns what is the larger the better.
     delta : int or "auto", default=4
-        How far the votes for any label may be apart. 4 suits k = 10, a larger k needs more; 0: all votes are equal, as
-        those of few rows are. "auto": the number
-        from 0 to k with the best leave-one-out micro F1, the largest of equals, from the one search of `fit`; takes
-        about k + 1 times as long as `loo_predict`.
+        How far the votes for any label may be apart. 4 suits k = 10, a larger k needs more; 0 asks for equal votes,
+        which few rows have. "auto": the number from 0 to k with the best leave-one-out micro F1, the largest of equals,
+        from the one search of `fit`; takes about k + 1 times as long as `loo_predict`.
     weights : {"uniform", "distance"} or callable, default="uniform"
         What a neighbour's vote weighs, see `MLkNN`.
     smoothing : float, default=1.0
         s above; 1 is Laplace's.
     cells : {"counts", "labels"}, default="counts"
-        What s is added to so often in the denominators: k + 1 numbers of votes as in `MLkNN`, or n_labels labels as in
-        Mulan.
+        How often s is added in the denominators: once for each of the k + 1 numbers of votes, as in `MLkNN`, or once
+        for each label, as in Mulan.
     search : object with `fit` and `kneighbors`, default=None
         Finds the neighbours and is cloned in `fit`; see `MLkNN`. None: `ExactNeighbors()`, raw Euclidean distance.
 
@@ -82,9 +81,9 @@ class DMLkNN(MLkNN):
     Notes
     -----
     The paper's own tables were not at hand, only its abstract and Mulan's program. Mulan takes k = 10 and delta = 6
-    whatever its user sets, and adds the smoothing n_labels times: that is ``DMLkNN(delta=6, cells="labels")`` behind a
-    `RangeScaler`, which it has inside. Neither denominator makes the probabilities of all vectors of votes add up to 1;
-    only the ratio of the two matters.
+    whatever its user sets, adds the smoothing n_labels times, and scales features itself: that is
+    ``DMLkNN(delta=6, cells="labels")`` behind ``FeatureScaler("minmax")``. Neither smoothing makes the probabilities of
+    all vectors of votes add up to 1; only the ratio of the two posteriors matters.
 
     Predicting compares each query with every distinct vector of votes of the training rows, label by label; only votes
     above 0 cost time, so a sparse y of some thousand labels is served. Memory is bounded. `loo_predict_proba` and

@@ -5,7 +5,7 @@
 - ``"macro"`` (default): the samples of each label; the mean over labels.
 - ``"weighted"``: the same; labels are weighted by how many samples carry them.
 - ``"samples"``: the labels of each sample; the mean over samples.
-- ``"micro"``: all cells of the matrix together, which scores of different labels must be comparable for.
+- ``"micro"``: all cells of the matrix together; the scores of different labels must be comparable.
 
 A label (a sample) of one class, all negative or all positive, has nothing to put in order. ``undefined="skip"``
 (default) leaves it out of the mean, and `count_skipped` tells how many were; with ``undefined="propagate"`` one such
@@ -84,7 +84,7 @@ def roc_auc(
     0.75
     """
     areas, weights = _areas_of(y_true, y_score, average, sample_weight)
-    return _mean(areas.roc, weights, undefined)
+    return _mean_of_lines(areas.roc, weights, undefined)
 
 
 def mean_average_precision(
@@ -138,7 +138,7 @@ def mean_average_precision(
     0.9167
     """
     areas, weights = _areas_of(y_true, y_score, average, sample_weight)
-    return _mean(areas.precision, weights, undefined)
+    return _mean_of_lines(areas.precision, weights, undefined)
 
 
 def count_skipped(y_true: MatrixLike, *, average: Average = "macro", sample_weight: ArrayLike | None = None) -> int:
@@ -233,7 +233,8 @@ def _as_one_line(matrix: Matrix) -> Matrix:
     return line.tocsr() if is_sparse(line) else line
 
 
-def _mean(values: FloatArray, weights: FloatArray | None, undefined: UndefinedRule) -> float:
+def _mean_of_lines(values: FloatArray, weights: FloatArray | None, undefined: UndefinedRule) -> float:
+    """Return the mean of the areas of lines; those of one class, which are nan, are left out or make it nan."""
     check_choice("undefined", undefined, _UNDEFINED_RULES)
     defined = ~np.isnan(values)
     if undefined == "propagate" and not defined.all():

@@ -28,9 +28,9 @@ def get_scorer(metric: MetricLike) -> Scorer:
     """Return a metric as a new scorer for scikit-learn's ``scoring=``.
 
     Greater is better for a scorer, so the scorer of a loss negates it. The scorer of a metric of scores calls
-    ``decision_function`` if there is one, else ``predict_proba``; that of a metric of probabilities always calls the
-    latter. It also takes a list of probabilities, one array a
-    label; a label that had one class in the training data is scored 0 if that is 0, else 1. With metadata routing,
+    ``decision_function`` if there is one, else ``predict_proba``; that of a metric of probabilities always calls
+    ``predict_proba``. It also takes a list of probabilities, one array a label; a label that had one class in the
+    training data is scored 0 if that class is 0, else 1. With metadata routing,
     ``get_scorer(...).set_score_request(sample_weight=True)`` asks for weights.
 
     Parameters

@@ -8,7 +8,7 @@ since a label is either among the first k or not.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,9 +66,8 @@ def precision_at_k(
     >>> precision_at_k([[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.2, 0.7, 0.1]], 2)  # (1/2 + 1/2) / 2
     0.5
     """
-    top = _checked(y_true, y_score, k, sample_weight)
-    hits = top_sums(top.true, top.scores, np.ones(top.k), ties=ties)
-    return mean_of_rows(hits / top.k, top.n_relevant == 0, 0.0, trivial, top.weights)
+    top = _Top.of(y_true, y_score, k, sample_weight)
+    return top.mean_of_rows(top.sums(ties) / top.k, trivial)
 
 
 def recall_at_k(
@@ -116,9 +115,8 @@ def recall_at_k(
     >>> recall_at_k([[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.2, 0.7, 0.1]], 2)  # (1/2 + 1/1) / 2
     0.75
     """
-    top = _checked(y_true, y_score, k, sample_weight)
-    hits = top_sums(top.true, top.scores, np.ones(top.k), ties=ties)
-    return mean_of_rows(hits / np.maximum(top.n_relevant, 1), top.n_relevant == 0, 0.0, trivial, top.weights)
+    top = _Top.of(y_true, y_score, k, sample_weight)
+    return top.mean_of_rows(top.sums(ties) / np.maximum(top.n_relevant, 1), trivial)
 
 
 def ndcg_at_k(
@@ -174,11 +172,10 @@ def ndcg_at_k(
     >>> round(ndcg_at_k([[0, 1, 1]], [[0.9, 0.5, 0.1]], 2), 4)  # 1/log2(3) of 1/log2(2) + 1/log2(3)
     0.3869
     """
-    top = _checked(y_true, y_score, k, sample_weight)
+    top = _Top.of(y_true, y_score, k, sample_weight)
     discounts = 1 / np.log2(np.arange(2, top.k + 2))
     best = np.append(1.0, np.cumsum(discounts))[np.minimum(top.n_relevant, top.k)]  # no relevant label: a trivial row
-    gains = top_sums(top.true, top.scores, discounts, ties=ties) / best
-    return mean_of_rows(gains, top.n_relevant == 0, 0.0, trivial, top.weights)
+    return top.mean_of_rows(top.sums(ties, discounts) / best, trivial)
 
 
 def propensity_scored_precision_at_k(
@@ -237,9 +234,9 @@ def propensity_scored_precision_at_k(
     >>> propensity_scored_precision_at_k(y_true, y_score, 1, propensities=[0.5, 0.5, 0.25])  # 2 of 4
     0.5
     """
-    top = _checked(y_true, y_score, k, sample_weight)
+    top = _Top.of(y_true, y_score, k, sample_weight)
     worth = 1 / _check_propensities(propensities, top.true.shape[1])
-    gains = top_sums(top.true, top.scores, np.ones(top.k), worth, ties=ties)
+    gains = top.sums(ties, worth=worth)
     best = best_sums(top.true, top.k, worth)
     weights = np.ones(len(best)) if top.weights is None else top.weights
     total = weights @ best
@@ -300,14 +297,23 @@ class _Top(NamedTuple):
     n_relevant: Any  # labels of each row, (n_samples,)
     weights: FloatArray | None
 
+    @classmethod
+    def of(cls, y_true: MatrixLike, y_score: MatrixLike, k: object, sample_weight: Any) -> Self:
+        """Check what the user passed."""
+        true = check_true(y_true)
+        scores = check_scores(y_score, true.shape)
+        number = check_integer("k", k, low=1)
+        if number > true.shape[1]:
+            raise ValueError(f"k must be at most n_labels={true.shape[1]}, got {number}.")
+        return cls(true, scores, number, true.sum(axis=1), check_weights(sample_weight, true.shape[0]))
 
-def _checked(y_true: MatrixLike, y_score: MatrixLike, k: object, sample_weight: Any) -> _Top:
-    true = check_true(y_true)
-    scores = check_scores(y_score, true.shape)
-    number = check_integer("k", k, low=1)
-    if number > true.shape[1]:
-        raise ValueError(f"k must be at most n_labels={true.shape[1]}, got {number}.")
-    return _Top(true, scores, number, true.sum(axis=1), check_weights(sample_weight, true.shape[0]))
+    def sums(self, ties: TieRule, discounts: FloatArray | None = None, worth: FloatArray | float = 1.0) -> FloatArray:
+        """Return for each row the sum of its relevant labels in the first k places, each worth 1 by default."""
+        return top_sums(self.true, self.scores, np.ones(self.k) if discounts is None else discounts, worth, ties=ties)
+
+    def mean_of_rows(self, values: FloatArray, trivial: TrivialRule) -> float:
+        """Return the mean of values (n_samples,); rows without labels are left out, or count 0."""
+        return mean_of_rows(values, self.n_relevant == 0, 0.0, trivial, self.weights)
 
 
 def _check_propensities(propensities: ArrayLike, n_labels: int) -> FloatArray:

@@ -125,6 +125,4 @@ class Trials:
 
 def metric_of(metric: Metric, truth: Matrix, predicted: Matrix, scores: FloatArray) -> float:
     """Return a metric of predicted label sets or of scores, whichever it needs."""
-    if metric.needs == "prediction":
-        return float(score_all(truth, predicted, metrics=[metric])[metric.name])
-    return float(score_all(truth, y_score=scores, metrics=[metric])[metric.name])
+    return float(score_all(truth, predicted, scores, [metric])[metric.name])

@@ -38,8 +38,8 @@ def are_categories(feature_kinds: Sequence[str]) -> BoolArray:
 class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale features by what the training rows say, as `Plan` and ``nearlabel evaluate --scale`` do.
 
-    Each feature is shifted and multiplied. scikit-learn's scalers do that for dense rows; here sparse rows have the
-    same choices, and a scaler takes rows of the other storage than it was fitted to.
+    Each feature is shifted and multiplied. scikit-learn's scalers do that for dense rows; this one offers the same for
+    sparse rows, takes rows of the other storage than it was fitted to, and leaves categories alone.
 
     Parameters
     ----------

@@ -10,7 +10,11 @@ from nearlabel.utils.types import FloatArray, Matrix
 
 
 class FeatureScaling:
-    """Divides features by how far they spread; shifting them would change no distance."""
+    """Divides features by how far they spread; shifting them would change no distance.
+
+    It is part of methods whose papers scale by themselves (NLDD, ML-MLM). `nearlabel.preprocessing.FeatureScaler`, for
+    users, also shifts, and rounds as scikit-learn does: two features that are alike may come out slightly different.
+    """
 
     def __init__(self, divisors: FloatArray | None) -> None:
         self.divisors = divisors

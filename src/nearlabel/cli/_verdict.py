@@ -1,0 +1,55 @@
+"""Whether neighbours are best for some data, in one sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearlabel.cli._comparison import title_of
+from nearlabel.comparison import PairedValues, paired_tests
+from nearlabel.experiments import MethodSpec, Trial, Tuned
+
+_ALPHA = 0.05
+_LEAST_GAIN = 5e-5  # what four digits show
+_UNLIKE = "; folds see fewer rows than leave-one-out, --cv 5 treats both alike"
+
+
+def verdict_of(tuned: Tuned, *, greater_is_better: bool) -> str:
+    """Return a sentence on the best method by neighbours and the best other one; empty unless there are both.
+
+    They are compared by the corrected t-test on the parts of the rows.
+    """
+    best: dict[bool, Trial] = {}  # by whether it is by neighbours
+    for trial in tuned.trials:
+        best.setdefault(_is_lazy(trial), trial)
+    if len(best) < 2:
+        return ""
+    lazy, other = best[True], best[False]
+    gain = abs(lazy.value - other.value)
+    if gain < _LEAST_GAIN:
+        return f"Neighbours are as good as others here: {lazy.candidate.method} and {other.candidate.method}."
+    ahead, behind = best.values()  # in the order of the trials
+    by = f"{gain:.4f} {title_of(tuned.metric)}, {_noise(ahead, behind, tuned.metric, greater_is_better)}"
+    if ahead is other:
+        return (
+            f"{other.candidate.method} is better here than the best by neighbours, {lazy.candidate.method}, by {by};"
+            " neighbours explain their answers."
+        )
+    unlike = "" if lazy.held_out == other.held_out else _UNLIKE
+    return f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
+
+
+def _is_lazy(trial: Trial) -> bool:
+    of = trial.candidate
+    return MethodSpec.of(of.method if of.method_object is None else of.method_object).is_lazy
+
+
+def _noise(ahead: Trial, behind: Trial, metric: str, greater_is_better: bool) -> str:
+    """Return whether one trial is better than another by more than noise."""
+    values = np.array([ahead.values, behind.values]).T
+    pairs = PairedValues("", metric, ("ahead", "behind"), values, 1 / (len(values) - 1), greater_is_better)
+    tests = paired_tests(pairs, "corrected-t")
+    if not tests or not np.isfinite(tests[0].p_value):
+        return f"which {len(values)} parts of the rows cannot tell from noise"
+    p_value, is_better = tests[0].p_value, tests[0].better == "ahead"
+    words = "beyond noise" if p_value < _ALPHA and is_better else "within noise"
+    return f"{words} (p = {p_value:.2g}, corrected t-test on {len(values)} parts of the rows)"

@@ -1,0 +1,55 @@
+"""The samples that a tuning judges candidates on, and the parts that they are cut into."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from nearlabel.datasets import Dataset
+from nearlabel.experiments._copies import groups_of_copies
+from nearlabel.experiments._methods import N_FOLDS
+from nearlabel.out_of_sample import of_groups, rows_of, splitter_of
+from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.validation import as_label_matrix
+
+LOO = "loo"
+
+
+class Samples(NamedTuple):
+    """A data set, its label sets, and the parts on which what is chosen or tuned is judged.
+
+    `copies` (n_samples,) gives equal rows the same number; None where no figures without copies are asked for.
+    """
+
+    data: Dataset
+    Y: Matrix
+    parts: list[IntArray]
+    copies: IntArray | None
+
+    @classmethod
+    def of(cls, data: Dataset, cv: str | int, *, without_copies: bool) -> Self:
+        """Return a data set, cut into parts; groups are never cut, so their copies are not looked for."""
+        Y = as_label_matrix(data.Y)
+        copies = groups_of_copies(data.X) if without_copies and data.groups is None else None
+        return cls(data, Y, parts_of(data.name, Y.shape[0], data.groups, cv), copies)
+
+
+def parts_of(name: str, n_rows: int, groups: IntArray | None, cv: str | int) -> list[IntArray]:
+    """Return the rows of each fold; what is chosen or tuned is judged by the same parts."""
+    n_units, units = (n_rows, "rows") if groups is None else (len(np.unique(groups)), "groups")
+    if n_units < 2:
+        raise ValueError(f"{name!r} must have at least 2 {units} for some to be held out, got {n_units}.")
+    n_parts = min(N_FOLDS, n_units) if cv == LOO else int(cv)
+    if n_parts > n_units:
+        raise ValueError(f"cv must be at most the {n_units} {units} of {name}, got {n_parts}.")
+    splitter = splitter_of(n_parts, n_rows, 0, groups)
+    return [part for _, part in splitter.split(np.zeros((n_rows, 1)), **of_groups(groups))]
+
+
+def drawn(data: Dataset, n_rows: int) -> Dataset:
+    """Return some rows, the same whenever it is asked for."""
+    rows = np.sort(np.random.default_rng(0).permutation(data.X.shape[0])[:n_rows])
+    groups = None if data.groups is None else np.unique(data.groups[rows], return_inverse=True)[1]
+    return replace(data, X=rows_of(data.X, rows), Y=rows_of(data.Y, rows), groups=groups)

@@ -1,0 +1,138 @@
+"""The steps of a tuning: every line on a sample of the rows, if there are many, then the better half on all rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nearlabel.experiments._attempt import Attempt, Cost, LeftOut, Line, Step, Trial
+from nearlabel.experiments._candidate import Candidate, make_untuned
+from nearlabel.experiments._choice import Choice, loss_of
+from nearlabel.experiments._grid import Fitting, Grid
+from nearlabel.experiments._samples import Samples, drawn
+from nearlabel.metrics import Metric
+
+SizeOf: TypeAlias = Callable[[Any], int | None]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """A stage on a sample of the rows, if there are enough, and one on all of them.
+
+    Parameters
+    ----------
+    grid : Grid
+        What is tried.
+    metric : Metric
+        What the best is best in.
+    sample_rows : int or None
+        Size of the sample; None for no such stage.
+    sample_seconds : float
+        What may be spent on it.
+    size_of : callable or None
+        Returns the size of a fitted model; None if no costs are measured.
+    """
+
+    grid: Grid
+    metric: Metric
+    sample_rows: int | None
+    sample_seconds: float
+    size_of: SizeOf | None
+
+    def steps(self, samples: Samples, fittings: Sequence[Fitting], attempt: Attempt) -> Iterator[Step]:
+        """Yield what is found; whoever takes the steps adds them to `attempt` before the next one."""
+        yield Step(left_out=tuple(LeftOut(line, f.copy_of) for f in fittings if f.copy_of for line in f.lines))
+        tried = [fitting for fitting in fittings if not fitting.copy_of]
+        if self.sample_rows is not None and len(tried) > 2 and samples.Y.shape[0] >= 3 * self.sample_rows:
+            attempt.sample = attempt.sample or Attempt()
+            yield from self._steps_on_sample(samples, self.sample_rows, attempt.sample)
+            order = self._best_first(attempt.sample.trials)
+            late = {line for fitting in tried for line in fitting.lines}.difference(order)
+            worse = self._worse_half(order)
+            yield _left_out(sorted(late, key=str), "not tried in the time")
+            yield _left_out(worse, f"among the worse on {self.sample_rows} of the rows")
+            tried = [fitting for fitting in tried if not late.union(worse).issuperset(fitting.lines)]
+            tried.sort(key=lambda fitting: min(order.index(line) for line in fitting.lines if line in order))
+        yield from self._steps_on(samples, tried, attempt, self.size_of)
+
+    def _steps_on_sample(self, samples: Samples, n_rows: int, attempt: Attempt) -> Iterator[Step]:
+        """Yield what is found on some rows, until the time for it is over."""
+        some = Samples.of(drawn(samples.data, n_rows), self.grid.cv, without_copies=samples.copies is not None)
+        stop = time.monotonic() + self.sample_seconds
+        fittings = [fitting for fitting in self.grid.fittings(some) if not fitting.copy_of]
+        for step in self._steps_on(some, fittings, attempt):
+            yield step._replace(on_sample=True)
+            if time.monotonic() > stop:
+                return
+
+    def _best_first(self, trials: Iterable[Trial]) -> list[Line]:
+        """Return the lines of trials, the one with the best trial first."""
+        least: dict[Line, float] = {}
+        for trial in trials:
+            line = Line.of(trial.candidate)
+            least[line] = min(least.get(line, np.inf), loss_of(self.metric, trial.value))
+        return sorted(least, key=lambda line: least[line])
+
+    def _worse_half(self, order: Sequence[Line]) -> list[Line]:
+        """Return the worse half of the lines, which come best first, but for the best of each kind."""
+        first_of_kind = {self.grid.specs[line.method].is_lazy: line for line in reversed(order)}
+        return [line for line in order[(len(order) + 1) // 2 :] if line not in first_of_kind.values()]
+
+    def _steps_on(
+        self, samples: Samples, fittings: Iterable[Fitting], attempt: Attempt, size_of: SizeOf | None = None
+    ) -> Iterator[Step]:
+        """Yield the trials of each number of neighbours, then the cost of the best of them."""
+        choice = Choice(samples.Y, samples.parts, self.metric, attempt.chosen)
+        tried = {trial.candidate for trial in attempt.trials}
+        for fitting in fittings:
+            for number in fitting.numbers:
+                candidates = {
+                    name: self.grid.candidate(name, number, fitting.scale, fitting.search) for name in fitting.specs
+                }
+                if not tried.issuperset(candidates.values()):
+                    trials = tuple(_trials(fitting, number, candidates, choice, samples))
+                    yield Step(trials, choice.chosen)
+            if size_of is not None and not attempt.costs.keys() >= set(fitting.lines):
+                own = [trial for trial in attempt.trials if Line.of(trial.candidate) in fitting.lines]
+                best = min(own, key=lambda trial: loss_of(self.metric, trial.value)).candidate
+                yield Step(costs=dict.fromkeys(fitting.lines, _cost(best, samples, size_of)))
+
+
+def _trials(
+    fitting: Fitting, number: int | None, candidates: Mapping[str, Candidate], choice: Choice, samples: Samples
+) -> Iterator[Trial]:
+    """Yield what methods reach that differ in their thresholds only."""
+    answer = fitting.answer(fitting.by, number)
+    for name, spec in fitting.specs.items():
+        labels = answer.decided(spec.thresholds, samples.Y, samples.parts)
+        value, values = choice.offer(labels, answer.scores)
+        yield Trial(candidates[name], value, fitting.by.name, values)
+
+
+def _cost(candidate: Candidate, samples: Samples, size_of: SizeOf) -> Cost:
+    """Fit the untuned model to the rows outside the first part, and predict those in it."""
+    X, held_out = samples.data.X, samples.parts[0]
+    others = np.delete(np.arange(samples.Y.shape[0]), held_out)
+    model = make_untuned(candidate, samples.data)
+    start = time.perf_counter()
+    model.fit(X[others], samples.Y[others])
+    fitted = time.perf_counter()
+    model.predict(X[held_out])
+    predicted = time.perf_counter()
+    return Cost(fitted - start, predicted - fitted, size_of(model))
+
+
+def _left_out(lines: Iterable[Line], reason: str) -> Step:
+    return Step(left_out=tuple(LeftOut(line, reason) for line in lines))
+
+
+def progress_of(fittings: Sequence[Fitting], attempt: Attempt) -> tuple[int, int]:
+    """Return the number of fits that are done and of all, those that are left out not counted."""
+    to_do = [fitting for fitting in fittings if not attempt.left_out.keys() >= set(fitting.lines)]
+    tried = {(*Line.of(trial.candidate), trial.candidate.n_neighbors) for trial in attempt.trials}
+    fits = [(*fitting.lines[0], number) for fitting in to_do for number in fitting.numbers]
+    return sum(fit in tried for fit in fits), len(fits)

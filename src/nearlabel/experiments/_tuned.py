@@ -1,0 +1,113 @@
+"""What a tuning found: the trials, best first, and what the choice is worth on samples that took no part in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nearlabel.experiments._attempt import Attempt, Cost, LeftOut, Line, Trial
+from nearlabel.experiments._candidate import Candidate
+from nearlabel.experiments._choice import Choice, loss_of
+from nearlabel.experiments._grid import Fitting
+from nearlabel.experiments._samples import LOO, Samples, parts_of
+from nearlabel.metrics import Metric
+from nearlabel.metrics.evaluation import named_without_copies
+from nearlabel.utils.types import IntArray
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was tried.
+
+    Parameters
+    ----------
+    trials : tuple of Trial
+        Best first, of equal ones in the order of trying. The first value is optimistic: it was chosen by it.
+    metric : str
+        Name of the metric that decided.
+    scores : dict of str to float
+        All metrics, of the choice made anew for each part of the samples without it.
+    measured : str
+        How the scores were measured, in words.
+    costs : dict of Line to Cost
+        What fitting and predicting cost; of lines that were tried to the end.
+    left_out : tuple of LeftOut
+        What was not tried, and why.
+    n_samples : int or None
+        Number of samples that the values are of: fewer than all if there was time for `sample_rows` only.
+    """
+
+    trials: tuple[Trial, ...]
+    metric: str
+    scores: dict[str, float]
+    measured: str
+    costs: dict[Line, Cost] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+    n_samples: int | None = None
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate of the best value."""
+        return self.trials[0].candidate
+
+
+def tuned_of(
+    attempt: Attempt, samples: Samples, fittings: Sequence[Fitting], metric: Metric, *, suffix: str = ""
+) -> Tuned:
+    """Return what was found; the words on how it was measured end with `suffix`."""
+    defined = [trial for trial in attempt.trials if np.isfinite(trial.value)]
+    if not defined:
+        raise ValueError(f"metric must be defined on the rows, got {metric.name}. Hint: micro_f1 always is.")
+    best_first = sorted(defined, key=lambda trial: loss_of(metric, trial.value))
+    choice = Choice(samples.Y, samples.parts, metric, attempt.chosen)
+    scores = choice.scores()
+    if samples.copies is not None:
+        scores |= _without_copies(best_first[0].candidate, fittings, choice, samples.copies)
+    left_out = attempt.left_out | _out_of_time(fittings, attempt)
+    return Tuned(
+        tuple(best_first),
+        metric.name,
+        scores,
+        _measured(attempt, fittings, len(samples.parts)) + suffix,
+        attempt.costs,
+        tuple(LeftOut(line, reason) for line, reason in left_out.items()),
+        samples.Y.shape[0],
+    )
+
+
+def _measured(attempt: Attempt, fittings: Sequence[Fitting], n_parts: int) -> str:
+    """Return how the scores were measured, in words."""
+    words = " and ".join(dict.fromkeys(trial.held_out for trial in attempt.trials))
+    is_tuned = any(spec.is_tuned for fitting in fittings for spec in fitting.specs.values())
+    if len(attempt.trials) > 1 or is_tuned:
+        words += f"; selection nested in {n_parts}-fold cross-validation"
+    return words
+
+
+def _without_copies(best: Candidate, fittings: Sequence[Fitting], choice: Choice, copies: IntArray) -> dict[str, float]:
+    """Return the metrics of the best candidate without copies; none if no row is left."""
+    fitting = next(fitting for fitting in fittings if Line.of(best) in fitting.lines)
+    by, rows = fitting.by.without_copies(copies)
+    if not rows.any() or (best.n_neighbors or 1) > by.most_neighbors:
+        return {}
+    labels, scores = choice.chosen.best
+    if by is not fitting.by:
+        answer = fitting.answer(by, best.n_neighbors)
+        parts = parts_of("data", len(copies), copies, LOO)
+        labels, scores = answer.decided(fitting.specs[best.method].thresholds, choice.Y, parts), answer.scores
+    return named_without_copies(choice.metrics_of(rows, labels[rows], scores[rows]))
+
+
+def _out_of_time(fittings: Sequence[Fitting], attempt: Attempt) -> dict[Line, str]:
+    """Return the lines that were not tried to the end, and are not left out for another reason."""
+    n_tried = Counter(Line.of(trial.candidate) for trial in attempt.trials)
+    missing: dict[Line, str] = {}
+    for fitting in fittings:
+        for line in fitting.lines:
+            if line not in attempt.left_out and n_tried[line] < len(fitting.numbers):
+                some = f"{n_tried[line]} of {len(fitting.numbers)} numbers of neighbours were tried in the time"
+                missing[line] = some if n_tried[line] else "not tried in the time"
+    return missing
