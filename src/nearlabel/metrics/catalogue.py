@@ -105,7 +105,8 @@ class Metric:
         """
         if needs_propensities(self) and options.get(_PROPENSITIES) is None:
             raise ValueError(
-                f"propensities must be given for {self.name}, got None. Hint: label_propensities(y_train)."
+                f"propensities must be given for {self.name}, got None. Hint: label_propensities(y_train); a Plan,"
+                " evaluate and predict --score take those of the training part."
             )
         if sample_weight is not None:
             if not _has_parameter(self.function, "sample_weight"):
