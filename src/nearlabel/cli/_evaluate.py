@@ -236,11 +236,10 @@ def _print_labels(rows: Sequence[Mapping[str, Any]]) -> None:
     of_one = next(iter(tables.values()))
     never = sum(row["skipped_folds"] == row["folds"] for row in of_one)
     partly = sum(0 < row["skipped_folds"] < row["folds"] for row in of_one)
-    areas = "ROC-AUC and average precision"
-    if never:
-        _console.print_text(f"{never} of {len(of_one)} labels have one class in every fold, so no {areas}.")
-    if partly:
-        _console.print_text(f"{partly} of {len(of_one)} have one class in some folds, which their {areas} leave out.")
+    for number, where in ((never, "every fold, so no"), (partly, "some folds, which are not in their")):
+        if number:
+            few = f"{number} of {len(of_one)} labels have one class in {where}"
+            _console.print_text(f"{few} ROC-AUC and average precision.")
 
 
 def _check_split(arguments: argparse.Namespace) -> None:
