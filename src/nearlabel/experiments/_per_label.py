@@ -66,7 +66,7 @@ def summarise_labels(records: Iterable[Record]) -> list[dict[str, Any]]:
     >>> plan = Plan(("brknn",), (5,), cv=2, metrics=("micro_f1",), per_label=True)
     >>> rows = summarise_labels(run(plan, [load_multidigits()]))
     >>> rows[0]["label"], rows[0]["support"], round(rows[0]["f1"], 2)
-    ('digit-0', 200, 0.96)
+    ('0', 612, 0.78)
     """
     found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for r in records:
