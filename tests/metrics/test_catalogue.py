@@ -22,7 +22,6 @@ EXCLUDED = {  # public, but no metric of the catalogue, with the reason
     "score_all": "all of them",
     "label_propensities": "an argument of a metric",
     "label_table": "no single number",
-    "propensity_scored_precision_at_k": "needs propensities of the training part",
 }
 
 

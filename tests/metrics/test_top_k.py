@@ -192,3 +192,20 @@ def test_trivial_is_checked():
     """Also by name."""
     with pytest.raises(ValueError, match="trivial must be one of"):
         get_metric("recall_at_k:k=1:trivial=no")(TRUE, SCORES)
+
+
+def test_propensities_by_name():
+    """They come with the call; without them the error says where they come from."""
+    metric = get_metric("propensity_scored_precision_at_k:k=2")
+    assert metric.title == "PSP@2"
+    value = metrics.propensity_scored_precision_at_k(TRUE, SCORES, 2, propensities=PROPENSITIES)
+    assert metric(TRUE, SCORES, propensities=PROPENSITIES) == value
+    known = metrics.score_all(TRUE, y_score=SCORES, metrics=[metric, "coverage"], propensities=PROPENSITIES)
+    assert known[metric.name] == value
+    for call in (lambda: metric(TRUE, SCORES), lambda: metrics.score_all(TRUE, y_score=SCORES, metrics=[metric])):
+        with pytest.raises(
+            ValueError, match=r"propensities must be given for propensity_scored.*:k=2, got None\. Hint: "
+        ):
+            call()
+    with pytest.raises(ValueError, match="propensities"):
+        get_metric("propensity_scored_precision_at_k:k=2:propensities=3")

@@ -40,8 +40,9 @@ def test_all_that_was_told_comes_back(tmp_path):
     data = card.data
     assert (data.name, data.rows, data.features, data.labels) == ("toy", 4, 2, 3)
     assert (data.feature_names, data.label_names) == (("x", "[y]"), ("a", "b", "ü"))
+    assert data.label_counts == tuple(Y.sum(axis=0))
     assert (data.cardinality, data.density) == (labels.cardinality(Y), labels.density(Y))
-    assert (card.format, card.method, card.foreign_types) == (1, "MLkNN", ())
+    assert (card.format, card.method, card.foreign_types) == (3, "MLkNN", ())
 
 
 def test_what_the_model_knows_where_nothing_is_told(tmp_path):
@@ -100,9 +101,21 @@ def test_containers_and_names():
     lists = DataSummary.of_data((X.tolist(), Y.tolist()))
     for other in (frames, thin, lists):
         assert (other.rows, other.features, other.labels, other.cardinality) == (4, 2, 3, plain.cardinality)
+        assert other.label_counts == plain.label_counts
     assert plain == lists
     assert plain.feature_names is None
     assert (plain.label_names, frames.label_names) == (("0", "1", "2"), ("a", "b", "c"))
+
+
+def test_counts_of_labels_are_checked_and_older_cards_have_none():
+    """As many as labels; a card that was written before they were told is read without."""
+    content = json.loads(ModelCard.of(model(), data=(X, Y)).to_json())
+    assert content["data"].pop("label_counts") == Y.sum(axis=0).tolist()
+    older = ModelCard.from_json(json.dumps(content | {"format": 1}))
+    assert (older.format, older.data.label_counts, older.data.rows) == (1, None, 4)
+    content["data"]["label_counts"] = [1, 2]
+    with pytest.raises(ValueError, match="data: 2 counts of 3"):
+        ModelCard.from_json(json.dumps(content))
 
 
 def test_digests_tell_data_apart():

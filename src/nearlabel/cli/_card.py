@@ -64,5 +64,5 @@ def _thresholds(card: ModelCard) -> list[tuple[str, str]]:
 def _text(value: object) -> str:
     if isinstance(value, tuple):
         more = len(value) - _SHOWN_NAMES
-        return ", ".join(value[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
+        return ", ".join(map(str, value[:_SHOWN_NAMES])) + (f" and {more} more" if more > 0 else "")
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nearlabel.cli import _comparison, _console
-from nearlabel.cli._comparison import print_order, title_of
+from nearlabel.cli._comparison import print_order
 from nearlabel.comparison import (
     OVER,
     POST_HOC,
@@ -17,6 +17,7 @@ from nearlabel.comparison import (
     PairedTest,
     compare,
 )
+from nearlabel.metrics.evaluation import title_of
 from nearlabel.plots import CriticalDifferenceDisplay, check_figure_file
 
 _OVER = {"folds": "folds", "datasets": "data sets"}

@@ -13,7 +13,8 @@ from nearlabel.cli import _console
 from nearlabel.cli._method_table import MethodTable, print_method_tables
 from nearlabel.comparison import Order
 from nearlabel.experiments import Cell, Record, SearchCost
-from nearlabel.metrics import CATALOGUE, get_metric
+from nearlabel.metrics import CATALOGUE
+from nearlabel.metrics.evaluation import title_of
 from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
 
 _DIRECTIONS = {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
@@ -194,11 +195,3 @@ def _deviation(cell: Cell) -> str:
 
 def _mean(cell: Cell) -> float:
     return cell.mean
-
-
-def title_of(metric: str) -> str:
-    """Return what a table prints of a metric."""
-    try:
-        return get_metric(metric).title
-    except ValueError:  # of the user: module:function stays as it was written
-        return metric if ":" in metric else metric.replace("_", " ")

@@ -9,7 +9,6 @@ from typing import Any
 
 from nearlabel.cli import _console, _data, _kept, _missing, _test_data
 from nearlabel.cli._columns import add_kind_options, usual_scale
-from nearlabel.cli._comparison import title_of
 from nearlabel.cli._copies import has_copies
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
@@ -34,6 +33,7 @@ from nearlabel.experiments import (
     make_search,
     usual_search,
 )
+from nearlabel.metrics.evaluation import title_of
 from nearlabel.neighbors import ExactNeighbors
 from nearlabel.preprocessing import SCALES
 

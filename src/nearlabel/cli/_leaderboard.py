@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from nearlabel.cli import _console
-from nearlabel.cli._comparison import title_of
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Line, Trial, Tuned
+from nearlabel.metrics.evaluation import title_of
 from nearlabel.persistence import save_model
 
 _SHOWN = 20

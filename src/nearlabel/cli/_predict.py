@@ -52,6 +52,7 @@ def main(arguments: argparse.Namespace) -> None:
     _check_file(arguments)
     metrics = _scored.read_metrics(arguments)
     model = _model.open_model(arguments)
+    _scored.check_metrics(arguments, metrics, model)
     layout = Layout(arguments.id, arguments.scores, model.label_names)
     truth = _truth(arguments, model) if arguments.score else None
     blocks = _model.open_blocks(arguments, model, id_column=arguments.id)
@@ -66,7 +67,7 @@ def main(arguments: argparse.Namespace) -> None:
     if truth is not None:
         labels = np.vstack([as_dense(answer.labels) for answer in judged])
         scores = np.vstack([answer.scores for answer in judged if answer.scores is not None])
-        _scored.print_scored(arguments, metrics, truth, labels, scores, model.label_names)
+        _scored.print_scored(arguments, metrics, truth, labels, scores, model)
 
 
 def _check_file(arguments: argparse.Namespace) -> None:

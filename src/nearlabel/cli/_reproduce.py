@@ -10,8 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from nearlabel.cli import _console
-from nearlabel.cli._comparison import curves, title_of
+from nearlabel.cli._comparison import curves
 from nearlabel.cli._reproduced import Part, print_origin, print_part
+from nearlabel.metrics.evaluation import title_of
 from nearlabel.papers import Curve, Paper, PrintedCell, PrintedRelation, paper_names
 from nearlabel.plots import NeighborsPanelsDisplay, check_figure_file
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from nearlabel import __version__
 from nearlabel.cli import _console
-from nearlabel.cli._comparison import title_of
+from nearlabel.metrics.evaluation import title_of
 from nearlabel.papers import (
     Curve,
     Paper,

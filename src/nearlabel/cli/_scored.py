@@ -9,25 +9,14 @@ from typing import Any
 import numpy as np
 
 from nearlabel.cli import _comparison, _console
-from nearlabel.cli._method_table import MethodTable, print_method_tables
+from nearlabel.cli._label_table import print_labels, text_of
+from nearlabel.cli._model import OpenModel
 from nearlabel.experiments import make_metric
 from nearlabel.metrics import CATALOGUE, Metric, label_table, score_all
+from nearlabel.metrics.catalogue import needs_propensities
 from nearlabel.metrics.evaluation import skipped_lines
+from nearlabel.metrics.top_k import propensities_of_counts
 from nearlabel.utils.types import FloatArray, Matrix
-
-_HEADERS = {  # of the columns of the table of labels, the most telling first: the last ones may have no room
-    "support": "rows",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "F1",
-    "roc_auc": "ROC-AUC",
-    "average_precision": "average precision",
-    "true_positives": "true positives",
-    "false_positives": "false positives",
-    "false_negatives": "false negatives",
-    "log_loss": "log loss",
-    "brier_score": "Brier score",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,10 +64,11 @@ def print_scored(
     truth: Matrix,
     labels: Matrix,
     scores: FloatArray,
-    names: Sequence[str],
+    model: OpenModel,
 ) -> None:
     """Print the metrics of predictions for rows whose label sets are known, in the format of the arguments."""
-    values = score_all(truth, labels, scores, metrics)
+    names = model.label_names
+    values = score_all(truth, labels, scores, metrics, propensities=_propensities(arguments, metrics, model))
     skipped = skipped_lines(truth, metrics)
     if arguments.format == "json":
         rows = _rows(truth, labels, scores, names)
@@ -90,10 +80,29 @@ def print_scored(
         _console.print_csv(_rows(truth, labels, scores, names) if arguments.per_label else each)
         return
     title = {metric.name: metric.title for metric in metrics}
-    lines = [(title[name], _text(value)) for name, value in values.items()]
+    lines = [(title[name], text_of(value)) for name, value in values.items()]
     _console.print_table(f"Metrics on {len(labels)} rows", ("metric", "value"), lines)
     if arguments.per_label:
-        _print_labels(_rows(truth, labels, scores, names))
+        print_labels({"Labels": _rows(truth, labels, scores, names)})
+
+
+def check_metrics(arguments: argparse.Namespace, metrics: Sequence[Metric], model: OpenModel) -> None:
+    """Refuse a metric that asks more of the card of the model than is on it, before any work."""
+    _propensities(arguments, metrics, model)
+
+
+def _propensities(arguments: argparse.Namespace, metrics: Sequence[Metric], model: OpenModel) -> FloatArray | None:
+    """Return the propensities of labels by the model's training data, if a metric needs them."""
+    needing = [metric.name for metric in metrics if needs_propensities(metric)]
+    if not needing:
+        return None
+    data = model.card.data
+    if data.label_counts is None or data.rows is None:
+        raise ValueError(
+            f"{arguments.model} must tell how many training rows carry each label, for {needing[0]}, got a card without"
+            " label_counts. Hint: save_model(..., data=data), or fit anew."
+        )
+    return propensities_of_counts(data.label_counts, data.rows)
 
 
 def _rows(truth: Matrix, labels: Matrix, scores: FloatArray, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -107,17 +116,3 @@ def _notes(skipped: Mapping[str, int]) -> list[str]:
     """Say which means are not over all labels or rows."""
     of = {name: "rows" if "average=samples" in name else "labels" for name in skipped}
     return [f"{name} leaves out {n} {of[name]} that have one class here." for name, n in skipped.items()]
-
-
-def _print_labels(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print a table of labels, with as many columns as there is room for."""
-    cells = {row["label"]: [_text(row[column]) for column in _HEADERS] for row in rows}
-    n_left_out = print_method_tables([MethodTable("Labels", cells, "label")], [*_HEADERS.values()], every=False)
-    if n_left_out:
-        _console.print_text(f"{n_left_out} more columns: in a wider terminal, or by --format csv.")
-
-
-def _text(value: float) -> str:
-    if isinstance(value, int):
-        return str(value)
-    return "–" if np.isnan(value) else f"{value:.4f}"

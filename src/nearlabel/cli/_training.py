@@ -12,11 +12,10 @@ from sklearn.pipeline import Pipeline
 
 from nearlabel.cli import _console, _copies, _test_data
 from nearlabel.cli._columns import counted
-from nearlabel.cli._comparison import title_of
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
 from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.metrics.evaluation import WITHOUT_COPIES
+from nearlabel.metrics.evaluation import WITHOUT_COPIES, title_of
 from nearlabel.persistence import check_can_save, save_model
 
 LOO = "loo"

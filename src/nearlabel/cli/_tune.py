@@ -12,7 +12,6 @@ from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data, _kept, _leaderboard, _missing, _test_data
 from nearlabel.cli._columns import add_kind_options, is_mixed
-from nearlabel.cli._comparison import title_of
 from nearlabel.cli._copies import OF_ROWS, are_told, has_copies, print_share
 from nearlabel.cli._evaluate import numbers
 from nearlabel.cli._first_look import print_severe
@@ -37,7 +36,7 @@ from nearlabel.experiments import (
     Tuning,
 )
 from nearlabel.files.atomic_file import check_can_be_written
-from nearlabel.metrics.evaluation import WITHOUT_COPIES
+from nearlabel.metrics.evaluation import WITHOUT_COPIES, title_of
 from nearlabel.preprocessing import SCALES
 
 _SCALES, _SCALES_OF_MIXED = ("none", "minmax"), ("minmax", "standard")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearlabel.cli._comparison import title_of
 from nearlabel.comparison import PairedValues, paired_tests
 from nearlabel.experiments import MethodSpec, Trial, Tuned
+from nearlabel.metrics.evaluation import title_of
 
 _ALPHA = 0.05
 _LEAST_GAIN = 5e-5  # what four digits show

@@ -17,6 +17,7 @@ from nearlabel.experiments._methods import (
 )
 from nearlabel.experiments._metrics import make_metric
 from nearlabel.experiments._parts import ESTIMATORS
+from nearlabel.experiments._per_label import summarise_labels
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._preparing import make_preparation
 from nearlabel.experiments._run import Progress, run
@@ -66,5 +67,6 @@ __all__ = [
     "search_costs",
     "share_of_copies",
     "summarise",
+    "summarise_labels",
     "usual_search",
 ]

@@ -32,6 +32,7 @@ class Fold(NamedTuple):
     groups: IntArray | None = None  # of the training rows
     columns: Columns = Columns((), ())  # of X
     copied: BoolArray | None = None  # which test rows equal a training row, if metrics are asked for without these
+    label_names: tuple[str, ...] = ()
 
     def label(self) -> dict[str, Any]:
         """Return the fields of a record that say which fold it belongs to."""
@@ -45,7 +46,9 @@ def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
             raise ValueError(f"training and test part of {name} must have the same {what}, in the same order.")
     n, m = training.X.shape[0], test.X.shape[0]
     X, Y = stacked(training.X, test.X), stacked(training.Y, test.Y)
-    return Fold(name, None, 0, X, Y, np.arange(n), np.arange(n, n + m), training.groups, Columns.of(training))
+    rows, test_rows = np.arange(n), np.arange(n, n + m)
+    columns, names = Columns.of(training), training.label_names
+    return Fold(name, None, 0, X, Y, rows, test_rows, training.groups, columns, label_names=names)
 
 
 def check_matrices(name: str, X: Matrix, Y: Matrix, *, impute: str | None = None) -> None:

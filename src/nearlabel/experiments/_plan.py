@@ -21,11 +21,13 @@ from nearlabel.experiments._imputing import check_impute
 from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import direction_of, read_metrics, skipped_on
 from nearlabel.experiments._parts import Part
+from nearlabel.experiments._per_label import table_of_fold
 from nearlabel.experiments._preparing import Columns, prepared
 from nearlabel.experiments._searches import Finder, make_search, usual_search
 from nearlabel.experiments.records import Record
-from nearlabel.metrics import CATALOGUE, Metric
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, WITHOUT_COPIES, score_and_count
+from nearlabel.metrics import CATALOGUE, Metric, label_propensities
+from nearlabel.metrics.catalogue import needs_propensities
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, WITHOUT_COPIES, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
 from nearlabel.neighbors import PrecomputedNeighbors
@@ -34,7 +36,7 @@ from nearlabel.preprocessing import SCALES
 from nearlabel.preprocessing._feature_scaler import check_scale  # as FeatureScaler
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
 from nearlabel.utils.response_methods import label_scores, response_method_of
-from nearlabel.utils.types import BoolArray, IntArray, Matrix, NeighborSearch
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 
@@ -75,6 +77,9 @@ class Plan:
     without_copies : bool, default=None
         Whether each metric is also taken over the test samples that equal no training sample, by the same predictions.
         Its records follow with "_without_copies" at the end of the metric's name; None where there is no such sample.
+    per_label : bool, default=None
+        Whether the figures of each label are kept, too: a record more for each method and number of neighbours, whose
+        metric is "per_label", and which has a table in place of a value. `summarise_labels` reads them.
 
     Raises
     ------
@@ -113,6 +118,7 @@ class Plan:
     stratify: int | None = None  # None in records made before it was a choice, too
     impute: str | None = None  # as stratify
     without_copies: bool | None = None  # as stratify
+    per_label: bool | None = None  # as stratify
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
@@ -190,7 +196,8 @@ class Plan:
 
         def fold(seed: int, number: int, training: IntArray, test: IntArray) -> Fold:
             of_training = None if groups is None else groups[training]
-            return Fold(name, seed, number, problem.X, problem.Y, training, test, of_training, columns)
+            names = problem.label_names
+            return Fold(name, seed, number, problem.X, problem.Y, training, test, of_training, columns, None, names)
 
         return [
             fold(seed, number, training, test)
@@ -230,20 +237,22 @@ class Plan:
                     yield fold.label() | {"method": method, "n_neighbors": k, "metric": name} | of_metric
                 for name in () if fold.copied is None else self._metrics:
                     yield fold.label() | {"method": method, "n_neighbors": k, "metric": f"{name}{WITHOUT_COPIES}"}
+                if self.per_label:
+                    yield fold.label() | {"method": method, "n_neighbors": k, "metric": PER_LABEL}
 
-    def values(self, fold: Fold) -> Iterator[float | None]:
-        """Yield the values of a fold's records.
+    def values(self, fold: Fold) -> Iterator[Any]:
+        """Yield the values of a fold's records, or the table of one that has none.
 
         One search serves every method and number of neighbours on the same features, one fit all thresholds of a
         method.
         """
         yield from self.values_by(Finder(make_search(usual_search(self.scale))), fold)
 
-    def values_by(self, finder: Finder, fold: Fold) -> Iterator[float | None]:
-        """Yield the values of a fold's records, with the neighbours that a given search finds."""
+    def values_by(self, finder: Finder, fold: Fold) -> Iterator[Any]:
+        """Yield what `values` does, with the neighbours that a given search finds."""
         X, X_test = self.prepared(fold, fold.X[fold.training], fold.X[fold.test])
         Y, Y_test = fold.Y[fold.training], fold.Y[fold.test]
-        found: dict[tuple[str, int | None], list[float | None]] = {}
+        found: dict[tuple[str, int | None], list[Any]] = {}
         for selection, specs in self._by_selection().items():
             selected = _selected(selection, X, Y, X_test)
             neighbors = None
@@ -255,6 +264,8 @@ class Plan:
                 found[method, k] = list(self._scores(labels, fitted, Y_test))
                 if fold.copied is not None:
                     found[method, k] += self._scores(labels, fitted, Y_test, ~fold.copied)
+                if self.per_label:
+                    found[method, k].append(table_of_fold(fold.label_names, Y_test, labels, fitted.test_scores))
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
                 yield from found[method, k]
@@ -306,9 +317,10 @@ class Plan:
         if not isinstance(rows, slice) and not rows.any():
             yield from [None] * len(metrics)
             return
-        needs_scores = any(isinstance(metric, Metric) and metric.needs == "score" for metric in metrics)
-        scores = fitted.test_scores[rows] if needs_scores else None
-        values = score_and_count(Y[rows], labels[rows], scores, metrics)
+        ours = [metric for metric in metrics if isinstance(metric, Metric)]
+        scores = fitted.test_scores[rows] if any(metric.needs == "score" for metric in ours) else None
+        propensities = fitted.propensities if any(map(needs_propensities, ours)) else None
+        values = score_and_count(Y[rows], labels[rows], scores, metrics, propensities=propensities)
         for value in values.values():
             yield value if np.isfinite(value) else None
 
@@ -345,6 +357,11 @@ class _Fitted:
         """Scores of the test rows."""
         method = response_method_of(self.classifier)
         return label_scores(self.classifier, self.X_test, self.Y.shape[1], method)
+
+    @cached_property
+    def propensities(self) -> FloatArray:
+        """Propensities of the labels, by the training rows."""
+        return label_propensities(self.Y)
 
     @cached_property
     def left_out(self) -> tuple[Any, Matrix]:

@@ -29,8 +29,8 @@ class AnyPlan(Protocol):
         """Yield the records of a fold in their order, still without values."""
         ...
 
-    def values(self, fold: Fold) -> Iterator[float | None]:
-        """Yield the values of a fold's records."""
+    def values(self, fold: Fold) -> Iterator[Any]:
+        """Yield the values of a fold's records, or, of a record without value, a table: a dict of columns."""
         ...
 
     def describe(self, problems: Mapping[str, Problem]) -> dict[str, Any]:
@@ -70,7 +70,8 @@ def run(
         Flat records: dataset, seed (None for a given split), fold, method, n_neighbors, metric, value (None where the
         metric is undefined on that fold). Those of a metric that is not in `nearlabel.metrics.CATALOGUE` have
         greater_is_better, too, and those of one that leaves out labels (or rows) of one class say how many, skipped,
-        where there are some in the test part.
+        where there are some in the test part. One with a table of all labels (`Plan.per_label`) has per_label as its
+        metric, None as its value, and table, which `summarise_labels` reads.
 
     Warns
     -----
@@ -138,4 +139,9 @@ def _run_fold(plan: AnyPlan, fold: Fold) -> tuple[list[Record], list[Warning]]:
     """Return the records of a fold and what was warned of, which a process would print in its own way."""
     with kept_warnings() as kept:
         values = list(plan.values(fold))
-    return [setting | {"value": value} for setting, value in zip(plan.settings(fold), values, strict=True)], kept
+    records = zip(plan.settings(fold), values, strict=True)
+    return [setting | _filled_in(value) for setting, value in records], kept
+
+
+def _filled_in(value: Any) -> Record:
+    return {"value": None, "table": value} if isinstance(value, dict) else {"value": value}

@@ -17,7 +17,8 @@ from nearlabel.utils.validation import check_choice, check_flag
 
 _PROBABILITY_NAME = "y_prob"
 _SCORE_NAMES = ("y_score", "scores", _PROBABILITY_NAME)
-_INPUTS = ("y_true", "y_pred", "y_score", "y_prob", "sample_weight")  # what is no option
+_PROPENSITIES = "propensities"
+_INPUTS = ("y_true", "y_pred", "y_score", "y_prob", "sample_weight", _PROPENSITIES)  # what is no option
 _LOSS_ENDINGS = ("_loss", "_error")  # scikit-learn's convention: such a function is to be minimised
 
 
@@ -97,9 +98,16 @@ class Metric:
 
         Raises
         ------
+        ValueError
+            If the metric is one of ours that needs propensities, and there are none.
         TypeError
             If there are weights and the function takes none, or it returns something that is no number.
         """
+        if needs_propensities(self) and options.get(_PROPENSITIES) is None:
+            raise ValueError(
+                f"propensities must be given for {self.name}, got None. Hint: label_propensities(y_train); a Plan,"
+                " evaluate and predict --score take those of the training part."
+            )
         if sample_weight is not None:
             if not _has_parameter(self.function, "sample_weight"):
                 raise TypeError(f"sample_weight must be None: metric {self.name!r} has no parameter of that name.")
@@ -170,6 +178,7 @@ _ON_REQUEST = (
     _score(top_k.precision_at_k, "precision@{k}", greater_is_better=True),
     _score(top_k.recall_at_k, "recall@{k}", greater_is_better=True),
     _score(top_k.ndcg_at_k, "nDCG@{k}", greater_is_better=True),
+    _score(top_k.propensity_scored_precision_at_k, "PSP@{k}", greater_is_better=True),
     _score(areas.roc_auc, "ROC-AUC ({average})", greater_is_better=True),
     _score(areas.mean_average_precision, "mAP ({average})", greater_is_better=True),
     _score(probabilities.log_loss, "log loss"),
@@ -277,6 +286,11 @@ def options_left_open(metric: Metric, options: Mapping[str, Any]) -> dict[str, A
     if metric.name.partition(":")[0] not in _OURS:
         return {}
     return {name: value for name, value in options.items() if name in _parameters(metric.function)}
+
+
+def needs_propensities(metric: Metric) -> bool:
+    """Return whether a metric of ours weighs labels by their propensities, which are those of the training part."""
+    return bool(options_left_open(metric, {_PROPENSITIES: None}))
 
 
 def _of_function(function: Any) -> Metric:

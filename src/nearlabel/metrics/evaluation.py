@@ -25,6 +25,7 @@ from nearlabel.metrics.ratios import MEAN_RATIOS, mean
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples for which no label is predicted: neither good nor bad
+PER_LABEL = "per_label"  # where a metric's name stands, says that there is a table of all labels and no value
 WITHOUT_COPIES = "_without_copies"  # ends the name of a metric on samples whose exact copies the model has not seen
 
 _FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
@@ -40,6 +41,16 @@ def named_without_copies(values: Mapping[str, float]) -> dict[str, float]:
     return {f"{name}{WITHOUT_COPIES}": value for name, value in values.items()}
 
 
+def title_of(name: str) -> str:
+    """Return what a table or a figure prints of a metric, given the name that records have of it."""
+    if name.endswith(WITHOUT_COPIES):
+        return f"{title_of(name.removesuffix(WITHOUT_COPIES))}, without copies"
+    try:
+        return get_metric(name).title
+    except ValueError:  # of the user: module:function stays as it was written
+        return name if ":" in name else name.replace("_", " ")
+
+
 def score_all(
     y_true: MatrixLike,
     y_pred: MatrixLike | None = None,
@@ -49,6 +60,7 @@ def score_all(
     zero_division: float = 0.0,
     ties: TieRule = "pessimistic",
     trivial: TrivialRule = "drop",
+    propensities: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> dict[str, float]:
     """Return the values of many metrics; the inputs are checked, counted and ranked once.
@@ -70,6 +82,8 @@ def score_all(
         How our metrics of rankings rank equal scores, unless their names say it.
     trivial : {"drop", "keep"}, default="drop"
         Whether they count rows without any pair of labels to rank, unless their names say it.
+    propensities : array-like of shape (n_labels,), default=None
+        `label_propensities` of the training part, for `propensity_scored_precision_at_k`.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows, at least 0: one of weight 2 counts as two equal ones. None: 1 each.
 
@@ -81,8 +95,9 @@ def score_all(
     Raises
     ------
     ValueError
-        If neither `y_pred` nor `y_score` is given, a metric needs the one that is not, a name is unknown, two metrics
-        have one name, or a matrix, a weight or an option is wrong (see the single functions).
+        If neither `y_pred` nor `y_score` is given, a metric needs the one that is not, or propensities that are not, a
+        name is unknown, two metrics have one name, or a matrix, a weight or an option is wrong (see the single
+        functions).
     TypeError
         If `metrics` contains something that is no metric, or a metric of your own returns no number or takes no
         weights while there are some.
@@ -106,7 +121,7 @@ def score_all(
         second["score"] = check_scores(y_score, true.shape)
         shared["score"] = _ranks.rank_checked(true, second["score"], ties, weights)
 
-    rules = {"zero_division": zero_division, "ties": ties, "trivial": trivial}
+    rules = {"zero_division": zero_division, "ties": ties, "trivial": trivial, "propensities": propensities}
 
     def value_of(metric: Metric) -> float:
         if metric.name in MEAN_RATIOS:
@@ -154,11 +169,12 @@ def score_and_count(
     scores: FloatArray | None,
     metrics: Sequence[MetricLike],
     *,
+    propensities: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> dict[str, float]:
     """Return what `score_all` gives, and "empty_predictions" where it is among the metrics, in their order."""
     others = [metric for metric in metrics if metric != EMPTY_PREDICTIONS]
-    values = score_all(truth, predicted, scores, others, sample_weight=sample_weight)
+    values = score_all(truth, predicted, scores, others, propensities=propensities, sample_weight=sample_weight)
     if EMPTY_PREDICTIONS in metrics and predicted is not None:
         is_empty = np.asarray(predicted.sum(axis=1)) == 0
         values[EMPTY_PREDICTIONS] = mean(is_empty, check_weights(sample_weight, len(is_empty)))

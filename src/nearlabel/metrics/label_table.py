@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearlabel.metrics.areas import areas_of_labels
-from nearlabel.metrics.counts import Comparison
+from nearlabel.metrics.counts import Comparison, Counts
 from nearlabel.metrics.inputs import (
     are_probabilities,
     check_predicted,
@@ -94,6 +94,13 @@ def _of_predictions(
         "true_positives": counts.hits,
         "false_positives": counts.predicted - counts.hits,
         "false_negatives": counts.true - counts.hits,
+        **ratios_of_labels(counts, zero_division),
+    }
+
+
+def ratios_of_labels(counts: Counts, zero_division: float) -> dict[str, FloatArray]:
+    """Return precision, recall and F1 of each label, by its counts."""
+    return {
         "precision": precision(counts, zero_division),
         "recall": recall(counts, zero_division),
         "f1": fbeta(1.0)(counts, zero_division),

@@ -280,11 +280,15 @@ def label_propensities(y_train: MatrixLike, a: float = 0.55, b: float = 1.5) -> 
     """
     a, b = check_positive("a", a), check_positive("b", b)
     labels = check_true(y_train, name="y_train")
-    n_samples = labels.shape[0]
+    return propensities_of_counts(labels.sum(axis=0), labels.shape[0], a, b)
+
+
+def propensities_of_counts(counts: ArrayLike, n_samples: int, a: float = 0.55, b: float = 1.5) -> FloatArray:
+    """Return what `label_propensities` does, given how many of the training samples carry each label."""
     if n_samples < 3:  # the logarithm of n less 1 is negative
         raise ValueError(f"y_train must have at least 3 rows, got {n_samples}.")
     c = (math.log(n_samples) - 1) * (b + 1) ** a
-    propensities: FloatArray = 1 / (1 + c * (labels.sum(axis=0) + b) ** -a)
+    propensities: FloatArray = 1 / (1 + c * (np.asarray(counts) + b) ** -a)
     return propensities
 
 

@@ -17,8 +17,7 @@ from nearlabel import __version__
 from nearlabel.persistence._card_fields import read_fields, read_format
 from nearlabel.persistence._data_summary import DataSummary
 
-FORMAT = 2  # of the file; raised when an older nearlabel could not read it
-_WITHOUT_KEPT = 1  # of a file that keeps no columns, which older ones read
+FORMAT = 3  # of the file; raised when an older nearlabel could not read it
 _LONGEST_PARAMETER = 300
 
 
@@ -118,7 +117,7 @@ class ModelCard:
             labels, or of other names.
         """
         return cls(
-            format=_WITHOUT_KEPT,
+            format=FORMAT,
             created=_time(date),
             versions=versions(),
             method=_name(model),
@@ -177,7 +176,7 @@ class ModelCard:
 
 def keeping(card: ModelCard, names: Sequence[str]) -> ModelCard:
     """Return the card of a file that keeps columns of these names; without any, as it is."""
-    return replace(card, kept=tuple(names), format=FORMAT) if names else card
+    return replace(card, kept=tuple(names)) if names else card
 
 
 def versions() -> dict[str, str]:

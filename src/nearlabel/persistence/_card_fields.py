@@ -84,10 +84,15 @@ def _dict_of(read: _Reader) -> _Reader:
 
 
 def _summary(value: Any) -> DataSummary:
-    summary = DataSummary(**_fields(value, _OF_DATA))
-    for names, number in ((summary.feature_names, summary.features), (summary.label_names, summary.labels)):
-        if names is not None and number is not None and len(names) != number:
-            raise ValueError(f"{len(names)} names of {number}")
+    known = {"label_counts": None, **value} if isinstance(value, dict) else value  # an older card has no counts
+    summary = DataSummary(**_fields(known, _OF_DATA))
+    for each, number, what in (
+        (summary.feature_names, summary.features, "names"),
+        (summary.label_names, summary.labels, "names"),
+        (summary.label_counts, summary.labels, "counts"),
+    ):
+        if each is not None and number is not None and len(each) != number:
+            raise ValueError(f"{len(each)} {what} of {number}")
     return summary
 
 
@@ -98,6 +103,7 @@ _OF_DATA: Mapping[str, _Reader] = {
     "labels": _optional(_count),
     "feature_names": _optional(_tuple_of(_text)),
     "label_names": _optional(_tuple_of(_text)),
+    "label_counts": _optional(_tuple_of(_count)),
     "cardinality": _optional(_number),
     "density": _optional(_number),
     "digest_X": _optional(_text),

@@ -34,6 +34,8 @@ class DataSummary:
         Names of the columns of X, if they had names.
     label_names : tuple of str of length `labels`, default=None
         Names of the labels; their numbers where they had none.
+    label_counts : tuple of int of length `labels`, default=None
+        How many training rows carry each label.
     cardinality : float, default=None
         Mean number of labels per sample.
     density : float, default=None
@@ -56,6 +58,7 @@ class DataSummary:
     labels: int | None = None
     feature_names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
+    label_counts: tuple[int, ...] | None = None
     cardinality: float | None = None
     density: float | None = None
     digest_X: str | None = None  # noqa: N815 - X and Y are the field's names for matrices
@@ -157,6 +160,7 @@ def _figures(X: Any, Y: MatrixLike) -> dict[str, Any]:
         "labels": int(Y_.shape[1]),
         "feature_names": _texts(getattr(X, "columns", None)),
         "label_names": _texts(names),
+        "label_counts": tuple(np.asarray(Y_.sum(axis=0)).ravel().astype(int).tolist()),
         "cardinality": float(labels.cardinality(Y_)),
         "density": float(labels.density(Y_)),
         "digest_X": _digest(X),

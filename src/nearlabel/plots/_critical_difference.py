@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from nearlabel.comparison import FriedmanTest
-from nearlabel.metrics import CATALOGUE
+from nearlabel.metrics.evaluation import title_of
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import BLUE, INK
 from nearlabel.utils.truncate import shortened
@@ -90,13 +90,12 @@ class CriticalDifferenceDisplay(Display):
         CriticalDifferenceDisplay
             Not drawn yet.
         """
-        title = CATALOGUE[test.metric].title if test.metric in CATALOGUE else test.metric
         ranked = "data sets" if test.dataset == "all" else f"folds of {test.dataset}"
         return cls(
             test.mean_ranks,
             test.not_different(alpha),
             critical_difference=test.critical_difference if test.post_hoc == "nemenyi" else None,
-            title=f"{title}: mean ranks over {test.n_pairs} {ranked}",
+            title=f"{title_of(test.metric)}: mean ranks over {test.n_pairs} {ranked}",
         )
 
     @classmethod

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from nearlabel.experiments import Record, summarise
-from nearlabel.metrics import CATALOGUE, MetricLike, get_metric
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
+from nearlabel.metrics import MetricLike, get_metric
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, title_of
 from nearlabel.model_selection import tune_neighbors
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import dots, set_legend, set_line_styles, set_open_frame
@@ -31,8 +31,8 @@ class NeighborsCurveDisplay(Display):
     deviations : array-like of shape (n_numbers,), default=None
         Half the height of the band; none where NaN.
     metric : str, default=None
-        Name of the metric, a key of `nearlabel.metrics.CATALOGUE` or "empty_predictions"; other words are shown as
-        they are.
+        Name of the metric, as `nearlabel.metrics.get_metric` takes it, or "empty_predictions"; other words are shown
+        as they are, with spaces for underscores.
     name : str, default=None
         Of the line.
     chosen : int, default=None
@@ -294,7 +294,7 @@ def words_of(metric: str | None) -> str:
         return ""
     if metric == EMPTY_PREDICTIONS:
         return "share of empty predictions"
-    return CATALOGUE[metric].title if metric in CATALOGUE else metric
+    return title_of(metric)
 
 
 def _check_lengths(curve: NeighborsCurveDisplay) -> None:

@@ -94,7 +94,8 @@ class NeighborsPanelsDisplay(DisplayInSeveralAxes):
         known = list(records)
         with_k = [record for record in known if record["n_neighbors"] is not None]
         methods = list(dict.fromkeys(record["method"] for record in with_k))
-        chosen = list(dict.fromkeys(record["metric"] for record in with_k)) if metrics is None else metrics
+        has_value = dict.fromkeys(record["metric"] for record in with_k if record["value"] is not None)
+        chosen = list(has_value) if metrics is None else metrics
         panels = {
             words_of(m): [
                 NeighborsCurveDisplay(**means_of(known, m, method, dataset), name=method) for method in methods

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from nearlabel.comparison import Comparison, FriedmanTest, compare, read_results
 from nearlabel.experiments import Cell, Problem, problem_digest, summarise
 from nearlabel.experiments.records import Record, read_plan, run_folders
 from nearlabel.metrics import CATALOGUE
+from nearlabel.metrics.evaluation import title_of
 from nearlabel.report._examination import examination_of_run
 from nearlabel.report._label_facts import finite, labelset_facts
 from nearlabel.report._planned_folds import FoldsOfMethods
@@ -68,6 +69,7 @@ def run_facts(
     cells = summarise(records)
     if not cells:
         raise ValueError("RECORDS must contain at least one value, got metrics that are undefined on every fold.")
+    directions = _directions(records)
     names = dict.fromkeys(name for plan in plans for name in plan["problems"])
     folds = {name: FoldsOfMethods.of(name, plans, records) for name in names}
     notes += [note for of in folds.values() for note in of.notes]
@@ -75,9 +77,9 @@ def run_facts(
         "kind": "run",
         "plans": [_plan(plan) for plan in plans],
         "methods": list(dict.fromkeys(cell.method for cell in cells)),
-        "metrics": [_metric(name) for name in dict.fromkeys(cell.metric for cell in cells)],
+        "metrics": [_metric(name, directions) for name in dict.fromkeys(cell.metric for cell in cells)],
         "datasets": [_dataset(name, folds[name], cells, plans, open_problem) for name in _names(records)],
-        "tests": _tests(records, alpha, notes),
+        "tests": _tests([record for record in records if record["metric"] in directions], alpha, notes),
         "notes": notes,
     }
 
@@ -90,10 +92,14 @@ def _plan(plan: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in plan.items() if name != "problems"} | {"datasets": list(plan["problems"])}
 
 
-def _metric(name: str) -> dict[str, Any]:
-    known = CATALOGUE.get(name)
-    title = name.replace("_", " ") if known is None else known.title
-    return {"name": name, "title": title, "greater_is_better": None if known is None else known.greater_is_better}
+def _directions(records: Iterable[Record]) -> dict[str, bool]:
+    """Return whether greater is better: of the catalogue, and of other metrics as their records say."""
+    said = {record["metric"]: record["greater_is_better"] for record in records if "greater_is_better" in record}
+    return {name: metric.greater_is_better for name, metric in CATALOGUE.items()} | said
+
+
+def _metric(name: str, directions: Mapping[str, bool]) -> dict[str, Any]:
+    return {"name": name, "title": title_of(name), "greater_is_better": directions.get(name)}
 
 
 def _dataset(
@@ -154,12 +160,11 @@ def _one_below_the_other(parts: Sequence[Matrix]) -> Matrix:
 
 def _tests(records: Sequence[Record], alpha: float, notes: list[str]) -> list[dict[str, Any]]:
     """Return the results of tests: of pairs over folds or data sets, and of all methods over several data sets."""
-    judged = [record for record in records if record["metric"] in CATALOGUE]
-    wanted = ["friedman", None] if len(_names(judged)) > 1 else [None]
+    wanted = ["friedman", None] if len(_names(records)) > 1 else [None]
     tests = []
     for test in wanted:
         try:
-            tests.append(_test(compare(judged, test=test, alpha=alpha)))
+            tests.append(_test(compare(records, test=test, alpha=alpha)))
         except ValueError as error:  # too few methods, folds or data sets: the page has a note instead
             reason = str(error).partition(" Hint:")[0]
             notes.append(f"No {'Friedman test' if test else 'test of pairs'}: {reason}")
@@ -189,7 +194,7 @@ def _test(comparison: Comparison) -> dict[str, Any]:
 def _friedman(of: FriedmanTest, alpha: float) -> dict[str, Any]:
     return {
         "metric": of.metric,
-        "title": CATALOGUE[of.metric].title,
+        "title": title_of(of.metric),
         "mean_ranks": of.mean_ranks,
         "alike": of.not_different(alpha),
         "f": finite(of.f_statistic),

@@ -1,0 +1,107 @@
+"""The figures of each label over the folds of a run: kept fold by fold as tables, and put together.
+
+Which means are over what is a choice (Forman and Scholz 2010): counts are summed over the folds, and precision, recall
+and F1 taken of the sums, since a rare label has no positive in many folds, where these ratios say nothing. Areas are
+means over the folds in which the label has both classes: scores of different models are not to be ranked together.
+Losses are means over all rows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel.experiments.records import Record
+from nearlabel.metrics import label_table
+from nearlabel.metrics.counts import Counts
+from nearlabel.metrics.evaluation import PER_LABEL
+from nearlabel.metrics.label_table import ratios_of_labels
+from nearlabel.utils.types import FloatArray, Matrix
+
+_KEPT = (
+    "support", "true_positives", "false_positives", "false_negatives", "roc_auc", "average_precision", "log_loss",
+    "brier_score",
+)  # fmt: skip
+
+
+def table_of_fold(label_names: Iterable[str], truth: Matrix, labels: Matrix, scores: Matrix) -> dict[str, Any]:
+    """Return the figures of each label on the test rows of a fold as lists, what is undefined as None."""
+    table = label_table(truth, labels, scores)
+    figures = {name: [None if np.isnan(cell) else cell for cell in table[name].tolist()] for name in _KEPT}
+    return {"rows": int(truth.shape[0]), "label": list(label_names)} | figures
+
+
+def summarise_labels(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """Return the figures of each label over all folds, for each data set, method and number of neighbours.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Records of a `Plan` with ``per_label=True``; others are passed over.
+
+    Returns
+    -------
+    list of dict
+        For each label dataset, method, n_neighbors, label and these figures, what is undefined as nan:
+
+        - support, true_positives, false_positives, false_negatives: sums over the folds;
+        - precision, recall, f1: of these sums;
+        - roc_auc, average_precision: means over the folds in which the label has both classes;
+        - log_loss, brier_score: means over the test rows; nan unless all scores are in [0, 1];
+        - folds, skipped_folds: number of folds, and of those in which the label has one class.
+
+    References
+    ----------
+    Forman, Scholz: Apples-to-apples in cross-validation studies: pitfalls in classifier performance measurement.
+    SIGKDD Explorations 12(1), 2010.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.experiments import Plan, run, summarise_labels
+    >>> plan = Plan(("brknn",), (5,), cv=2, metrics=("micro_f1",), per_label=True)
+    >>> rows = summarise_labels(run(plan, [load_multidigits()]))
+    >>> rows[0]["label"], rows[0]["support"], round(rows[0]["f1"], 2)
+    ('0', 612, 0.78)
+    """
+    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    for r in records:
+        if r["metric"] == PER_LABEL:
+            found[r["dataset"], r["method"], r["n_neighbors"]].append(r["table"])
+    rows = []
+    for key, tables in found.items():
+        columns = {"label": tables[0]["label"]} | {name: of.tolist() for name, of in _over_folds(tables).items()}
+        of_run = dict(zip(("dataset", "method", "n_neighbors"), key, strict=True))
+        rows += [of_run | dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return rows
+
+
+def _over_folds(tables: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+    """Return the figures over folds, arrays (n_labels,), of the tables of one method."""
+    folds = {name: np.array([table[name] for table in tables], dtype=np.float64) for name in _KEPT}
+    sums = {name: folds[name].sum(axis=0).astype(np.int64) for name in _KEPT[:4]}
+    sizes = np.array([table["rows"] for table in tables])
+    hits, wrong = sums["true_positives"], sums["false_positives"]
+    counts = Counts(hits, hits + wrong, sums["support"], sizes.sum())
+    has_one_class = (folds["support"] == 0) | (folds["support"] == sizes[:, None])
+    return {
+        **sums,
+        **ratios_of_labels(counts, np.nan),
+        **{name: _mean_of_defined(folds[name]) for name in ("roc_auc", "average_precision")},
+        **{name: np.average(folds[name], axis=0, weights=sizes) for name in ("log_loss", "brier_score")},
+        "folds": np.full(len(hits), len(tables)),
+        "skipped_folds": has_one_class.sum(axis=0),
+    }
+
+
+def _mean_of_defined(values: FloatArray) -> FloatArray:
+    """Return the means over the first axis of what is not nan; nan where all is, without a warning."""
+    defined = ~np.isnan(values)
+    n_defined = defined.sum(axis=0)
+    means: FloatArray = np.full(values.shape[1], np.nan)
+    np.divide(np.where(defined, values, 0).sum(axis=0), n_defined, out=means, where=n_defined > 0)
+    return means
