@@ -101,7 +101,7 @@ def test_tuned_rows_equal_fitting_each_by_itself(toy, sparse_toy, name):
     """So do those of every strategy, up to the largest k that leaves one row out; storage changes nothing."""
     # Two families and one search are enough of the product: methods and metrics do not know the strategies.
     metrics = ("micro_f1", "macro_f1", "f1_examples", "one_error", "empty_predictions")
-    plan = Plan((f"mlknn@{name}", "lpknn", f"lpknn@{name}"), (1, 22), cv=3, metrics=metrics)
+    plan = Plan((f"mlknn@{name}", "lpknn", f"lpknn@{name}"), (1, 16), cv=2, metrics=metrics)
     records = run(plan, {"toy": toy})
     assert records == list(fitted_one_by_one(plan, {"toy": toy}))
     assert run(plan, {"toy": sparse_toy}) == records
