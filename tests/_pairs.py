@@ -17,12 +17,12 @@ def every_pair(*parameters: Collection[Any]) -> list[tuple[Any, ...]]:
     [('a', 1, True), ('a', 2, False), ('b', 1, False), ('b', 2, True)]
     """
     choices = [list(values) for values in parameters]
-    everything = list(product(*(range(len(values)) for values in choices)))
-    missing = {pair for chosen in everything for pair in _pairs_in(chosen)}
+    pairs_in = {chosen: _pairs_in(chosen) for chosen in product(*(range(len(values)) for values in choices))}
+    missing = set().union(*pairs_in.values())
     covering = []
     while missing:
-        best = max(everything, key=lambda chosen: len(missing & _pairs_in(chosen)))
-        missing -= _pairs_in(best)
+        best = max(pairs_in, key=lambda chosen: len(missing & pairs_in[chosen]))
+        missing -= pairs_in[best]
         covering.append(best)
     return [tuple(values[i] for values, i in zip(choices, chosen, strict=True)) for chosen in sorted(covering)]
 

@@ -103,16 +103,23 @@ def pytest_addoption(parser):
     parser.addoption("--each-value", action="store_true", help=text)
 
 
+def _values_of(case):
+    """Return the parameters' values by which cases are thinned: one a list, or, of a list of pairs, one an argument."""
+    if case.get_closest_marker("pairs"):
+        return [id(value) for value in case.callspec.params.values()]
+    return case.callspec._idlist
+
+
 @pytest.hookimpl(tryfirst=True)  # before the long tests are left out
 def pytest_collection_modifyitems(config, items):
     """Mark cases as long if asked to; spare checks of scikit-learn that are listed, with reasons, as never passing."""
     if config.getoption("each_value"):
         cases_of = defaultdict(list)
         for item in items:
-            if hasattr(item, "callspec"):
+            if hasattr(item, "callspec") and not item.get_closest_marker("long"):
                 cases_of[item.nodeid.partition("[")[0]].append(item)
         for cases in cases_of.values():
-            kept = each_value([case.callspec._idlist for case in cases])
+            kept = each_value([_values_of(case) for case in cases])
             for number in set(range(len(cases))).difference(kept):
                 cases[number].add_marker("long")
     for item in items:

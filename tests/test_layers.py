@@ -1,4 +1,5 @@
 import ast
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "nearlabel"
@@ -61,11 +62,11 @@ def allowed(importer, imported):
     return low < high or (low == high and high not in NOT_EACH_OTHER)
 
 
+@cache
 def files():
-    """Yield (name, syntax tree) of all modules but the package's own `__init__`."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        if path != SOURCE / "__init__.py":
-            yield str(path.relative_to(SOURCE)), ast.parse(path.read_text())
+    """Return (name, syntax tree) of all modules but the package's own `__init__`."""
+    paths = sorted(set(SOURCE.rglob("*.py")) - {SOURCE / "__init__.py"})
+    return [(str(path.relative_to(SOURCE)), ast.parse(path.read_text())) for path in paths]
 
 
 def faults_of_layers(name, tree):

@@ -36,6 +36,7 @@ def model(nearlabel):
     return load_model("m.skops")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")  # of NLDD, on ten rows
 def test_the_commands_of_the_page(nearlabel):
     """From a table with holes to a tuned model, an explanation, a report and predictions, in a command each."""

@@ -242,7 +242,15 @@ def counted_memory():
 
 
 @pytest.mark.parametrize(
-    ("suffix", "limit"), [("csv", 6), ("csv.gz", 6), ("arff", 12), ("svm", 7), ("parquet", 8), ("list.parquet", 12)]
+    ("suffix", "limit"),
+    [
+        ("csv", 6),
+        pytest.param("csv.gz", 6, marks=pytest.mark.long),
+        ("arff", 12),
+        ("svm", 7),
+        ("parquet", 8),
+        ("list.parquet", 12),
+    ],
 )
 def test_memory_is_bounded(tmp_path, data, suffix, limit):
     """A file of many times the budget is read in a few MiB, whatever the format; the Parquet ones are one row group."""

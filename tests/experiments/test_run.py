@@ -1,6 +1,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -27,19 +28,36 @@ def fitted_one_by_one(plan, problems):
             X, X_test = scaler.transform(X), scaler.transform(X_test)
         for method in plan.methods:
             for k in plan.n_neighbors if method.split("+")[-1].startswith(NEIGHBOR_METHODS) else (None,):
-                model = make_method(method, k, ExactNeighbors()).fit(X, fold.Y[fold.training])
+                answers = Answers(make_method(method, k, ExactNeighbors()).fit(X, fold.Y[fold.training]), X_test)
                 of_model = {"method": method, "n_neighbors": k}
                 for metric in plan.metrics:
-                    value = measured(metric, fold.Y[fold.test], model, X_test)
+                    value = measured(metric, fold.Y[fold.test], answers)
                     yield fold.label() | of_model | {"metric": metric, "value": None if math.isnan(value) else value}
 
 
-def measured(metric, Y, model, X):
+class Answers:
+    """What a fitted classifier says of the rows X, asked once for all measures."""
+
+    def __init__(self, model, X):
+        self._model, self._X = model, X
+
+    @cached_property
+    def labels(self):
+        """Label sets (n_samples, n_labels)."""
+        return self._model.predict(self._X)
+
+    @cached_property
+    def scores(self):
+        """Scores (n_samples, n_labels)."""
+        return self._model.predict_proba(self._X)
+
+
+def measured(metric, Y, answers):
     """One measure of one fitted classifier."""
     if metric == "empty_predictions":
-        return float(np.mean([not any(row) for row in model.predict(X)]))
+        return float(np.mean([not any(row) for row in answers.labels]))
     entry = CATALOGUE[metric]
-    return float(entry.function(Y, model.predict(X) if entry.needs == "prediction" else model.predict_proba(X)))
+    return float(entry.function(Y, answers.labels if entry.needs == "prediction" else answers.scores))
 
 
 @pytest.mark.parametrize("scale", SCALERS)
@@ -73,9 +91,9 @@ def test_thresholds_of_methods_without_leave_one_out(toy):
     records = iter(run(plan, {"toy": toy}))
     for fold in plan.folds({"toy": toy}):
         for method in plan.methods:
-            model = make_method(method, 4).fit(toy.X[fold.training], toy.Y[fold.training])
+            answers = Answers(make_method(method, 4).fit(toy.X[fold.training], toy.Y[fold.training]), toy.X[fold.test])
             for metric in plan.metrics:
-                assert next(records)["value"] == measured(metric, toy.Y[fold.test], model, toy.X[fold.test])
+                assert next(records)["value"] == measured(metric, toy.Y[fold.test], answers)
 
 
 @pytest.mark.parametrize("name", THRESHOLDS)
@@ -83,7 +101,7 @@ def test_tuned_rows_equal_fitting_each_by_itself(toy, sparse_toy, name):
     """So do those of every strategy, up to the largest k that leaves one row out; storage changes nothing."""
     # Two families and one search are enough of the product: methods and metrics do not know the strategies.
     metrics = ("micro_f1", "macro_f1", "f1_examples", "one_error", "empty_predictions")
-    plan = Plan((f"mlknn@{name}", "lpknn", f"lpknn@{name}"), (1, 22), cv=3, metrics=metrics)
+    plan = Plan((f"mlknn@{name}", "lpknn", f"lpknn@{name}"), (1, 16), cv=2, metrics=metrics)
     records = run(plan, {"toy": toy})
     assert records == list(fitted_one_by_one(plan, {"toy": toy}))
     assert run(plan, {"toy": sparse_toy}) == records
@@ -101,9 +119,9 @@ def test_thresholds_by_hand(toy, spec, by_hand):
     plan = Plan((spec,), (5,), cv=3)
     records = iter(run(plan, {"toy": toy}))
     for fold in plan.folds({"toy": toy}):
-        by_hand.fit(toy.X[fold.training], toy.Y[fold.training])
+        answers = Answers(by_hand.fit(toy.X[fold.training], toy.Y[fold.training]), toy.X[fold.test])
         for metric in plan.metrics:
-            assert next(records)["value"] == measured(metric, toy.Y[fold.test], by_hand, toy.X[fold.test])
+            assert next(records)["value"] == measured(metric, toy.Y[fold.test], answers)
 
 
 def test_thresholds_change_label_sets_only(toy):

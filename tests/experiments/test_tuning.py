@@ -105,11 +105,11 @@ def check(tuned, candidates, values, scores):
 
 def test_leave_one_out_against_refits(data):
     """Each row by a refit without it; thresholds and the choice without each fifth; all in loops."""
-    candidates = [Candidate(m, k, "none", "exact") for m, k in product(LOO_METHODS, (1, 2, 5))]
+    candidates = [Candidate(m, k, "none", "exact") for m, k in product(LOO_METHODS, (1, 4))]
     held = [np.array([row]) for row in range(30)]
     answers = answers_of(candidates, data, held, parts_of(30))
     for metric in ("micro_f1", "hamming_loss", "ranking_loss"):
-        tuned = Tuning(LOO_METHODS, n_neighbors=(1, 2, 5), metric=metric).run(data)
+        tuned = Tuning(LOO_METHODS, n_neighbors=(1, 4), metric=metric).run(data)
         check(tuned, candidates, *expected(answers, data, metric, parts_of(30)))
         assert tuned.measured.startswith("leave-one-out; selection nested in 5-fold")
         assert {trial.held_out for trial in tuned.trials} == {"leave-one-out"}

@@ -108,6 +108,7 @@ def test_sums_of_exactly_one_half_round_up():
     assert model.predict_proba([[0.05]])[0, 2] == model.posterior_[2, 1]
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(
     ("problem", "membership", "k"),
     every_pair(ROWS, ["clip", "max", "mean", "hard"], [1, 5, 38]),

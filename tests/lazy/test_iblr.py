@@ -76,6 +76,7 @@ def test_contract(method, check):
     check(clone(method))
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(
     ("problem", "design", "k", "container"),
     every_pair(ROWS, [(False, 1e-2), (False, 1.0), (True, 0.05)], [1, 5, 39], ["dense", "csr_array"]),

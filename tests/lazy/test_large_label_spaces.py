@@ -118,6 +118,7 @@ def test_labels_that_are_likely_without_a_vote(many_labels):
     np.testing.assert_array_equal(stored > 0, even)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(
     ("problem", "method", "container"),
     every_pair(ROWS, METHODS, ["dense", "csr_array", "csc_array"]),
@@ -136,6 +137,7 @@ def test_topk_equals_sorted_scores(problem, method, container):
         assert labels.dtype == np.intp
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(
     ("method", "container", "budget"),
     every_pair(BY_COUNTS, ["dense", "csr_array"], [1, 5_000, 2**26]),
@@ -188,6 +190,7 @@ def test_unfitted():
         MLkNN(3).predict_proba_sparse(np.eye(3))
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(
     ("problem", "model", "container"),
     every_pair(ROWS, MODELS, ["dense", "csr_array", "csc_array"]),

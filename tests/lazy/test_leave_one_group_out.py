@@ -49,6 +49,7 @@ def refits(model, X, y, groups):
     return scores, labels
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(
     ("problem", "model", "groups", "case"),
     every_pair(ROWS, MODELS, GROUPS, [(1, "dense"), (5, "csr_array"), (11, "dense"), (11, "csr_array")]),

@@ -108,6 +108,7 @@ def test_any_type_of_number(dtype):
     np.testing.assert_allclose(FeatureScaling.by_deviation(halves_stored).divisors, expected, rtol=1e-9)
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(
     ("problem", "estimator", "scale", "container", "n"),
     every_pair(ROWS, [TREE, LogisticRegression()], ["standard", "none"], ["dense", "csr_array"], [39, 40]),

@@ -43,6 +43,7 @@ def inverse(distances):
     return [float(d == 0) for d in distances] if min(distances) == 0 else [min(distances) / d for d in distances]
 
 
+@pytest.mark.pairs
 @pytest.mark.parametrize(
     ("problem", "weights", "k", "delta", "container"),
     every_pair(ROWS, ["distance", "square"], [1, 4, 11, 39], [None, 1, 3], ["dense", "csr_array"]),

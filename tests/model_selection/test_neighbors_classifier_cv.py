@@ -29,7 +29,7 @@ def problem(n_samples=60, *, seed=0):
 @pytest.mark.parametrize("check", MULTILABEL_CHECKS)
 def test_contract(check):
     """The contract of a multi-label classifier."""
-    check(NeighborsClassifierCV(**QUICK))
+    check(NeighborsClassifierCV(**{**QUICK, "n_neighbors": (1, 3)}, scales=("none", "minmax"), metrics=("euclidean",)))
 
 
 def test_every_candidate_is_what_single_fits_reach():

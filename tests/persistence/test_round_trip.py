@@ -8,15 +8,16 @@ import sys
 import joblib
 import numpy as np
 import pytest
+import skops.io
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import nearlabel
-from _models import APPROXIMATE, MODELS, SEARCHES, Fitted, answers
+from _models import APPROXIMATE, MODELS, SEARCHES, TREE, Fitted, answers
 from nearlabel.datasets import open_store, write_store
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, FaissHNSWNeighbors, FaissIVFNeighbors
-from nearlabel.persistence import load_model, save_model
+from nearlabel.persistence import TRUSTED_TYPES, load_model, save_model
 
 _NOT_KEPT = {"DaskNeighbors", "Candidate"}  # a cluster's; a description of a model, whose `fit` returns one
 
@@ -71,6 +72,13 @@ def test_another_process_answers_the_same(kept, tmp_path):
     subprocess.run([sys.executable, "-c", script, folder, exchange], check=True, env=environment)
     for (model, queries), loaded in zip(chosen, joblib.load(exchange), strict=True):
         assert equal(loaded, answers(Fitted(model, queries))), type(model)
+
+
+def test_the_list_holds_the_types_of_all_models_and_no_more(kept):
+    """Whoever gives an estimator a part of a new type thinks about it, then adds it; what is unused is not trusted."""
+    files = (kept[1] / f"{number}.skops" for number in range(len(MODELS)))
+    needed = {name for file in files for name in skops.io.get_untrusted_types(file=file)}
+    assert sorted(needed - {TREE}) == sorted(TRUSTED_TYPES)
 
 
 def public_estimators():

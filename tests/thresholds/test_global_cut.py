@@ -6,10 +6,11 @@ from _strategies import METRICS, exactly, medium_problem, public
 from nearlabel.thresholds import GlobalCut, _global
 
 
+@pytest.mark.parametrize("seeds", [range(25), pytest.param(range(25, 60), marks=pytest.mark.long)], ids=str)
 @pytest.mark.parametrize(("metric", "beta"), METRICS)
-def test_no_common_threshold_is_better(metric, beta):
+def test_no_common_threshold_is_better(metric, beta, seeds):
     """Trying every threshold finds the same value, and the same labels: the fewest that reach it."""
-    for seed in range(60):
+    for seed in seeds:
         scores, Y = small_problem(seed)
         every = [chosen.reshape(Y.shape).astype(int) for chosen in choices(scores.ravel())]
         value, best = best_prediction(every, lambda labels, Y=Y: exactly(metric, beta, Y, labels))
