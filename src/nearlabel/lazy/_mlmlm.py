@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import squareform
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -156,7 +157,7 @@ class MLMLM(WithProbabilities):
         self._choose_landmarks(random)
         self.ridge_ = self._find_ridge()
         self._regression = DistanceRegression(self.labelsets_, self.ridge_)
-        blocks = row_blocks(labels.shape[0], self._bytes_per_row)
+        blocks = row_blocks(labels.shape[0], 32 * len(self.landmarks_))
         self._regression.fit((self._to_landmarks(self._rows[block]), self._labelset_of[block]) for block in blocks)
         self._choose_power(labels, random)
 
@@ -177,7 +178,7 @@ class MLMLM(WithProbabilities):
             return float(self.ridge)
         among = self._to_landmarks(self._rows[self.landmarks_])
         least = _LEAST_RIDGE * (1.0 + float(np.square(among).mean()) * self._rows.shape[0])
-        apart = among[np.triu_indices(len(among), 1)]
+        apart = squareform(among, checks=False)
         quantile = np.quantile(apart, _RIDGE_QUANTILE, method="hazen") if len(apart) else 0.0
         return float(np.maximum(least, quantile))
 
