@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold
 from nearlabel import BRkNN, ExactNeighbors, FeatureScaler, MLkNN, NeighborsClassifierCV
 from nearlabel.lazy import MLMLM, NLDD
 from nearlabel.metrics import hamming_loss, micro_f1, ranking_loss
+from nearlabel.model_selection._neighbors_classifier_cv import affordable_landmarks
 from nearlabel.model_selection._spaces import spaces_of
 from nearlabel.testing import MULTILABEL_CHECKS
 from nearlabel.thresholds import MCut, MicroFOptimum, SCut, TunedThresholdsClassifierCV, strategy_for
@@ -238,3 +239,38 @@ def test_ml_mlm_gets_the_metric():
     for metric, score in zip(table["metric"], table["score"], strict=True):
         scores = MLMLM(4.0, scale="none", metric=metric).fit(X, Y).loo_predict_proba()
         assert score == MicroFOptimum().fit(scores, Y).objective_
+
+
+def test_a_method_without_search_is_fitted_once():
+    """Its fit may cost more than all searches; the one that the choice was made by is kept."""
+    X, Y, queries = problem()
+    fitted = []
+
+    class Counted(MLMLM):
+        def fit(self, X, y):
+            fitted.append(len(y))
+            return super().fit(X, y)
+
+    model = NeighborsClassifierCV(methods={"mlmlm": Counted()}, scales=("minmax",), metrics=("euclidean",)).fit(X, Y)
+    assert fitted == [60]
+    rows = FeatureScaler("minmax").fit(X)
+    expected = TunedThresholdsClassifierCV(MLMLM(), cv="loo").fit(rows.transform(X), Y)
+    np.testing.assert_array_equal(model.predict_proba(queries), expected.predict_proba(rows.transform(queries)))
+    np.testing.assert_array_equal(model.predict(queries), expected.predict(rows.transform(queries)))
+
+
+@pytest.mark.parametrize("n_samples", [5, 5_000, 20_000])
+@pytest.mark.parametrize("n_labels", [3, 20])
+def test_landmarks_are_as_many_as_can_be_afforded(n_samples, n_labels):
+    """All 4,000 for some 5,000 samples; of more, the largest number within the bound on products."""
+    labels = np.random.default_rng(0).integers(0, 2, size=(n_samples, n_labels))
+    n_labelsets = len(np.unique(labels, axis=0))
+
+    def n_products(n_landmarks):
+        return n_landmarks * (2 * n_samples * n_landmarks + n_labelsets * (n_samples + n_labelsets))
+
+    found = affordable_landmarks(labels)
+    assert affordable_landmarks(sparse.csr_array(labels)) == found
+    assert n_products(found) <= 4e11
+    assert found == 4000 or n_products(found + 1) > 4e11
+    assert (found == 4000) == (n_samples <= 5000)

@@ -11,15 +11,17 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.inspection import explain
+from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.model_selection._spaces import Space, fresh, is_mixed, spaces_of
-from nearlabel.model_selection._trials import Trial, Trials, metric_of
+from nearlabel.model_selection._trials import Trials, metric_of
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
 from nearlabel.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
@@ -40,6 +42,7 @@ from nearlabel.utils.validation import (
 
 AUTO = "auto"
 NUMBERS = (1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60, 90)
+_MOST_LANDMARKS, _MOST_TERMS_OF_MLMLM = 4000, 4e11
 _ONE_SPACE = ("minmax", "euclidean")  # where "auto" tries methods whose cost grows faster than that of a search
 
 
@@ -58,7 +61,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     methods : "auto", sequence of classifiers, or mapping of str to classifier, default="auto"
         Methods with leave-one-out answers. Where a method has them, `n_neighbors` and `search`, or `metric`, are set by
         the choice. "auto": `BRkNN`, `MLkNN`, `BRkNN` with weights by distance, and `MLMLM`, the last on min-max scaled
-        features by the Euclidean distance only.
+        features by the Euclidean distance only; with at most 4,000 landmarks, and fewer of more than some 5,000
+        samples.
     n_neighbors : "auto" or sequence of int, default="auto"
         Numbers of neighbours to try. "auto": 1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60 and 90, up to half of the samples.
     scales : "auto", sequence of str, or mapping of str to transformer, default="auto"
@@ -201,7 +205,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         some = self._drawn(target.labels.shape[0], numbers, random)
         trials = self._choose(rows_of(X, some), target.labels[some], None if numbers is None else numbers[some])
         self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
-        self._fit_best(trials.best, X, target.labels, numbers, is_sample=len(some) < target.labels.shape[0])
+        self._fit_best(trials, X, target.labels, numbers, is_sample=len(some) < target.labels.shape[0])
         self.__dict__.pop("nested_score_", None)  # of an earlier fit
         if self.nested is not None:
             self.nested_score_ = self._nested_score(X, target.labels, numbers)
@@ -279,7 +283,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             for step in fresh(space):
                 rows = step.fit_transform(rows)
             left_out = LeaveOneOut(rows, labels, groups)
-            for order, (name, method) in enumerate(self._methods(space).items()):
+            for order, (name, method) in enumerate(self._methods(space, labels).items()):
                 if trials.all and time.monotonic() > deadline:
                     self.timed_out_ = True
                     break
@@ -288,7 +292,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     with warnings.catch_warnings():  # the best is warned of, when it is fitted
                         warnings.simplefilter("ignore", UselessNeighborsWarning)
                         scores = np.asarray(left_out.answer(model, Needs(labels=False)).scores)
-                    trials.offer(names, (space, method), (order, place, -(k or 0)), scores)
+                    trials.offer(names, (space, method), (order, place, -(k or 0)), model, scores)
         self.cv_results_ = trials.table()
         self.n_candidates_ = len(trials.all)
         return trials
@@ -305,10 +309,12 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         for k in numbers:
             yield k, _in_space(method, space, k, known)
 
-    def _methods(self, space: Space) -> dict[str, Any]:
+    def _methods(self, space: Space, labels: Matrix) -> dict[str, Any]:
         if isinstance(self.methods, str):
-            slow = {"mlmlm": MLMLM(scale="none")} if space[::2] == _ONE_SPACE else {}
-            return {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance"), **slow}
+            methods = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
+            if space[::2] == _ONE_SPACE:
+                methods["mlmlm"] = MLMLM(scale="none", n_landmarks=affordable_landmarks(labels))
+            return methods
         if isinstance(self.methods, Mapping):
             return dict(self.methods)
         return {str(method): method for method in self.methods}
@@ -330,9 +336,10 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.flatnonzero(np.isin(groups, order[: max(2, np.searchsorted(sizes, self.max_samples, side="right"))]))
 
     def _fit_best(
-        self, best: Trial, X: MatrixLike, labels: Matrix, groups: IntArray | None, *, is_sample: bool
+        self, trials: Trials, X: MatrixLike, labels: Matrix, groups: IntArray | None, *, is_sample: bool
     ) -> None:
         """Fit the best candidate to all samples, with the thresholds that were found, on all of them."""
+        best = trials.best
         space, method = best.candidate
         k = best.names["n_neighbors"]
         search = ExactNeighbors(metric=space.metric)
@@ -341,6 +348,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             model = TunedThresholdsClassifierCV(model, clone(best.strategy), cv="loo")
             params = of_groups(groups)
         else:
+            if k is None:  # it is fitted to these samples; others know the neighbours of these samples only
+                model = FrozenEstimator(trials.best_model)
             model, params = FixedThresholdsClassifier(model, best.strategy.thresholds_), {}
         for step in (steps := fresh(space)):
             X = step.fit_transform(X)
@@ -398,6 +407,14 @@ def _values(methods: Any) -> list[Any]:
 
 def _takes_search(parameters: Mapping[str, Any]) -> bool:
     return "n_neighbors" in parameters and "search" in parameters
+
+
+def affordable_landmarks(labels: Matrix) -> int:
+    """Return as many landmarks l as ML-MLM's products l (2 n l + m (n + m)) allow, of n samples and m label sets."""
+    n_samples, n_labelsets = labels.shape[0], distinct_labelsets(labels)[0].shape[0]
+    of_labelsets = n_labelsets * (n_samples + n_labelsets)
+    root = np.sqrt(of_labelsets**2 + 8.0 * n_samples * _MOST_TERMS_OF_MLMLM)
+    return int(min(_MOST_LANDMARKS, max(1, (root - of_labelsets) / (4 * n_samples))))
 
 
 def _in_space(method: Any, space: Space, n_neighbors: int | None, search: Any) -> Any:
