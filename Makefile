@@ -46,6 +46,7 @@ bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write
 	$(BIN)/python benchmarks/peers.py $(QUICK)
 	$(BIN)/python benchmarks/rivals.py $(QUICK)
 	$(BIN)/python benchmarks/choice.py $(QUICK)
+	$(BIN)/python benchmarks/choosing.py $(QUICK)
 	$(BIN)/python benchmarks/shares.py $(QUICK)
 	$(BIN)/python benchmarks/growth.py $(QUICK)
 	$(BIN)/python benchmarks/scale.py $(QUICK)

@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 
 from nearlabel import MLMLM
 from nearlabel.datasets import load_multidigits
+from nearlabel.lazy._mlmlm import affordable_landmarks
 from nearlabel.metrics import micro_f1, ranking_loss
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
@@ -130,6 +131,20 @@ def test_fewer_landmarks():
         assert_allclose(left_out[[row]], loops(X[others], Y[others], X[[row]], landmarks=at), rtol=1e-7)
     assert_array_equal(MLMLM(n_landmarks=12).fit(X, Y).landmarks_, landmarks)
     assert MLMLM(n_landmarks=12, random_state=1).fit(X, Y).landmarks_.tolist() != landmarks.tolist()
+
+
+@pytest.mark.parametrize("n_samples", [5, 5_000, 20_000, 10**6])
+@pytest.mark.parametrize("n_labelsets", [3, 5_000])
+def test_landmarks_are_as_many_as_can_be_afforded(n_samples, n_labelsets):
+    """4,000 of some 5,000 samples with few label sets; of more, the largest number within the bound on products."""
+
+    def n_products(n_landmarks):
+        return n_landmarks * (2 * n_samples * n_landmarks + n_labelsets * (n_samples + n_labelsets))
+
+    found = affordable_landmarks(n_samples, n_labelsets)
+    assert n_products(found) <= 4e11
+    assert found == 4000 or n_products(found + 1) > 4e11
+    assert (found == 4000) == (n_samples < 5000 or (n_samples, n_labelsets) == (5000, 3))
 
 
 def test_the_power_is_the_best_by_leave_one_out():

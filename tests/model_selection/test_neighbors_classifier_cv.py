@@ -241,3 +241,21 @@ def test_ml_mlm_gets_the_metric():
     for metric, score in zip(table["metric"], table["score"], strict=True):
         scores = MLMLM(4.0, scale="none", metric=metric).fit(X, Y).loo_predict_proba()
         assert score == MicroFOptimum().fit(scores, Y).objective_
+
+
+def test_a_method_without_search_is_fitted_once():
+    """Its fit may cost more than all searches; the one that the choice was made by is kept."""
+    X, Y, queries = problem()
+    fitted = []
+
+    class Counted(MLMLM):
+        def fit(self, X, y):
+            fitted.append(len(y))
+            return super().fit(X, y)
+
+    model = NeighborsClassifierCV(methods={"mlmlm": Counted()}, scales=("minmax",), metrics=("euclidean",)).fit(X, Y)
+    assert fitted == [60]
+    rows = FeatureScaler("minmax").fit(X)
+    expected = TunedThresholdsClassifierCV(MLMLM(), cv="loo").fit(rows.transform(X), Y)
+    np.testing.assert_array_equal(model.predict_proba(queries), expected.predict_proba(rows.transform(queries)))
+    np.testing.assert_array_equal(model.predict(queries), expected.predict(rows.transform(queries)))

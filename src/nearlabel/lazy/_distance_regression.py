@@ -1,8 +1,8 @@
 """Distances between label sets, predicted from distances to landmarks by ridge regression; and without some rows.
 
 With the distances D (n_samples, n_landmarks) of the training rows to the landmarks and Δ (n_samples, n_labelsets) of
-their label sets to all label sets, the prediction for distances d of a query is |dᵀP G|, where P = (DᵀD + αI)⁻¹ and
-G = DᵀΔ. So a query is the vector w = P d, and leaving rows out changes w and G only.
+their label sets to all label sets, the prediction for distances d of a query is |dᵀC|, where C = P DᵀΔ and
+P = (DᵀD + αI)⁻¹. Without rows I and landmarks J it is made of D_I C, the rows J of C, and Δ_I, with small matrices.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+from scipy.linalg.blas import dtrmm
 
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -57,20 +58,25 @@ class DistanceRegression:
 
     def fit(self, blocks: Iterable[tuple[FloatArray, IntArray]]) -> None:
         """Learn from blocks of rows: distances to the landmarks (n_rows, n_landmarks), and numbers of label sets."""
-        n_labelsets = len(self._sizes)
-        squares = sums = np.zeros(())
+        n_labelsets, squares = len(self._sizes), np.zeros(())
         for distances, labelset in blocks:
-            n_rows = len(labelset)
-            has = sparse.csr_array((np.ones(n_rows), labelset, np.arange(n_rows + 1)), shape=(n_rows, n_labelsets))
-            squares = squares + distances.T @ distances
-            sums = sums + (has.T @ distances).T
+            if not squares.ndim:
+                n_landmarks = distances.shape[1]
+                squares, sums = np.zeros((n_landmarks, n_landmarks)), np.zeros((n_labelsets, n_landmarks))
+            squares += distances.T @ distances
+            present, place = np.unique(labelset, return_inverse=True)
+            carries = sparse.csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
+            sums[present] += carries @ distances
+        squares.ravel()[:: len(squares) + 1] += self._ridge
         try:
-            self._factor = cho_factor(squares + self._ridge * np.eye(len(squares)), lower=True, overwrite_a=True)
+            factor = cholesky(squares, lower=True, overwrite_a=True)
         except LinAlgError as error:
             raise ValueError(f"ridge must be larger for the equations to be solved, got {self._ridge:g}.") from error
-        self._targets = np.empty(sums.shape)  # G
+        self._half = solve_triangular(factor, np.eye(len(factor)), lower=True)  # L⁻¹, where P = (L Lᵀ)⁻¹
+        self._coefficients = np.empty(sums.shape[::-1])  # C
         for block in row_blocks(n_labelsets, 16 * n_labelsets):
-            self._targets[:, block] = sums @ self.between(np.arange(n_labelsets)[block]).T
+            targets = self.between(np.arange(n_labelsets)[block]) @ sums
+            self._coefficients[:, block] = cho_solve((factor, True), targets.T)
 
     def between(self, labelset: IntArray) -> FloatArray:
         """Return the distances of some label sets, by number, to all (n, n_labelsets): roots of differing labels."""
@@ -79,41 +85,42 @@ class DistanceRegression:
 
     def predict(self, distances: FloatArray) -> FloatArray:
         """Return distances to all label sets (n_queries, n_labelsets) from those to the landmarks."""
-        return np.abs(self._weights(distances) @ self._targets)
+        return np.abs(np.asarray_chkfinite(distances) @ self._coefficients)
 
     def predict_left_out(self, rows: LeftOut) -> FloatArray:
-        """Return the distances (n_rows, n_labelsets) that a fit without the row's group predicts for each row.
-
-        With H = D_I P D_Iᵀ for the rows I of a group, their weights without these rows are (I - H)⁻¹ D_I P, by
-        Sherman, Morrison and Woodbury; a landmark that has no row left is then eliminated.
-        """
-        weights, between = self._weights(rows.distances), self.between(rows.labelset)
-        inverse, first = self._rows_of_inverse(np.concatenate(rows.leaving)), 0
+        """Return the distances (n_rows, n_labelsets) that a fit without the row's group predicts for each row."""
+        predicted, between = rows.distances @ self._coefficients, self.between(rows.labelset)
+        halves = self._halves(rows.distances.T)
         for group, leaving in zip(rows.groups, rows.leaving, strict=True):
-            own, before = rows.distances[group], weights[group]
-            without = np.linalg.solve(np.eye(len(group)) - own @ before.T, before)
-            if len(leaving):
-                columns = inverse[first : first + len(leaving)] + before[:, leaving].T @ without
-                without -= np.linalg.solve(columns[:, leaving], without[:, leaving].T).T @ columns
-                first += len(leaving)
-            weights[group] = without
-        predicted = weights @ self._targets
-        for group in rows.groups:  # the targets are without these rows, too
-            predicted[group] -= (weights[group] @ rows.distances[group].T) @ between[group]
+            own, landmarks = halves[:, group], self._half[:, leaving]
+            lever, crossed = own.T @ own, own.T @ landmarks
+            kept, gone = _without(lever, crossed, landmarks.T @ landmarks)
+            predicted[group] = kept @ predicted[group] - gone @ self._coefficients[leaving]
+            predicted[group] -= (kept @ lever - gone @ crossed.T) @ between[group]  # the targets lose these rows, too
         return np.abs(predicted)
 
     def predict_press(self, rows: LeftOut) -> FloatArray:
         """Return the distances (n_rows, n_labelsets) without each row's own equation only, as the authors' program."""
-        weights = self._weights(rows.distances)
-        lever = np.einsum("ij,ij->i", rows.distances, weights)[:, np.newaxis]
-        return np.asarray(np.abs((weights @ self._targets - lever * self.between(rows.labelset)) / (1.0 - lever)))
+        lever = np.square(self._halves(rows.distances.T)).sum(axis=0)[:, np.newaxis]
+        predicted = rows.distances @ self._coefficients
+        return np.asarray(np.abs((predicted - lever * self.between(rows.labelset)) / (1.0 - lever)))
 
-    def _weights(self, distances: FloatArray) -> FloatArray:
-        """Return w of each row (n_rows, n_landmarks)."""
-        return np.ascontiguousarray(cho_solve(self._factor, distances.T).T)
+    def _halves(self, columns: FloatArray) -> FloatArray:
+        """Return columns z = L⁻¹ d: the products of two of them are dᵀ P d'."""
+        return np.asarray(dtrmm(1.0, self._half, columns, lower=True))
 
-    def _rows_of_inverse(self, landmarks: IntArray) -> FloatArray:
-        """Return rows of P, which is symmetric."""
-        some = np.zeros((len(landmarks), len(self._targets)))
-        some[np.arange(len(landmarks)), landmarks] = 1.0
-        return self._weights(some)
+
+def _without(lever: FloatArray, crossed: FloatArray, among: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return A and B, so that A D_I P - B P_J takes the place of D_I P when rows I and landmarks J are left out.
+
+    Rows leave by Sherman, Morrison and Woodbury, then landmarks by elimination.
+
+    Parameters
+    ----------
+    lever, crossed, among : ndarray
+        D_I P D_Iᵀ, D_I P_J and P_JJ, where P_J are columns of P.
+    """
+    kept = np.linalg.inv(np.eye(len(lever)) - lever)
+    lost = kept @ crossed
+    gone = np.asarray(np.linalg.solve(among + crossed.T @ lost, lost.T).T, dtype=np.float64)
+    return kept - gone @ lost.T, gone

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import squareform
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +29,7 @@ from nearlabel.utils.validation import as_dense, check_choice, check_groups, che
 
 AUTO: Final = "auto"
 POWERS = tuple(2.0 ** (e / 2) for e in range(17))  # 1 to 256
-_MOST_LANDMARKS = 4000  # of "auto"
+_MOST_LANDMARKS, _MOST_TERMS = 4000, 4e11  # of "auto"
 _MOST_CELLS = 2**23  # of the predicted distances that the power is chosen by
 _RIDGE_QUANTILE, _LEAST_RIDGE = 0.001, 1e-10  # the latter of the mean of the diagonal
 _MOST_SHOWN = 10  # label sets in an explanation
@@ -62,9 +64,10 @@ class MLMLM(WithProbabilities):
         Whether features are divided by their ranges on the training rows first. (Shifting them to 0, as the authors
         do, would change no Euclidean distance.) A constant feature stays as it is.
     n_landmarks : int or "auto", default="auto"
-        Most training rows that distances are measured to. "auto": all distinct ones, but at most 4,000. Fewer are drawn
-        at random among the distinct rows. Time grows with n_samples · n_landmarks², memory with the square of
-        n_landmarks and with n_landmarks · n_labelsets.
+        Most training rows that distances are measured to. "auto": all distinct ones, but at most 4,000, and fewer where
+        l (2nl + m(n + m)), for l landmarks, n samples and m label sets the number of products, would exceed 4e11: from
+        some 5,000 samples on. Fewer than all are drawn at random among the distinct rows. Memory grows with the square
+        of n_landmarks and with n_landmarks · n_labelsets.
     ridge : float or "auto", default="auto"
         α, above 0. "auto": the 0.001 quantile of the distances between the landmarks, as the authors have it.
     left_out : {"exact", "press"}, default="exact"
@@ -156,13 +159,14 @@ class MLMLM(WithProbabilities):
         self._choose_landmarks(random)
         self.ridge_ = self._find_ridge()
         self._regression = DistanceRegression(self.labelsets_, self.ridge_)
-        blocks = row_blocks(labels.shape[0], self._bytes_per_row)
+        blocks = row_blocks(labels.shape[0], 32 * len(self.landmarks_))
         self._regression.fit((self._to_landmarks(self._rows[block]), self._labelset_of[block]) for block in blocks)
         self._choose_power(labels, random)
 
     def _choose_landmarks(self, random: RandomState) -> None:
         equal = equal_rows(self._rows)
-        most = _MOST_LANDMARKS if self.n_landmarks == AUTO else int(self.n_landmarks)
+        n_samples, n_labelsets = self._rows.shape[0], len(self._frequency)
+        most = affordable_landmarks(n_samples, n_labelsets) if self.n_landmarks == AUTO else int(self.n_landmarks)
         groups = np.arange(len(equal.first))
         if len(groups) > most:
             groups = np.sort(random.permutation(groups)[:most])
@@ -177,7 +181,7 @@ class MLMLM(WithProbabilities):
             return float(self.ridge)
         among = self._to_landmarks(self._rows[self.landmarks_])
         least = _LEAST_RIDGE * (1.0 + float(np.square(among).mean()) * self._rows.shape[0])
-        apart = among[np.triu_indices(len(among), 1)]
+        apart = squareform(among, checks=False)
         quantile = np.quantile(apart, _RIDGE_QUANTILE, method="hazen") if len(apart) else 0.0
         return float(np.maximum(least, quantile))
 
@@ -420,3 +424,10 @@ def _cut_of_as_many(scores: FloatArray, n_chosen: int) -> float:
         return 0.5
     ascending = np.partition(scores.ravel(), [scores.size - n_chosen - 1, scores.size - n_chosen])
     return float(ascending[[scores.size - n_chosen - 1, scores.size - n_chosen]].mean())
+
+
+def affordable_landmarks(n_samples: int, n_labelsets: int) -> int:
+    """Return the largest number l of landmarks with at most _MOST_TERMS products l (2 n l + m (n + m))."""
+    of_labelsets = n_labelsets * (n_samples + n_labelsets)
+    root = math.sqrt(of_labelsets**2 + 8.0 * n_samples * _MOST_TERMS)
+    return int(min(_MOST_LANDMARKS, max(1, (root - of_labelsets) / (4 * n_samples))))

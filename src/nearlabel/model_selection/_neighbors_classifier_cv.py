@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Tags, check_random_state, indexable
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +20,7 @@ from nearlabel.inspection import explain
 from nearlabel.lazy import MLMLM, BRkNN, Explanation, MLkNN
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.model_selection._spaces import Space, fresh, is_mixed, spaces_of
-from nearlabel.model_selection._trials import Trial, Trials, metric_of
+from nearlabel.model_selection._trials import Trials, metric_of
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
 from nearlabel.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
@@ -202,7 +203,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         some = self._drawn(target.labels.shape[0], numbers, random)
         trials = self._choose(rows_of(X, some), target.labels[some], None if numbers is None else numbers[some])
         self.crossfit_score_ = trials.crossfit(None if numbers is None else numbers[some])
-        self._fit_best(trials.best, X, target.labels, numbers, is_sample=len(some) < target.labels.shape[0])
+        self._fit_best(trials, X, target.labels, numbers, is_sample=len(some) < target.labels.shape[0])
         self.__dict__.pop("nested_score_", None)  # of an earlier fit
         if self.nested is not None:
             self.nested_score_ = self._nested_score(X, target.labels, numbers)
@@ -289,7 +290,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                     with warnings.catch_warnings():  # the best is warned of, when it is fitted
                         warnings.simplefilter("ignore", UselessNeighborsWarning)
                         scores = np.asarray(left_out.answer(model, Needs(labels=False)).scores)
-                    trials.offer(names, (space, method), (order, place, -(k or 0)), scores)
+                    trials.offer(names, (space, method), (order, place, -(k or 0)), model, scores)
         self.cv_results_ = trials.table()
         self.n_candidates_ = len(trials.all)
         return trials
@@ -308,8 +309,10 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _methods(self, space: Space) -> dict[str, Any]:
         if isinstance(self.methods, str):
-            slow = {"mlmlm": MLMLM(scale="none")} if space[::2] == _ONE_SPACE else {}
-            return {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance"), **slow}
+            methods = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
+            if space[::2] == _ONE_SPACE:
+                methods["mlmlm"] = MLMLM(scale="none")
+            return methods
         if isinstance(self.methods, Mapping):
             return dict(self.methods)
         return {str(method): method for method in self.methods}
@@ -331,9 +334,10 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.flatnonzero(np.isin(groups, order[: max(2, np.searchsorted(sizes, self.max_samples, side="right"))]))
 
     def _fit_best(
-        self, best: Trial, X: MatrixLike, labels: Matrix, groups: IntArray | None, *, is_sample: bool
+        self, trials: Trials, X: MatrixLike, labels: Matrix, groups: IntArray | None, *, is_sample: bool
     ) -> None:
         """Fit the best candidate to all samples, with the thresholds that were found, on all of them."""
+        best = trials.best
         space, method = best.candidate
         k = best.names["n_neighbors"]
         search = ExactNeighbors(metric=space.metric)
@@ -342,6 +346,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             model = TunedThresholdsClassifierCV(model, clone(best.strategy), cv="loo")
             params = of_groups(groups)
         else:
+            if k is None:  # it is fitted to these samples; others know the neighbours of these samples only
+                model = FrozenEstimator(trials.best_model)
             model, params = FixedThresholdsClassifier(model, best.strategy.thresholds_), {}
         for step in (steps := fresh(space)):
             X = step.fit_transform(X)

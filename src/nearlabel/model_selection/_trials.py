@@ -53,6 +53,13 @@ class Trials:
         What is to be best.
     strategy : ThresholdStrategy
         Finds thresholds; a clone is fitted to the scores of each candidate.
+
+    Attributes
+    ----------
+    all : list of Trial
+        In the order of trying.
+    best_model : object
+        The fitted model of the best trial.
     """
 
     def __init__(self, labels: Matrix, metric: Metric, strategy: ThresholdStrategy) -> None:
@@ -60,15 +67,19 @@ class Trials:
         self._finalists: list[tuple[Trial, FloatArray]] = []
         self._most = max(1, min(_MOST_FINALISTS, _BYTES_OF_FINALISTS // (8 * labels.shape[0] * labels.shape[1])))
         self.all: list[Trial] = []
+        self.best_model: Any = None
 
-    def offer(self, names: dict[str, Any], candidate: Any, place: tuple[int, ...], scores: FloatArray) -> None:
-        """Find the best thresholds for scores (n_samples, n_labels), and remember what they reach."""
+    def offer(
+        self, names: dict[str, Any], candidate: Any, place: tuple[int, ...], model: Any, scores: FloatArray
+    ) -> None:
+        """Find the best thresholds for a model's scores (n_samples, n_labels), and remember what they reach."""
         strategy, value = self._tuned(scores, slice(None))
         trial = Trial(names, candidate, place, value, strategy)
         self.all.append(trial)
         if np.isfinite(value):
             self._finalists = sorted([*self._finalists, (trial, scores)], key=lambda pair: self._rank(pair[0]))
             del self._finalists[self._most :]
+            self.best_model = model if self.best is trial else self.best_model
 
     @property
     def best(self) -> Trial:

@@ -1,0 +1,154 @@
+"""What does it cost to choose everything, beside the searches that it takes and beside ML-kNN with its k chosen?
+
+Seeded clusters. `NeighborsClassifierCV()` is timed as it is, and without ML-MLM, which makes no search; beside it the
+searches that it takes (90 neighbours of at most 20,000 rows, one for each scaling and metric), and `MLkNN("auto")` on
+min-max scaled features, the default so far. 100,000 rows are chosen for by a sample of 20,000, and all tune the
+thresholds. ML-MLM by itself has 2,000 landmarks on 100,000 rows.
+
+Ratios are of CPU time: seconds by the clock depend on what else the cores do.
+
+Run: ``python benchmarks/choosing.py``; ``--quick`` for a look. The table is written into ``docs/best_by_default.md``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from _harness import Goal, Job, Measurement, Table, as_text, measure, parser_for, print_facts, save, show
+from nearlabel import BRkNN, FeatureScaler, MLkNN, NeighborsClassifierCV
+from nearlabel.lazy import MLMLM
+from nearlabel.model_selection._neighbors_classifier_cv import NUMBERS  # what is asked of the searches
+from nearlabel.model_selection._spaces import fresh, spaces_of
+from nearlabel.neighbors import ExactNeighbors
+
+PAGE = Path(__file__).parents[1] / "docs" / "best_by_default.md"
+BEGIN, END = "<!-- cost: begin -->\n", "<!-- cost: end -->\n"
+WHATS = ("searches", "ML-kNN", "without ML-MLM", "everything")
+METHODS = {"brknn": BRkNN(), "mlknn": MLkNN(), "brknn:weights=distance": BRkNN(weights="distance")}
+N_CLUSTERS, SHARE, NOISE, N_LANDMARKS, N_QUERIES = 200, 0.1, 0.03, 2000, 1000
+SAMPLE = NeighborsClassifierCV().max_samples
+
+
+def clusters(n_rows: int, n_features: int, n_labels: int, noise: float = NOISE) -> tuple[Any, Any]:
+    """Return rows around centres, each with the label set of its centre, some labels of which are turned."""
+    rng = np.random.default_rng(0)
+    centres, labelsets = rng.normal(size=(N_CLUSTERS, n_features)), rng.random((N_CLUSTERS, n_labels)) < SHARE
+    cluster = rng.integers(0, N_CLUSTERS, n_rows)
+    turned = rng.random((n_rows, n_labels)) < noise
+    return centres[cluster] + 0.5 * rng.normal(size=(n_rows, n_features)), (labelsets[cluster] ^ turned).astype(int)
+
+
+def search_all(X: Any) -> None:
+    """Search the neighbours that the choice asks for, in each of its spaces."""
+    for space in spaces_of(X):
+        rows = X
+        for step in fresh(space):
+            rows = step.fit_transform(rows)
+        ExactNeighbors(metric=space.metric).fit(rows).kneighbors(n_neighbors=NUMBERS[-1])
+
+
+def prepare_choice(problem: Any, what: str) -> Mapping[str, Callable[[], Any]]:
+    """Return one job on fresh rows."""
+    X, Y = clusters(*problem)
+    jobs = {
+        "searches": lambda: search_all(X[:SAMPLE]),
+        "ML-kNN": lambda: MLkNN("auto").fit(FeatureScaler("minmax").fit_transform(X), Y),
+        "without ML-MLM": lambda: NeighborsClassifierCV(methods=METHODS).fit(X, Y),
+        "everything": lambda: NeighborsClassifierCV().fit(X, Y),
+    }
+    return {what: lambda: jobs[what]() and None}
+
+
+def prepare_mlmlm(problem: Any) -> Mapping[str, Callable[[], Any]]:
+    """Return fit, leave-one-out scores and predictions of ML-MLM; the answer is the number of label sets."""
+    X, Y = clusters(*problem)
+    model = MLMLM(n_landmarks=N_LANDMARKS)
+
+    def predict(n_queries: int) -> int:
+        model.predict(X[:n_queries])
+        return int(model.labelsets_.shape[0])
+
+    return {
+        "fit": lambda: model.fit(X, Y) and None,
+        "left out": lambda: model.loo_predict_proba() is None,
+        "predict": partial(predict, N_QUERIES),
+    }
+
+
+def main() -> None:
+    """Time choices, searches and ML-MLM; print, save and publish the figures."""
+    warnings.simplefilter("ignore")
+    parser = parser_for(__doc__, "choosing", repeats=1)
+    options = parser.parse_args()
+    part = 20 if options.quick else 1
+    problems: dict[str, Any] = {
+        "5,000 x 100, 20 labels": (5_000 // part, 100, 20),
+        "100,000 x 64, 20 labels": (100_000 // part, 64, 20),
+    }
+    regressions = {"few label sets": (100_000 // part, 64, 20, 0.0)}
+    print_facts()
+    jobs = [
+        Job(f"{name}: {what}", prepare_choice, (problem, what)) for name, problem in problems.items() for what in WHATS
+    ]
+    jobs += [Job(name, prepare_mlmlm, (problem,)) for name, problem in regressions.items()]
+    measured = measure(jobs, options.repeats)
+    tables = [choice_table(list(problems), measured), regression_table(list(regressions), measured)]
+    largest = tables[0].rows[-1]
+    goals = [Goal("CPU time of everything over that of ML-kNN, 100,000 rows", "at most", 3.0, largest[6])]
+    show(tables, goals)
+    save(options, __doc__, {name: one.describe() for name, one in measured.items()}, tables, goals)
+    if not options.quick:
+        write_page(tables)
+
+
+def choice_table(names: list[str], measured: Mapping[str, Measurement]) -> Table:
+    """Return the table of choices: CPU seconds, ratios, the peak of memory."""
+    headers = (
+        "rows", *(f"{what}, CPU s" for what in WHATS), "without ML-MLM / searches", "everything / ML-kNN",
+        "everything, s", "peak, MiB",
+    )  # fmt: skip
+    rows = []
+    for name in names:
+        found = {what: measured[f"{name}: {what}"] for what in WHATS}
+        searches, plain, neighbors, everything = (one.median(what, "cpu") for what, one in found.items())
+        whole = found["everything"]
+        ratios = (neighbors / searches, everything / plain)
+        rows.append((name, searches, plain, neighbors, everything, *ratios, whole.median(), whole.peak_mib()))
+    return Table("Choosing everything", headers, rows)
+
+
+def regression_table(names: list[str], measured: Mapping[str, Measurement]) -> Table:
+    """Return the table of ML-MLM."""
+    headers = (
+        "100,000 x 64, 20 labels", "label sets", "fit, CPU s", "left out, CPU s", f"predict {N_QUERIES:,}, CPU s",
+        "all, s", "peak, MiB",
+    )  # fmt: skip
+    rows = []
+    for name in names:
+        one = measured[name]
+        seconds = (one.median(stage, "cpu") for stage in ("fit", "left out", "predict"))
+        rows.append((name, one.answer, *seconds, one.median(), one.peak_mib()))
+    return Table(f"ML-MLM, {N_LANDMARKS:,} landmarks", headers, rows)
+
+
+def write_page(tables: list[Table]) -> None:
+    """Put the tables between their marks of the page."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(before + BEGIN + "\n".join(map(_markdown, tables)) + END + after)
+
+
+def _markdown(table: Table) -> str:
+    lines = [table.headers, ["---"] + ["---:"] * (len(table.headers) - 1)]
+    lines += [[as_text(value) for value in row] for row in table.rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    main()
