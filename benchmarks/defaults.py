@@ -200,7 +200,10 @@ def _mean(records: list[dict[str, Any]], column: str) -> float:
 
 def _chosen(records: list[dict[str, Any]]) -> str:
     """Return what was chosen in most folds."""
-    names = [" ".join(str(record["best"][key]) for key in ("method", "scale", "metric")) for record in records]
+    names = [
+        " ".join(str(record["best"][key]) for key in ("method", "scale", "metric") if record["best"][key])
+        for record in records
+    ]
     return max(dict.fromkeys(names), key=names.count)
 
 
