@@ -1,5 +1,8 @@
 """The one timing loop of all benchmarks, their memory measure, their tables and their JSON.
 
+`read_records` and what follows it serve benchmarks of quality: records that a second run goes on with, a JSON object a
+line, and the part of a page that is made of them.
+
 A job is measured in a fresh process, once a round: A B C, A B C, ... so that a noisy minute of the machine falls on all
 jobs alike. In that process the job's libraries are imported, its data are made and its code is warmed up; only then do
 the clocks start and is the peak of memory reset. So a figure is never that of an import, nor of the job before. A short
@@ -38,6 +41,7 @@ _PEERS = ("scikit-multilearn-ng", "faiss-cpu", "scikit-learn-intelex", "torch", 
 _SECONDS_OF_PASSES, _MOST_PASSES = 1.0, 10
 _WARMS_UP = 5.0  # seconds up to which a job is passed twice at least
 _MIB = 2.0**20
+_BEGIN, _END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
 
 
 class Table(NamedTuple):
@@ -274,6 +278,33 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     return platform.processor()
+
+
+def read_records(file: Path) -> list[dict[str, Any]]:
+    """Return the records of a file with a JSON object a line; none where there is no file."""
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def write_records(file: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write the records that are kept."""
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def add_record(file: Path, record: Mapping[str, Any]) -> None:
+    """Append a record, so that a run that is stopped loses nothing."""
+    with file.open("a") as lines:
+        lines.write(json.dumps(record) + "\n")
+
+
+def write_figures(page: Path, lines: Iterable[str]) -> None:
+    """Put lines between the marks of a page."""
+    before, _, rest = page.read_text().partition(_BEGIN)
+    page.write_text(before + _BEGIN + "".join(lines) + _END + rest.partition(_END)[2])
+
+
+def figures_of(page: Path) -> str:
+    """Return what stands between the marks of a page."""
+    return page.read_text().partition(_BEGIN)[2].partition(_END)[0]
 
 
 def version_of(distribution: str) -> str | None:

@@ -15,7 +15,6 @@ Run: ``python benchmarks/defaults.py``; about an hour on two cores. ``--sets emo
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -29,14 +28,15 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
+from _harness import add_record, read_records, write_figures, write_records
 from nearlabel import FeatureScaler, MLkNN, NeighborsClassifierCV, TunedThresholdsClassifierCV
 from nearlabel.datasets import catalogue, fetch_dataset
-from nearlabel.experiments import make_method
+from nearlabel.experiments import Candidate, Tuning
 from nearlabel.metrics import average_precision, micro_f1
+from nearlabel.utils.response_methods import label_scores, response_method_of
 
 RESULTS = Path(__file__).parent / "results" / "defaults.jsonl"
 PAGE = Path(__file__).parents[1] / "docs" / "best_by_default.md"
-BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
 SETS = ("emotions", "scene", "yeast", "enron", "medical", "image", "genbase", "cal500", "bibtex", "corel5k")
 BY_SPLIT = ("bibtex", "corel5k")
 N_FOLDS = 5
@@ -46,9 +46,12 @@ METHODS: Mapping[str, Callable[[], Any]] = {
     "k with thresholds": lambda: NeighborsClassifierCV(
         methods={"mlknn": MLkNN()}, scales=("minmax",), metrics=("euclidean",)
     ),
-    "forest": lambda: _scaled(make_method("rfpct@micro-f")),
+    "forest": lambda: Candidate("rfpct@micro-f", None, "minmax", None).make(),
     "all together": NeighborsClassifierCV,
+    "best of tune": lambda: _BestOfTune(),
 }
+TUNED = "best of tune"  # not in the first table: a fit takes its time limit, so that not all folds are measured
+MAIN = tuple(method for method in METHODS if method != TUNED)
 
 
 class _KFirst(BaseEstimator):
@@ -64,6 +67,28 @@ class _KFirst(BaseEstimator):
 
     def predict_proba(self, X: Any) -> Any:
         return self.model_.predict_proba(X)
+
+
+class _BestOfTune(BaseEstimator):
+    """What ``nearlabel tune`` keeps within a time limit."""
+
+    def fit(self, X: Any, Y: Any) -> Any:
+        tuning = Tuning(
+            scales=("none", "minmax"),
+            searches=("exact", "exact:metric=cosine"),
+            sample_rows=2_000,
+            time_limit=120 if X.shape[0] < 3_000 else 300,
+        )
+        best = tuning.run((X, Y)).best
+        self.best_params_ = {"method": best.method, "scale": best.scale, "metric": best.search or ""}
+        self.model_, self.n_labels_ = best.fit((X, Y)), Y.shape[1]
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.model_.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        return label_scores(self.model_, X, self.n_labels_, response_method_of(self.model_))
 
 
 def _scaled(model: Any) -> Any:
@@ -92,71 +117,81 @@ def measure(name: str, fold: int, method: str) -> dict[str, Any]:
     record["micro_f1"] = micro_f1(Y_test, model.predict(X_test))
     record["average_precision"] = average_precision(Y_test, model.predict_proba(X_test))
     if isinstance(model, NeighborsClassifierCV):
-        record |= {"chosen_by": model.best_score_, "crossfitted": model.crossfit_score_, "best": model.best_params_}
-    return record
+        record |= {"chosen_by": model.best_score_, "crossfitted": model.crossfit_score_}
+    return record | ({"best": model.best_params_} if hasattr(model, "best_params_") else {})
 
 
 def main() -> None:
     """Measure what is missing, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--tuned-folds", type=int, default=1, help="folds of the best of tune (1)")
     parser.add_argument("--again", default="")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    known = _read(arguments.again)
+    known = [record for record in read_records(RESULTS) if record["method"] != arguments.again]
     done = {(record["set"], record["fold"], record["method"]) for record in known}
     todo = [
         (name, fold, method)
         for name in arguments.sets.split(",")
         if name in catalogue()
-        for fold in range(1 if name in BY_SPLIT else N_FOLDS)
-        for method in METHODS
+        for method in arguments.methods.split(",")
+        for fold in range(1 if name in BY_SPLIT else arguments.tuned_folds if method == TUNED else N_FOLDS)
         if (name, fold, method) not in done
     ]
-    RESULTS.write_text("".join(json.dumps(record) + "\n" for record in known))
-    with RESULTS.open("a") as file:
-        for record in Parallel(arguments.jobs, return_as="generator_unordered")(delayed(measure)(*job) for job in todo):
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            print(record)
-    write_page(_read())
+    write_records(RESULTS, known)
+    for record in Parallel(arguments.jobs, return_as="generator_unordered")(delayed(measure)(*job) for job in todo):
+        add_record(RESULTS, record)
+        print(record, flush=True)
+    write_figures(PAGE, page(read_records(RESULTS)))
 
 
-def _read(forgotten: str = "") -> list[dict[str, Any]]:
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    return [record for record in map(json.loads, lines) if record["method"] != forgotten]
-
-
-def write_page(records: list[dict[str, Any]]) -> None:
-    """Put the table between the marks of the page."""
-    if not PAGE.exists():
-        return
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(before + BEGIN + "".join(table(records)) + END + after)
+def page(records: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the page that are made of records."""
+    yield from table(records)
+    if any(record["method"] == TUNED for record in records):
+        yield from tuned_table(records)
 
 
 def table(records: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the lines of the table."""
     yield (
-        "| data set | "
-        + " | ".join(METHODS)
-        + " | chosen by | cross-fitted | what was chosen | seconds: forest, all |\n"
+        "| data set | " + " | ".join(MAIN) + " | chosen by | cross-fitted | what was chosen | seconds: forest, all |\n"
     )
-    yield "|---|" + "---:|" * (len(METHODS) + 2) + "---|---:|\n"
+    yield "|---|" + "---:|" * (len(MAIN) + 2) + "---|---:|\n"
     means: list[list[float]] = []
     for name in SETS:
         of_set = [record for record in records if record["set"] == name]
-        by_method = {method: [record for record in of_set if record["method"] == method] for method in METHODS}
+        by_method = {method: [record for record in of_set if record["method"] == method] for method in MAIN}
         if not all(by_method.values()):
             continue
         chosen = by_method["all together"]
-        values = [_mean(by_method[method], "micro_f1") for method in METHODS]
+        values = [_mean(by_method[method], "micro_f1") for method in MAIN]
         values += [_mean(chosen, "chosen_by"), _mean(chosen, "crossfitted")]
         means.append(values)
         seconds = ", ".join(f"{_mean(by_method[method], 'seconds'):.1f}" for method in ("forest", "all together"))
         yield f"| {name} | " + " | ".join(f"{value:.3f}" for value in values) + f" | {_chosen(chosen)} | {seconds} |\n"
     yield "| mean | " + " | ".join(f"{value:.3f}" for value in np.mean(means, axis=0)) + " | | |\n"
+
+
+def tuned_table(records: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the best of ``nearlabel tune`` beside the forest and `NeighborsClassifierCV`, by folds."""
+    beside = ("forest", "all together")
+    yield f"\n| data set | folds | {' | '.join(beside)} | {TUNED} | less forest | what was chosen |\n"
+    yield "|---|" + "---:|" * 5 + "---|\n"
+    means: list[list[float]] = []
+    for name in SETS:
+        of_fold = {(record["method"], record["fold"]): record for record in records if record["set"] == name}
+        tuned = [record for (method, _), record in of_fold.items() if method == TUNED]
+        if not tuned:
+            continue
+        others = [[of_fold[method, record["fold"]] for record in tuned] for method in beside]
+        values = [_mean(one, "micro_f1") for one in (*others, tuned)]
+        means.append([*values, values[-1] - values[0]])
+        cells = " | ".join(f"{value:.3f}" for value in means[-1])
+        yield f"| {name} | {len(tuned)} | {cells} | {_chosen(tuned)} |\n"
+    yield "| mean | | " + " | ".join(f"{value:.3f}" for value in np.mean(means, axis=0)) + " | |\n"
 
 
 def _mean(records: list[dict[str, Any]], column: str) -> float:
@@ -165,7 +200,10 @@ def _mean(records: list[dict[str, Any]], column: str) -> float:
 
 def _chosen(records: list[dict[str, Any]]) -> str:
     """Return what was chosen in most folds."""
-    names = [" ".join(str(record["best"][key]) for key in ("method", "scale", "metric")) for record in records]
+    names = [
+        " ".join(str(record["best"][key]) for key in ("method", "scale", "metric") if record["best"][key])
+        for record in records
+    ]
     return max(dict.fromkeys(names), key=names.count)
 
 
