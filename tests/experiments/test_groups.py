@@ -42,7 +42,7 @@ def test_thresholds_are_tuned_on_rows_of_other_groups(twice, method):
             strategy = MicroFOptimum().fit(model.loo_predict_proba(groups), Y)
         else:
             numbers = np.unique(groups, return_inverse=True)[1]
-            splits = list(GroupKFold(5).split(X, Y, numbers))
+            splits = list(GroupKFold(5, shuffle=True, random_state=0).split(X, Y, numbers))
             unfitted = plan.spec_of(f"{method}@micro-f").classifier()
             scores, rows = cross_val_scores(unfitted, X, Y, cv=splits)
             strategy = MicroFOptimum().fit(scores, Y[rows])

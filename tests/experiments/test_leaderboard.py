@@ -1,6 +1,7 @@
 """Tuning under a time limit, from a file of what was tried, on samples, and without copies."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Line, MethodSp
 from nearlabel.experiments import _tuning as module
 from nearlabel.experiments._samples import drawn
 from nearlabel.experiments._time_limit import items_within
+
+OF_ITSELF = "as with scaling none: the method divides features by their ranges"
 
 
 def dataset(n_rows=40, *, binary=False, name="toy"):
@@ -147,6 +150,35 @@ def test_forests_see_the_order_of_values_only():
         Dataset(np.abs(dataset().X), dataset().Y, tuple("abcd"), tuple("xyz"), "toy")
     )
     assert {trial.candidate.scale for trial in tuned.trials} == {"minmax", "tfidf"}
+
+
+def test_a_method_that_scales_itself_is_tried_once():
+    """ML-MLM divides features by their ranges, unless it is told not to; by the cosine, a shift makes a difference."""
+    methods = ("mlmlm", "mlmlm:scale=none", "mlmlm:metric=cosine")
+    tuned = Tuning(methods, scales=("none", "standard")).run(dataset())
+    assert tuned.left_out == ((Line("mlmlm", "standard", None), OF_ITSELF),)
+    values = {trial.candidate.scale: trial.value for trial in tuned.trials if trial.candidate.method == "mlmlm"}
+    again = Tuning(("mlmlm",), scales=("standard",)).run(dataset())
+    assert again.trials[0].value == pytest.approx(values["none"])
+
+
+@pytest.mark.parametrize("sample_rows", [None, 40])
+def test_methods_around_one_classifier_share_a_scaling(sample_rows):
+    """That which is best for the first of them; those by neighbours, and around others, are tried in all."""
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.normal(size=(150, 2)), 1000 * rng.normal(size=(150, 2))])
+    data = Dataset(X, (X[:, :2] > 0).astype(int), tuple("abcd"), ("x", "y"), "unlike")
+    methods = ("br:estimator=logistic", "ecc:estimator=logistic", "nldd:estimator=logistic", "br:estimator=tree")
+    tuning = Tuning(methods, scales=("none", "minmax"), sample_rows=sample_rows)
+    tuned = replace(tuning, one_scaling=True).run(data)
+    tried = data if sample_rows is None else drawn(data, sample_rows)
+    of_first = Tuning(methods[:1], scales=tuning.scales).run(tried)
+    better, worse = (trial.candidate.scale for trial in of_first.trials)
+    reason = f"as scaling {better} is better for {methods[0]}"
+    assert [out for out in tuned.left_out if out.reason == reason] == [(Line(methods[1], worse, None), reason)]
+    lines = {Line.of(trial.candidate) for trial in tuned.trials} | {out.line for out in tuned.left_out}
+    assert lines == {Line(name, scale, None) for name in methods for scale in tuning.scales}
+    assert reason not in [out.reason for out in tuning.run(data).left_out]
 
 
 def test_halves_by_a_sample():

@@ -168,6 +168,7 @@ def _tuning(arguments: argparse.Namespace) -> Tuning:
         impute=_missing.imputation(arguments),
         sample_rows=_SAMPLE_ROWS,
         size_of=_leaderboard.size_in_file,
+        one_scaling=True,
     )
 
 

@@ -66,8 +66,6 @@ class Candidate:
         """
         spec, search, steps = _parts(self, data)
         model = spec.make(self.n_neighbors, search)
-        if isinstance(model, TunedThresholdsClassifierCV) and spec.is_tuned:
-            model.set_params(random_state=0)  # the samples in a file are often sorted
         return make_pipeline(*steps, model) if steps else model
 
     def fit(self, data: Any) -> Any:

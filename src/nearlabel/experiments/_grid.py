@@ -18,12 +18,13 @@ from nearlabel.experiments._held_out import Answer, Folds, HoldingOut, LeaveOneO
 from nearlabel.experiments._methods import MethodSpec, sharing_a_fit
 from nearlabel.experiments._preparing import Columns, preparation
 from nearlabel.experiments._samples import LOO, Samples
+from nearlabel.lazy import MLMLM
 from nearlabel.out_of_sample import largest_group
 from nearlabel.utils.types import Matrix
 
 _COSINE = "exact:metric=cosine"
 _FEW = 3  # numbers of neighbours, of a range, of methods that are fitted for each
-_OF_TREES = ("none", "minmax", "standard")  # scalings that keep the order of values
+_BY_FEATURE = ("none", "minmax", "standard")  # scalings that shift and divide each feature
 
 
 class Fitting(NamedTuple):
@@ -136,12 +137,19 @@ class Grid:
 
     def _copied_by_method(self, spec: MethodSpec, scale: str, search: str | None, left_out: LeaveOneOut) -> str:
         """Return why a method gives the same with another scaling or search; empty if it does not."""
-        first = next((one for one in self.scales if one in _OF_TREES), scale)
-        if isinstance(spec.method.prototype, RandomForestPCT) and scale in _OF_TREES and scale != first:
+        first = next((one for one in self.scales if one in _BY_FEATURE), scale)
+        if isinstance(spec.method.prototype, RandomForestPCT) and scale in _BY_FEATURE and scale != first:
             return f"as with scaling {first}: trees see the order of values only"
+        if _scales_itself(spec.method.prototype) and scale in _BY_FEATURE and scale != first:
+            return f"as with scaling {first}: the method divides features by their ranges"
         if search == _COSINE and EXACT in self.searches and left_out.has_unit_rows:
             return "as with the Euclidean distance: all rows are of length 1"
         return ""
+
+
+def _scales_itself(method: Any) -> bool:
+    """Return whether a method divides features by their ranges and minds no shift."""
+    return isinstance(method, MLMLM) and (method.scale, method.metric) == ("minmax", "euclidean")
 
 
 def _copied_scales(left_out: Mapping[str, LeaveOneOut]) -> dict[str, str]:

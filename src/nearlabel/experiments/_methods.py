@@ -123,6 +123,7 @@ LEADERBOARD_METHODS = (
     "nldd:estimator=logistic",  # whose scores are those of the regressions: its own decision is what is new
     "rfpct@micro-f",
     "ecc:estimator=logistic@micro-f",
+    "interpolation:estimator=logistic",  # which learns its thresholds with its weight
 )
 
 SELECTIONS: Mapping[str, Any] = MappingProxyType(
@@ -322,8 +323,10 @@ class MethodSpec:
         if self.thresholds is None:
             return classifier
         if isinstance(self.thresholds, ThresholdStrategy):
-            cv: Any = "loo" if self.has_left_out_scores else N_FOLDS
-            return TunedThresholdsClassifierCV(classifier, self.thresholds, cv=cv)
+            if self.has_left_out_scores:
+                return TunedThresholdsClassifierCV(classifier, self.thresholds, cv="loo")
+            # Rows in a file are often sorted, so the folds are shuffled.
+            return TunedThresholdsClassifierCV(classifier, self.thresholds, cv=N_FOLDS, random_state=0)
         return FixedThresholdsClassifier(classifier, self.thresholds)
 
     def make_untuned(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:

@@ -369,7 +369,7 @@ class _Fitted:
         if self._left_out is None:
             return self.classifier.loo_predict_proba(**of_groups(self._groups)), self.Y
         estimator, X = self._left_out
-        splitter = splitter_of(N_FOLDS, X.shape[0], None, self._groups)
+        splitter = splitter_of(N_FOLDS, X.shape[0], 0, self._groups)
         splits = list(splitter.split(X, self.Y, **of_groups(self._groups)))
         scores, rows = cross_val_scores(estimator, X, self.Y, cv=splits)
         return scores, self.Y[rows]

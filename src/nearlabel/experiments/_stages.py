@@ -13,6 +13,8 @@ from nearlabel.experiments._attempt import Attempt, Cost, LeftOut, Line, Step, T
 from nearlabel.experiments._candidate import Candidate, make_untuned
 from nearlabel.experiments._choice import Choice, loss_of
 from nearlabel.experiments._grid import Fitting, Grid
+from nearlabel.experiments._guests import describe_object
+from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._samples import Samples, drawn
 from nearlabel.metrics import Metric
 
@@ -35,6 +37,8 @@ class Stages:
         What may be spent on it.
     size_of : callable or None
         Returns the size of a fitted model; None if no costs are measured.
+    one_scaling : bool
+        Whether methods around the same classifier are tried in the scaling only that was best for the first of them.
     """
 
     grid: Grid
@@ -42,6 +46,7 @@ class Stages:
     sample_rows: int | None
     sample_seconds: float
     size_of: SizeOf | None
+    one_scaling: bool
 
     def steps(self, samples: Samples, fittings: Sequence[Fitting], attempt: Attempt) -> Iterator[Step]:
         """Yield what is found; whoever takes the steps adds them to `attempt` before the next one."""
@@ -51,9 +56,11 @@ class Stages:
             attempt.sample = attempt.sample or Attempt()
             yield from self._steps_on_sample(samples, self.sample_rows, attempt.sample)
             order = self._best_first(attempt.sample.trials)
+            known = attempt.sample.left_out
+            yield Step(left_out=tuple(LeftOut(line, reason) for line, reason in known.items()))
             late = {line for fitting in tried for line in fitting.lines}.difference(order)
             worse = self._worse_half(order)
-            yield _left_out(sorted(late, key=str), "not tried in the time")
+            yield _left_out(sorted(late.difference(known), key=str), "not tried in the time")
             yield _left_out(worse, f"among the worse on {self.sample_rows} of the rows")
             tried = [fitting for fitting in tried if not late.union(worse).issuperset(fitting.lines)]
             tried.sort(key=lambda fitting: min(order.index(line) for line in fitting.lines if line in order))
@@ -89,6 +96,9 @@ class Stages:
         choice = Choice(samples.Y, samples.parts, self.metric, attempt.chosen)
         tried = {trial.candidate for trial in attempt.trials}
         for fitting in fittings:
+            if better := self._better_scaling(fitting, attempt):
+                yield _left_out(fitting.lines, better)
+                continue
             for number in fitting.numbers:
                 candidates = {
                     name: self.grid.candidate(name, number, fitting.scale, fitting.search) for name in fitting.specs
@@ -100,6 +110,28 @@ class Stages:
                 own = [trial for trial in attempt.trials if Line.of(trial.candidate) in fitting.lines]
                 best = min(own, key=lambda trial: loss_of(self.metric, trial.value)).candidate
                 yield Step(costs=dict.fromkeys(fitting.lines, _cost(best, samples, size_of)))
+
+    def _better_scaling(self, fitting: Fitting, attempt: Attempt) -> str:
+        """Return which scaling is better for the same classifier in an earlier method; empty if this one is, or any."""
+        classifier = _classifier_in(fitting.specs)
+        if not (self.one_scaling and classifier):
+            return ""
+        others = {name for name, spec in self.grid.specs.items() if _classifier_in({name: spec}) == classifier}
+        order = self._best_first(trial for trial in attempt.trials if trial.candidate.method in others)
+        first = next((trial.candidate.method for trial in attempt.trials if trial.candidate.method in others), "")
+        if not order or first in fitting.specs:
+            return ""
+        best = next(line.scale for line in order if line.method == first)
+        return "" if best == fitting.scale else f"as scaling {best} is better for {first}"
+
+
+def _classifier_in(specs: Mapping[str, MethodSpec]) -> str:
+    """Return which classifier of one label a method that is not by neighbours has inside; empty if it has none."""
+    spec = next(iter(specs.values()))
+    inner = spec.method.prototype
+    while getattr(inner, "estimator", None) is not None:
+        inner = inner.estimator
+    return "" if spec.is_lazy or inner is spec.method.prototype else describe_object(inner)
 
 
 def _trials(

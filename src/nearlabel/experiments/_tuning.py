@@ -80,6 +80,9 @@ class Tuning:
     size_of : callable, default=None
         Called with a fitted model of each line; returns its size in bytes, or None if that is unknown. None: no costs
         are measured, which take one more fit for each line.
+    one_scaling : bool, default=False
+        Whether methods around the same classifier of one label (not those by neighbours) are tried in one scaling only:
+        that which is best for the first of them.
 
     Raises
     ------
@@ -123,6 +126,7 @@ class Tuning:
     time_limit: float | None = None
     sample_rows: int | None = None
     size_of: SizeOf | None = None
+    one_scaling: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
@@ -223,7 +227,7 @@ class Tuning:
     @property
     def _stages(self) -> Stages:
         sample_seconds = np.inf if self.time_limit is None else self.time_limit * _SAMPLES_SHARE
-        return Stages(self._grid, self.metric, self.sample_rows, sample_seconds, self.size_of)
+        return Stages(self._grid, self.metric, self.sample_rows, sample_seconds, self.size_of, self.one_scaling)
 
     def _samples(self, data: Dataset) -> Samples:
         return Samples.of(data, self.cv, without_copies=self.without_copies)
@@ -242,6 +246,7 @@ class Tuning:
             "cv": self.cv,
             "impute": self.impute,
             "sample_rows": self.sample_rows,
+            "one_scaling": self.one_scaling,
         }
 
 
