@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from scipy import sparse
 
 from nearlabel.datasets import Dataset
@@ -30,6 +31,12 @@ def test_work_is_ended_in_time():
     start = time.monotonic()
     assert len(list(items_within(4, map, time.sleep, [0, 0, 3600]))) in (0, 2)  # none on a very busy machine
     assert time.monotonic() - start < 6
+
+
+def test_within_a_worker_of_joblib():
+    """A worker's way to start processes is unknown to those that it starts."""
+    items = delayed(lambda: list(items_within(30, range, 3)))
+    assert Parallel(2)([items(), items()]) == [[0, 1, 2], [0, 1, 2]]
 
 
 def test_errors_of_the_other_process_are_raised():

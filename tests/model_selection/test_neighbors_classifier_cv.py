@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from nearlabel import BRkNN, ExactNeighbors, FeatureScaler, MLkNN, NeighborsClassifierCV
+from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import MLMLM, NLDD
 from nearlabel.metrics import hamming_loss, micro_f1, ranking_loss
 from nearlabel.model_selection._spaces import spaces_of
@@ -61,6 +62,19 @@ def test_the_best_is_fitted_with_its_thresholds():
     tuned = TunedThresholdsClassifierCV(same, cv="loo").fit(scaler.transform(X), Y)
     np.testing.assert_array_equal(model.predict_proba(queries), tuned.predict_proba(scaler.transform(queries)))
     np.testing.assert_array_equal(model.predict(queries), tuned.predict(scaler.transform(queries)))
+
+
+def test_a_selection_of_features_is_tried():
+    """A transformer that needs the label sets gets them, in the choice and in the model."""
+    X, Y, queries = problem()
+    scales = {"all": None, "selected": InformationGainSelector(factor=0.5)}
+    model = NeighborsClassifierCV(**QUICK, scales=scales, metrics=("euclidean",)).fit(X, Y)
+    assert set(model.cv_results_["scale"]) == {"all", "selected"}
+    table = pd.DataFrame(model.cv_results_).query("scale == 'selected' and method == 'mlknn' and n_neighbors == 3")
+    rows = InformationGainSelector(factor=0.5).fit_transform(X, Y)
+    scores = MLkNN(3).fit(rows, Y).loo_predict_proba()
+    assert table.score.item() == micro_f1(Y, strategy_for("micro_f1").fit(scores, Y).predict(scores))
+    assert model.predict(queries).shape == (20, 4)
 
 
 def test_ties_go_to_the_simpler():

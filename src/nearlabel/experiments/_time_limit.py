@@ -6,8 +6,8 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from multiprocessing import get_context
+from contextlib import contextmanager, suppress
+from multiprocessing import get_all_start_methods, get_context, get_start_method, set_start_method
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -35,7 +35,8 @@ def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args
     context = get_context("spawn")  # a forked process hangs where threads of OpenMP ran before
     receiver, sender = context.Pipe(duplex=False)
     worker = context.Process(target=_work, args=(sender, make_items, args))
-    worker.start()
+    with _usual_start_method():
+        worker.start()
     sender.close()
     try:
         while receiver.poll(max(0.0, deadline - time.monotonic())):
@@ -52,6 +53,20 @@ def items_within(seconds: float, make_items: Callable[..., Iterable[Any]], *args
         worker.kill()
         worker.join()
         receiver.close()
+
+
+@contextmanager
+def _usual_start_method() -> Iterator[None]:
+    """Hide a start method of joblib's workers, which a new process is told, but does not know."""
+    method = get_start_method(allow_none=True)
+    if method is None or method in get_all_start_methods():
+        yield
+        return
+    set_start_method("spawn", force=True)
+    try:
+        yield
+    finally:
+        set_start_method(method, force=True)
 
 
 def _received(receiver: Connection) -> Any:

@@ -64,8 +64,9 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Numbers of neighbours to try. "auto": 1, 2, 3, 5, 7, 10, 14, 20, 30, 45, 60 and 90, up to half of the samples.
     scales : "auto", sequence of str, or mapping of str to transformer, default="auto"
         What is done to features: names that `nearlabel.preprocessing.FeatureScaler` knows, or unfitted transformers
-        (None: nothing). "auto": minmax and standard; of words (no value below 0, three in four 0) minmax and tfidf.
-        Columns of several kinds go through `MixedFeaturesEncoder`; missing numbers become the median.
+        (None: nothing), such as a pipeline with a selection of features. "auto": minmax and standard; of words (no
+        value below 0, three in four 0) minmax and tfidf. Columns of several kinds go through `MixedFeaturesEncoder`;
+        missing numbers become the median.
     metrics : "auto" or sequence of str, default="auto"
         Distances, as `ExactNeighbors` takes them. "auto": euclidean; of words cosine too; of others manhattan too if
         n_samples² · n_features is at most 4e9. A scale that "auto" names is tried with the metrics that often win with
@@ -121,7 +122,8 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     -----
     Equal values: the method that comes first in the list above wins, then the scale and metric tried first, then the
     larger number of neighbours. Scalings have seen each sample when its leave-one-out scores are computed, an effect of
-    order 1 / n_samples.
+    order 1 / n_samples. A transformer that learns from y has seen each label set, too, so that `best_score_` and
+    `crossfit_score_` are more optimistic; `nested_score_` is not.
 
     Examples
     --------
@@ -279,7 +281,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 break
             rows = X
             for step in fresh(space):
-                rows = step.fit_transform(rows)
+                rows = step.fit_transform(rows, labels)
             left_out = LeaveOneOut(rows, labels, groups)
             for order, (name, method) in enumerate(self._methods(space).items()):
                 if trials.all and time.monotonic() > deadline:
@@ -350,7 +352,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 model = FrozenEstimator(trials.best_model)
             model, params = FixedThresholdsClassifier(model, best.strategy.thresholds_), {}
         for step in (steps := fresh(space)):
-            X = step.fit_transform(X)
+            X = step.fit_transform(X, labels)
         model.fit(X, labels, **params)
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
         self.best_params_, self.best_score_ = best.names, best.value
