@@ -6,8 +6,9 @@ import re
 import numpy as np
 import pytest
 
+from nearlabel.cli._verdict import verdict_of
 from nearlabel.datasets import load_multidigits, write_npz
-from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Tuning, _stages, _tuning
+from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Trial, Tuned, Tuning, _stages, _tuning
 from nearlabel.experiments._attempt import Attempt
 from nearlabel.persistence import load_model, read_card
 
@@ -113,6 +114,34 @@ def test_a_verdict(nearlabel, table):
     assert ("Neighbours are best here" in found["verdict"]) == (lazy > max(by_method.values()))
     assert "logistic@own" in shown.out
     assert nearlabel("tune", path, *CSV, *QUICK, "--format", "json").out.count('"verdict": ""') == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (
+            {"mixed": 0.9, "lazy": 0.8, "other": 0.7},
+            "Neighbours are best here: .* Both together, .*, are ahead by 0.1000",
+        ),
+        (
+            {"mixed": 0.9, "other": 0.8, "lazy": 0.7},
+            "br:.* is better here .* Both together, .*, are ahead by 0.1000 more",
+        ),
+        ({"mixed": 0.8, "lazy": 0.8, "other": 0.8}, "Neighbours are as good as others here: mlmlm and br:estimator=lo"),
+        ({"lazy": 0.8, "mixed": 0.75, "other": 0.7}, "Neighbours are best here: mlmlm is ahead of br:.* by 0.1000"),
+        ({"lazy": 0.8, "mixed": 0.75}, "$"),
+    ],
+)
+def test_a_mixture_is_of_no_kind(values, sentence):
+    """It has neighbours and another model inside; it is named if it is ahead of both."""
+    methods = {"lazy": "mlmlm", "other": "br:estimator=logistic", "mixed": "interpolation:estimator=logistic"}
+    trials = [
+        Trial(Candidate(methods[kind], None, "none", None), value, "folds", tuple(value + 0.01 * np.arange(5)))
+        for kind, value in values.items()
+    ]
+    verdict = verdict_of(Tuned(tuple(trials), "micro_f1", {}, ""), greater_is_better=True)
+    assert re.match(sentence, verdict)
+    assert ("Both together" in verdict) == ("Both together" in sentence)
 
 
 def test_the_best_is_saved_later(nearlabel, table, tmp_path, monkeypatch):

@@ -16,18 +16,29 @@ _UNLIKE = "; folds see fewer rows than leave-one-out, --cv 5 treats both alike"
 def verdict_of(tuned: Tuned, *, greater_is_better: bool) -> str:
     """Return a sentence on the best method by neighbours and the best other one; empty unless there are both.
 
-    They are compared by the corrected t-test on the parts of the rows.
+    They are compared by the corrected t-test on the parts of the rows. A mixture is of no kind, since it has both
+    inside; if it is ahead of both, that is said.
     """
     best: dict[bool, Trial] = {}  # by whether it is by neighbours
     for trial in tuned.trials:
-        best.setdefault(_is_lazy(trial), trial)
+        if not _spec_of(trial).mixes_neighbors:
+            best.setdefault(_spec_of(trial).is_lazy, trial)
     if len(best) < 2:
         return ""
-    lazy, other = best[True], best[False]
+    first, ahead = tuned.trials[0], next(iter(best.values()))  # in the order of the trials
+    sentence = _of_two(best[True], best[False], tuned, greater_is_better=greater_is_better)
+    gain = abs(first.value - ahead.value)
+    if first is ahead or gain < _LEAST_GAIN:
+        return sentence
+    return f"{sentence} Both together, {first.candidate.method}, are ahead by {gain:.4f} more."
+
+
+def _of_two(lazy: Trial, other: Trial, tuned: Tuned, *, greater_is_better: bool) -> str:
+    """Return a sentence on the best trials of both kinds."""
     gain = abs(lazy.value - other.value)
     if gain < _LEAST_GAIN:
         return f"Neighbours are as good as others here: {lazy.candidate.method} and {other.candidate.method}."
-    ahead, behind = best.values()  # in the order of the trials
+    ahead, behind = (lazy, other) if tuned.trials.index(lazy) < tuned.trials.index(other) else (other, lazy)
     by = f"{gain:.4f} {title_of(tuned.metric)}, {_noise(ahead, behind, tuned.metric, greater_is_better)}"
     if ahead is other:
         return (
@@ -38,9 +49,9 @@ def verdict_of(tuned: Tuned, *, greater_is_better: bool) -> str:
     return f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
 
 
-def _is_lazy(trial: Trial) -> bool:
+def _spec_of(trial: Trial) -> MethodSpec:
     of = trial.candidate
-    return MethodSpec.of(of.method if of.method_object is None else of.method_object).is_lazy
+    return MethodSpec.of(of.method if of.method_object is None else of.method_object)
 
 
 def _noise(ahead: Trial, behind: Trial, metric: str, greater_is_better: bool) -> str:

@@ -278,6 +278,11 @@ class MethodSpec:
         return self.has_neighbors or type(self.method.prototype).__module__.startswith("nearlabel.lazy")
 
     @property
+    def mixes_neighbors(self) -> bool:
+        """Whether it mixes a method by neighbours with another one."""
+        return isinstance(self.method.prototype, NeighborInterpolation)
+
+    @property
     def shares_search(self) -> bool:
         """Whether the method takes neighbours that were found once for all methods.
 
