@@ -98,7 +98,7 @@ def test_nothing_changes_without(fitted, nearlabel, songs):
     plain, _ = fitted("--ignore", "id,title,year")
     named, _ = fitted("--id", "id", "--show", "title,year")
     assert read_kept(plain) == {}
-    assert read_card(plain).format == 1
+    assert read_card(plain).kept == ()
     texts = [nearlabel("explain", model, songs, "--row", 5).out for model in (plain, named)]
     assert "4713" not in texts[0]
     assert texts[0].split("\n\n")[0] == texts[1].split("\n\n")[0]

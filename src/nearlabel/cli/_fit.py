@@ -34,7 +34,6 @@ from nearlabel.experiments import (
     usual_search,
 )
 from nearlabel.metrics.evaluation import title_of
-from nearlabel.neighbors import ExactNeighbors
 from nearlabel.preprocessing import SCALES
 
 _AUTO, _NONE = "auto", "none"
@@ -150,12 +149,12 @@ def _named(arguments: argparse.Namespace) -> Candidate:
 
 def _choice(arguments: argparse.Namespace) -> NeighborsChoice:
     """Return what chooses the method; options narrow what it tries."""
-    search = make_search(arguments.search or "exact")
-    if type(search) is not ExactNeighbors:
-        raise ValueError(f"--search must be exact where no method is named, got {arguments.search}. {_HINT}")
+    search = arguments.search or "exact"
+    if search.partition(":")[0] != "exact":
+        raise ValueError(f"--search must be exact where no method is named, got {search}. {_HINT}")
     if arguments.thresholds == _NONE:
         raise ValueError(f"--thresholds must be tuned where no method is named, got none. {_HINT}")
-    distances: Any = None if arguments.search is None else (search.metric,)
+    distances: Any = None if arguments.search is None else (make_search(search).metric,)
     return NeighborsChoice(
         arguments.metric,
         n_neighbors=None if arguments.k in (None, _AUTO) else (arguments.k,),

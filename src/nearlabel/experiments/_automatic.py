@@ -82,8 +82,8 @@ class NeighborsChoice:
     >>> from nearlabel.datasets import load_multidigits
     >>> from nearlabel.experiments import NeighborsChoice
     >>> chosen = NeighborsChoice(scales=("none",), distances=("euclidean",)).run(load_multidigits())
-    >>> chosen.candidate.method, chosen.candidate.n_neighbors, round(chosen.crossfit_score, 2)
-    ('brknn:weights=distance@micro-f', 10, 0.73)
+    >>> chosen.candidate.scale, chosen.candidate.search, chosen.n_candidates
+    ('none', 'exact', 36)
     """
 
     metric: Any = "micro_f1"  # from here on a Metric
