@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-long test-oldest mutants bench docs lint types check clean
+.PHONY: help demo test test-long test-oldest mutants sanitize bench docs lint types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,6 +37,10 @@ test-oldest:  ## the ordinary tests with the oldest libraries that are supported
 mutants: $(BIN)/python  ## break votes, counts, searches, thresholds ... on purpose: the tests must notice (ONLY=words: some)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python tests/mutants.py $(ONLY)
+
+sanitize: $(BIN)/python  ## build the kernels with AddressSanitizer and UndefinedBehaviorSanitizer, and run their tests
+	$(INSTALL) '.[$(TEST_EXTRAS)]'
+	$(BIN)/python tests/sanitize.py
 
 bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write docs/benchmarks.md (QUICK=--quick: a look)
 	$(INSTALL) '.[bench]'

@@ -3,6 +3,7 @@
 from nearlabel.neighbors._dask import DaskNeighbors
 from nearlabel.neighbors._exact import ExactNeighbors
 from nearlabel.neighbors._faiss import FaissHNSWNeighbors, FaissIVFNeighbors
+from nearlabel.neighbors._kernels import kernel_level, kernel_levels
 from nearlabel.neighbors._precomputed import NeighborGraph, PrecomputedNeighbors
 from nearlabel.neighbors._recall import recall
 from nearlabel.neighbors._transformer import TransformerNeighbors
@@ -20,6 +21,8 @@ __all__ = [
     "TransformerNeighbors",
     "UsearchNeighbors",
     "UselessNeighborsWarning",
+    "kernel_level",
+    "kernel_levels",
     "label_votes",
     "recall",
 ]

@@ -17,6 +17,7 @@ from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
 from nearlabel.neighbors._gemm_search import GemmSearch
+from nearlabel.neighbors._kernel_search import is_mapped, point_search
 from nearlabel.neighbors._named_distances import distance_named, takes_missing_values
 from nearlabel.neighbors._tree_search import TreeSearch
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -157,7 +158,7 @@ class ExactNeighbors(BaseEstimator):
                 f" Manhattan, got 'kd_tree' with metric={self.metric!r}."
             )
         if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
-            return GemmSearch(rows, distance, resident=not is_mapped(rows), n_jobs=self.n_jobs)
+            return point_search(rows, distance, self.n_jobs)
         return BoundsSearch(rows, distance)
 
     def _takes_tree(self, rows: Matrix) -> bool:
@@ -236,14 +237,6 @@ def stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:
     if sparse.issparse(X) == as_sparse:
         return X
     return sparse.csr_array(X) if as_sparse else X.toarray()
-
-
-def is_mapped(X: Matrix) -> bool:
-    """Return whether rows are mapped from a file."""
-    part = X.data if sparse.issparse(X) else X
-    while isinstance(part, np.ndarray) and not isinstance(part, np.memmap):
-        part = part.base
-    return isinstance(part, np.memmap)
 
 
 def as_rows(X: Matrix) -> Matrix:

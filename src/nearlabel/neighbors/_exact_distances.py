@@ -6,17 +6,20 @@ Elementwise operations and additions one after the other give the same bits on e
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from nearlabel.neighbors._kernels import sum_pairs
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 _FEATURES_AT_A_TIME = 128
 _NUMBERS_AT_A_TIME = 2**15  # as float64 they fit into the cache
 _CACHE_LINE = 8  # float64 numbers
+
+_KINDS: dict[tuple[Any, Any], int] = {(np.subtract, np.square): 0, (np.multiply, np.positive): 1}  # for kernels
 
 Term: TypeAlias = Callable[..., FloatArray]  # of the combined features; takes `out` as a ufunc does
 Pairs: TypeAlias = tuple[IntArray, IntArray]  # indices of queries and of rows, one of each for a pair
@@ -30,6 +33,10 @@ def sum_over_features(left: Matrix, right: Matrix, pairs: Pairs, combine: np.ufu
     """
     if sparse.issparse(left):
         return _sum_over_stored_features(left, right, pairs, combine, term)
+    if (combine, term) in _KINDS:
+        summed = sum_pairs(_KINDS[combine, term], left, right, pairs)
+        if summed is not None:
+            return summed
     sums: FloatArray = np.zeros(len(pairs[0]))
     for features in row_blocks(left.shape[1], 1, _FEATURES_AT_A_TIME):
         for block in row_blocks(len(sums), features.stop - features.start, _NUMBERS_AT_A_TIME):

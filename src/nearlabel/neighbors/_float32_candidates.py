@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ MOST_FEATURES = 2**20
 RUN = 16  # a panel is padded to a multiple of so many rows
 _SAMPLE = 256  # about so many rows give medians and variances: they affect the speed only
 _CACHED_BYTES = 2**18  # rows are made into points in blocks of this size, which stay in the cache
-_LARGEST_QUERY = 2.0**60
+LARGEST_QUERY = 2.0**60
 _UNDERFLOW = 2.0**-60
 _MOST_NOISE = 2.0**120
 _EXACT_BELOW = 2.0**24  # float32 represents all whole numbers up to here
@@ -91,6 +91,16 @@ class Operand:
         parts = self.block if isinstance(self.block, tuple) else (self.block,)
         chosen = tuple(part[:, which] for part in parts)
         return Operand(chosen if isinstance(self.block, tuple) else chosen[0], self.norms[which])
+
+
+class Layout(NamedTuple):
+    """The rows of a panel in their order, their scaled squared norms, and the centre and ball, as in `Panel`."""
+
+    rows: IntArray
+    squares: FloatArray
+    centre: FloatArray
+    middle: FloatArray
+    radius: float
 
 
 class Panels(Protocol):
@@ -194,19 +204,26 @@ class DensePanels(_Bounded):
 
     def panel(self, number: int) -> Panel:
         """Return a panel."""
-        return self._make(self._leaves[number], compact=False) if self._panels is None else self._panels[number]
+        made: Panel = self._make(self._leaves[number], compact=False) if self._panels is None else self._panels[number]
+        return made
 
     def operand(self, X: Matrix, centre: FloatArray) -> Operand:
         """Centre and scale queries; give those out of bounds a distance above every limit."""
-        with np.errstate(over="ignore"):
-            centred = self._scaled(self._distance.points(as_float64(X)) - centre)
-            squares = np.einsum("ij,ij->i", centred, centred)
-        far = ~(squares <= _LARGEST_QUERY**2)
-        centred[far], squares[far] = 0.0, FAR
+        centred, squares, far = self._centred(X, centre)
+        squares[far] = FAR
         block = np.empty((X.shape[1] + 2, len(centred)), dtype=np.float32)
         np.multiply(centred.T, -2.0, out=block[:-2], casting="same_kind")
         block[-2], block[-1] = 1.0, squares
         return Operand(block, np.sqrt(np.where(far, 0.0, squares)).astype(np.float32))
+
+    def _centred(self, X: Matrix, centre: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Return queries, centred and scaled, their squared norms, and which are out of bounds; these are zeros."""
+        with np.errstate(over="ignore"):
+            centred = self._scaled(self._distance.points(as_float64(X)) - centre)
+            squares = np.einsum("ij,ij->i", centred, centred)
+        far = ~(squares <= LARGEST_QUERY**2)
+        centred[far] = 0.0
+        return centred, squares, far
 
     def operand_of(self, panel: Panel, rows: IntArray, centre: FloatArray) -> Operand:
         """Turn rows of a panel into queries: its float32 block, or the points where the centre differs."""
@@ -268,7 +285,7 @@ class DensePanels(_Bounded):
         yield from self._compact(rows[near])
         yield from self._compact(rows[~near])
 
-    def _make(self, rows: IntArray, compact: bool) -> Panel:
+    def _make(self, rows: IntArray, compact: bool) -> Any:
         centre, middle, radius = self._centre, self._centre, np.inf
         squares = self._squared_distances(rows, centre)
         if compact:
@@ -280,11 +297,15 @@ class DensePanels(_Bounded):
         if not self.whole:
             order = np.argsort(squares, kind="stable")
             rows, squares = rows[order], squares[order]
+        return self._stored(Layout(rows, np.ldexp(squares, 2 * self._exponent), centre, middle, radius))
+
+    def _stored(self, layout: Layout) -> Any:
+        """Return the panel of a layout: the points in float32, with their squares and ones."""
+        rows, squares, centre, middle, radius = layout
         filled = filled_rows(len(rows))
         block = np.zeros((filled, self._X.shape[1] + 2), dtype=np.float32)
         for some, points in self._in_blocks(rows):
             block[some, :-2] = self._scaled(points - centre)
-        squares = np.ldexp(squares, 2 * self._exponent)
         block[: len(rows), -2], block[len(rows) :, -2], block[:, -1] = squares, FAR, 1.0
         norms = _filled(np.sqrt(squares), filled)
         return Panel(len(rows), _filled(rows, filled), block, norms, centre, middle, radius)
@@ -385,7 +406,7 @@ class SparsePanels(_Bounded):
         """Scale queries; give those out of bounds a distance above every limit."""
         with np.errstate(over="ignore"):
             points, squares = self._scaled(self._distance.points(as_float64(X)))
-        far = ~(squares <= _LARGEST_QUERY**2)
+        far = ~(squares <= LARGEST_QUERY**2)
         points = _without_rows(points, far)
         return self._operand(*self._split(points), np.where(far, FAR, squares), far)
 

@@ -98,10 +98,13 @@ class GemmSearch:
         blank = distance.blank(X)
         self._blank, self._pointed = np.flatnonzero(blank), np.flatnonzero(~blank)
         self._bounds_search = BoundsSearch(X, distance)
-        kind: Any = SparsePanels if sparse.issparse(X) else DensePanels
         if len(self._pointed) > 1:
             with listening(None):  # quick beside a search, whose progress would begin at the end
-                self._panels: Panels = kind(X, distance, self._pointed, resident=resident, n_jobs=n_jobs)
+                self._panels: Panels = self._make_panels(resident=resident, n_jobs=n_jobs)
+
+    def _make_panels(self, *, resident: bool, n_jobs: int | None) -> Any:
+        kind = SparsePanels if sparse.issparse(self._X) else DensePanels
+        return kind(self._X, self._distance, self._pointed, resident=resident, n_jobs=n_jobs)
 
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
         """Return ranks and indices (n_queries, k) of the nearest rows; without queries, of each row without itself."""
@@ -114,8 +117,12 @@ class GemmSearch:
         result = Result.empty(X.shape[0], k)
         unresolved = self._search_rows(result, n_jobs) if queries is None else self._search_queries(X, result, n_jobs)
         if len(unresolved):
-            self._bounds_search.write(X, unresolved, result, n_jobs, drop_self=queries is None)
+            self._resolve(X, unresolved, result, n_jobs, drop_self=queries is None)
         return result
+
+    def _resolve(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
+        """Write the result of queries that single precision cannot resolve."""
+        self._bounds_search.write(X, numbers, result, n_jobs, drop_self=drop_self)
 
     def _ranked(self, X: Matrix, k: int, *, drop_self: bool) -> Result:
         """Rank all pairs in float64."""
@@ -131,12 +138,22 @@ class GemmSearch:
         """Search for queries tile by tile; return the unresolved ones."""
         blank = self._distance.blank(X)
         self._write_blank(np.flatnonzero(blank), result)
-        numbers, unresolved = np.flatnonzero(~blank), []
+        return self._search_in_tiles(X, np.flatnonzero(~blank), result, n_jobs)
+
+    def _search_in_tiles(
+        self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool = False
+    ) -> IntArray:
+        """Search for the rows of X with these numbers, which have points; return the unresolved ones.
+
+        With `drop_self`, X are the training rows, and no row is its own neighbour.
+        """
+        unresolved = []
         n_queries = max(_QUERIES_PER_TILE, min(_QUERIES_PER_BLOCK, _BYTES_OF_BOUNDS // (8 * self._panels.n_panels)))
         for block in row_blocks(len(numbers), 1, n_queries):
             tiles = self._tiles(X, numbers[block], n_jobs)
             with part(block.start / len(numbers), block.stop / len(numbers)):
-                unresolved += in_threads(n_jobs, self._search_tile, ((X, *tile, result) for tile in tiles))
+                work = ((X, *tile, result, drop_self) for tile in tiles)
+                unresolved += in_threads(n_jobs, self._search_tile, work)
         return _joined(unresolved)
 
     def _tiles(self, X: Matrix, numbers: IntArray, n_jobs: int | None) -> Iterator[tuple[IntArray, FloatArray]]:
@@ -159,15 +176,17 @@ class GemmSearch:
             return np.broadcast_to(0.0, (len(rows), len(panels)))
         return self._panels.lower_bounds(X[rows], panels)
 
-    def _search_tile(self, X: Matrix, numbers: IntArray, lower: FloatArray, result: Result) -> IntArray:
+    def _search_tile(
+        self, X: Matrix, numbers: IntArray, lower: FloatArray, result: Result, drop_self: bool
+    ) -> IntArray:
         """Search for a tile of queries; return the unresolved ones.
 
         Each query starts with the panel of its least lower bound: this lowers its limit, so that it can skip others.
         """
         rows = X[numbers]
         whole = self._panels.is_whole(rows)
-        lists = self._new_lists(len(numbers), result, len(self._pointed), exact=whole)
-        tile = _Tile(rows, lists)
+        lists = self._new_lists(len(numbers), result, len(self._pointed) - drop_self, exact=whole)
+        tile = self._tile(rows, numbers, lists, drop_self=drop_self)
         n_panels = lower.shape[1]
         in_order = whole or not self._panels.bounded
         first = np.full(len(numbers), -1) if in_order else lower.argmin(axis=1)
@@ -179,7 +198,10 @@ class GemmSearch:
             lists.panel_seen()
         return self._decide(rows, numbers, lists, result)
 
-    def _compare_tile(self, tile: _Tile, number: int, takes: BoolArray) -> None:
+    def _tile(self, rows: Matrix, numbers: IntArray, lists: Any, *, drop_self: bool) -> Any:
+        return _Tile(rows, lists)
+
+    def _compare_tile(self, tile: Any, number: int, takes: BoolArray) -> None:
         """Compare a panel with the queries of a tile that `takes` marks."""
         some = np.flatnonzero(takes)
         if len(some) == 0:
@@ -303,9 +325,9 @@ class GemmSearch:
         answer = np.tile(ranks, (len(numbers), 1)), np.tile(order, (len(numbers), 1))
         result.ranks[numbers], result.indices[numbers] = without_own(*answer, numbers) if drop_self else answer
 
-    def _new_lists(self, n_queries: int, result: Result, n_rows: int, *, exact: bool) -> CandidateLists:
+    def _new_lists(self, n_queries: int, result: Result, n_rows: int, *, exact: bool) -> Any:
         k = min(result.ranks.shape[1], n_rows)
-        return CandidateLists(n_queries, k, max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k), exact=exact)
+        return CandidateLists(n_queries, k, most_candidates(k), exact=exact)
 
     @contextmanager
     def _squares(self, panel: Panel, operand: Operand) -> Iterator[Float32Array]:
@@ -361,6 +383,11 @@ class GemmSearch:
         ranks = np.concatenate([ranks, np.ones(len(first) * len(queries))])
         order = np.argsort(query, kind="stable")
         return query[order], row[order], ranks[order]
+
+
+def most_candidates(k: int) -> int:
+    """Return how many candidates for k neighbours a query may have before its bounds are taken for too loose."""
+    return max(_MOST_AT_LEAST, _MOST_PER_NEIGHBOR * k)
 
 
 def runs_down(squares: Float32Array, panel: Panel, norms: Float32Array, k: int, error: Error) -> Runs:

@@ -1,0 +1,187 @@
+"""The compiled kernels, if they were built and the processor runs them: which there are, which is used, and calls.
+
+Arrays are checked here, so that no call can reach memory that is not theirs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel.utils.types import FloatArray, IntArray
+
+LIBRARY = Path(__file__).with_name("_nearlabel_kernels.so")
+VARIABLE = "NEARLABEL_KERNELS"  # of the environment
+OFF, _AUTO = "off", "auto"
+# Names of levels, and what there may be for each, the best first; as in kernels/nearlabel_kernels.h.
+_NUMBERS = {"bf16": (3,), "int16": (2,), "float32": (1, 0, 4), "hostile": (5,)}
+_FOR_TESTS = "hostile"
+_INTERFACE = 1
+
+_chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
+_pointer, _int32, _int64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+
+
+class PointsStructure(ctypes.Structure):
+    _fields_ = (
+        ("packed", _pointer),
+        ("n_points", _int64),
+        ("depth", _int32),
+        ("n_features", _int32),
+        ("unit", ctypes.c_double),
+        ("squares", _pointer),
+        ("norms", _pointer),
+        ("rests", _pointer),
+    )
+
+
+class ListsStructure(ctypes.Structure):
+    _fields_ = (
+        ("n_neighbors", _int32),
+        ("capacity", _int32),
+        ("exact", ctypes.c_uint8),
+        ("absolute", ctypes.c_double),
+        ("limits", _pointer),
+        ("uppers", _pointer),
+        ("n_uppers", _pointer),
+        ("rows", _pointer),
+        ("lowers", _pointer),
+        ("n_candidates", _pointer),
+        ("unresolved", _pointer),
+    )
+
+
+@cache
+def library() -> Any:
+    """Return the library; None if it was not built, cannot be loaded or is of another version."""
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+    except OSError:
+        return None
+    if not hasattr(library, "nearlabel_interface") or library.nearlabel_interface() != _INTERFACE:
+        return None  # of another version
+    library.nearlabel_levels.restype = ctypes.c_uint32
+    library.nearlabel_levels.argtypes = ()
+    library.nearlabel_packed_bytes.restype = _int64
+    library.nearlabel_packed_bytes.argtypes = (_int32, _int32, _int64, _int32, ctypes.POINTER(_int32))
+    library.nearlabel_pack.argtypes = (
+        *(_int32, _int32, _pointer, _int64, _int64, _int32, ctypes.c_double),
+        *(_pointer, _pointer, _pointer, _pointer),
+    )
+    library.nearlabel_offer.argtypes = (
+        *(_int32, ctypes.POINTER(PointsStructure), _pointer, ctypes.POINTER(PointsStructure)),
+        *(_pointer, _pointer, ctypes.POINTER(ListsStructure)),
+    )
+    library.nearlabel_sum_pairs.argtypes = (
+        *(_int32, _int32, _pointer, _pointer, _int64),
+        *(_pointer, _pointer, _int64, _pointer),
+    )
+    return library
+
+
+@cache
+def level_numbers() -> dict[str, int]:
+    """Return the number of each level that the processor runs."""
+    found = 0 if library() is None else library().nearlabel_levels()
+    best = {name: [number for number in numbers if found >> number & 1] for name, numbers in _NUMBERS.items()}
+    return {name: numbers[0] for name, numbers in best.items() if numbers}
+
+
+def kernel_levels() -> tuple[str, ...]:
+    """Return the levels of the kernels that can be used here, the fastest first, and "off", which always can.
+
+    Returns
+    -------
+    tuple of str
+        Some of "bf16" (tiles of AMX), "int16" (AVX512-VNNI) and "float32" (AVX-512, AVX2 or NEON), and "off".
+
+    See Also
+    --------
+    kernel_level : Chooses one.
+    """
+    return (*(name for name in level_numbers() if name != _FOR_TESTS), OFF)
+
+
+def kernel_in_use() -> str:
+    """Return the level that searches use now: the chosen one, or that of NEARLABEL_KERNELS, or none ("off").
+
+    "auto" is the fastest there is.
+    """
+    chosen = _chosen.get() or os.environ.get(VARIABLE, OFF)
+    if chosen == _AUTO:
+        return kernel_levels()[0]
+    if chosen != OFF and chosen not in level_numbers():
+        raise ValueError(f"{VARIABLE} must be one of {', '.join(kernel_levels())} here, got {chosen!r}.")
+    return chosen
+
+
+@contextmanager
+def kernel_level(level: str) -> Iterator[None]:
+    """Search with one level of the kernels, or without them, inside a ``with`` block.
+
+    Answers are the same to the bit. What was fitted outside the block keeps its level.
+
+    Parameters
+    ----------
+    level : {"auto", "bf16", "int16", "float32", "off"}
+        One of `kernel_levels()`; "auto": the fastest.
+
+    Raises
+    ------
+    ValueError
+        If the level cannot be used here.
+
+    Examples
+    --------
+    >>> from nearlabel.neighbors import ExactNeighbors, kernel_level
+    >>> with kernel_level("off"):
+    ...     ExactNeighbors().fit([[0.0], [1.0], [3.0]]).kneighbors(n_neighbors=1, return_distance=False).tolist()
+    [[1], [0], [1]]
+    """
+    if level not in (OFF, _AUTO) and level not in level_numbers():
+        raise ValueError(f"level must be one of {', '.join(kernel_levels())} here, got {level!r}.")
+    token = _chosen.set(level)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def sum_pairs(
+    kind: int, left: NDArray[Any], right: NDArray[Any], pairs: tuple[IntArray, IntArray]
+) -> FloatArray | None:
+    """Return sums over the features, in their order, of squared differences (0) or products (1) of pairs of rows.
+
+    None if there is no kernel, or it does not take these arrays.
+    """
+    if kernel_in_use() == OFF or left.dtype != right.dtype or left.dtype not in (np.float32, np.float64):
+        return None
+    if not (left.flags.c_contiguous and right.flags.c_contiguous and left.shape[1] == right.shape[1]):
+        return None
+    rows = [np.ascontiguousarray(of, dtype=np.int64) for of in pairs]
+    for numbers, of in zip(rows, (left, right), strict=True):
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(of):
+            return None  # numpy counts from the end, or tells what is wrong
+    sums = np.empty(len(rows[0]))
+    check_code(
+        library().nearlabel_sum_pairs(
+            *(kind, left.dtype == np.float64, left.ctypes.data, right.ctypes.data, left.shape[1]),
+            *(rows[0].ctypes.data, rows[1].ctypes.data, len(sums), sums.ctypes.data),
+        )
+    )
+    return sums
+
+
+def check_code(code: int) -> None:
+    """Raise RuntimeError unless the kernels accepted a call."""
+    if code != 0:
+        raise RuntimeError(f"The kernels refused a call: code {code}. Hint: {VARIABLE}=off searches without them.")

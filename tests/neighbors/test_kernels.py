@@ -1,0 +1,291 @@
+"""The compiled kernels: at every level the bits of the search without them."""
+
+import ctypes
+import importlib.util
+import pickle
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearlabel.neighbors import ExactNeighbors, _float32_candidates, _gemm_search, _kernel_lists, _kernels
+from nearlabel.neighbors._exact_distances import sum_over_features
+from nearlabel.neighbors._kernel_lists import KernelLists, PackedPoints
+from nearlabel.neighbors._kernel_search import KernelSearch
+from nearlabel.neighbors._kernels import kernel_in_use, kernel_level, kernel_levels, level_numbers, sum_pairs
+
+ROOT = Path(__file__).parents[2]
+LEVELS = [*level_numbers(), *([] if level_numbers() else [pytest.param("", marks=pytest.mark.skip("not built here"))])]
+every_level = pytest.mark.parametrize("level", LEVELS)
+built = pytest.mark.skipif(not level_numbers(), reason="not built here")
+
+
+def builder():
+    """The module that builds the kernels; not where the package is tested without its sources."""
+    spec = importlib.util.spec_from_file_location("build_kernels", ROOT / "build_kernels.py")
+    if spec is None or not (ROOT / "kernels").is_dir():
+        pytest.skip("no sources of the kernels here")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows_of(kind, rng, n=220, d=9):
+    """Rows that bounds confuse."""
+    X = rng.normal(size=(n, d))
+    return {
+        "normal": lambda: X,
+        "single precision": lambda: X.astype(np.float32),
+        "whole numbers": lambda: rng.integers(-2, 3, (n, d)).astype(float),
+        "duplicates": lambda: X[rng.integers(0, n // 3, n)],
+        "all equal": lambda: np.tile(X[:1], (n, 1)),
+        "offset": lambda: 1e4 + 1e-3 * X,
+        "clusters far apart": lambda: 1e-3 * X + rng.choice([-1e4, 0, 1e4], (n, 1)),
+        "columns of many scales": lambda: X * 10.0 ** rng.uniform(-8, 8, (1, d)),
+        "rows of many scales": lambda: X * 10.0 ** rng.uniform(-6, 6, (n, 1)),
+        "an outlier": lambda: X * np.where(np.arange(n)[:, np.newaxis] == n // 2, 1e30, 1),
+        "mostly zeros": lambda: X * (rng.random((n, d)) < 0.2),
+        "large": lambda: X * 1e150,
+        "small": lambda: X * 1e-150,
+        "denormal": lambda: X * 1e-310,
+    }[kind]()
+
+
+KINDS = (
+    "normal", "single precision", "whole numbers", "duplicates", "all equal", "offset", "clusters far apart",
+    "columns of many scales", "rows of many scales", "an outlier", "mostly zeros", "large", "small", "denormal",
+)  # fmt: skip
+
+
+def answers(X, queries, metric, k, **options):
+    """Neighbours of queries, and of the rows."""
+    search = ExactNeighbors(metric, algorithm="brute", **options).fit(X)
+    return (*search.kneighbors(queries, k), *search.kneighbors(None, k))
+
+
+@pytest.fixture
+def small_panels(monkeypatch):
+    """Several panels and tiles of few rows."""
+    monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
+    monkeypatch.setattr(_gemm_search, "_QUERIES_PER_TILE", 37)
+
+
+@every_level
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_the_same_bits(level, kind, metric, small_panels):
+    """Whatever the level, the metric and the rows: distances and indices of the search without kernels."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = rows_of(kind, rng, d=[2, 17][seed])
+        queries = X[rng.integers(0, len(X), 50)]
+        queries = (queries * rng.choice([1, 1.001, 2], (50, 1))).astype(X.dtype)
+        for k in (1, 12):
+            with kernel_level("off"):
+                expected = answers(X, queries, metric, k)
+            with kernel_level(level):
+                found = answers(X, queries, metric, k, n_jobs=1 + seed % 2)
+            for ours, true in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(ours, true, f"{seed} {k}")
+
+
+@built
+@pytest.mark.parametrize("number", [0, 1, 4], ids=["AVX2", "AVX-512", "NEON"])
+def test_every_float32(number, monkeypatch, small_panels):
+    """Not only the best one for this processor."""
+    if not _kernels.library().nearlabel_levels() >> number & 1:
+        pytest.skip("not a level of this processor")
+    monkeypatch.setattr(_kernel_lists, "level_numbers", lambda: {"float32": number})
+    for kind in ("normal", "whole numbers", "rows of many scales"):
+        X = rows_of(kind, np.random.default_rng(0))
+        with kernel_level("off"):
+            expected = answers(X, X[:50] * 1.01, "euclidean", 7)
+        with kernel_level("float32"):
+            found = answers(X, X[:50] * 1.01, "euclidean", 7)
+        for ours, true in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours, true, kind)
+
+
+@every_level
+def test_many_rows(level):
+    """Panels and tiles of the usual size."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6_000, 21)).astype(np.float32)
+    with kernel_level("off"):
+        expected = answers(X, X[:1100] + 0.1, "euclidean", 5)
+    with kernel_level(level):
+        found = answers(X, X[:1100] + 0.1, "euclidean", 5)
+    for ours, true in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, true)
+
+
+@built
+def test_a_hostile_level_needs_the_whole_slack(monkeypatch, small_panels):
+    """With half of what rounding drops neighbours are missed: it is able to show a bound that is too small."""
+    rng = np.random.default_rng(0)
+    X = 1 + 1e-3 * rng.normal(size=(300, 40))
+    X[::2] += 3 * rng.normal(size=(150, 1))
+    with kernel_level("off"):
+        expected = answers(X, X, "euclidean", 5)
+    put = PackedPoints.put
+
+    def put_with_half(self, start, points):
+        put(self, start, points)
+        self.rests[start : start + len(points)] /= 2
+
+    monkeypatch.setattr(PackedPoints, "put", put_with_half)
+    with kernel_level("hostile"):
+        found = answers(X, X, "euclidean", 5)
+    assert any((ours != true).any() for ours, true in zip(found, expected, strict=True))
+
+
+@built
+def test_what_a_level_cannot_resolve_is_searched_for_in_float32(monkeypatch):
+    """Four bits of a coordinate cannot order so many rows in a plane; float32 can."""
+    levels = []
+    search = KernelSearch._search_in_tiles
+
+    def watched(self, X, numbers, result, n_jobs, **options):
+        levels.append((self._panels.level, len(numbers)))
+        return search(self, X, numbers, result, n_jobs, **options)
+
+    monkeypatch.setattr(KernelSearch, "_search_in_tiles", watched)
+    X = np.random.default_rng(0).normal(size=(6000, 2))
+    with kernel_level("off"):
+        expected = ExactNeighbors(algorithm="brute").fit(X).kneighbors(X[:500], 3)
+    with kernel_level("hostile"):
+        found = ExactNeighbors(algorithm="brute").fit(X).kneighbors(X[:500], 3)
+    np.testing.assert_array_equal(found, expected)
+    assert [level for level, _ in levels] == ["hostile", "float32"]
+    assert levels[1][1] > 0
+
+
+def test_levels(monkeypatch):
+    """A block, else the environment, else none; what is not there is refused."""
+    assert kernel_levels()[-1] == "off"
+    monkeypatch.delenv("NEARLABEL_KERNELS", raising=False)
+    assert kernel_in_use() == "off"
+    monkeypatch.setenv("NEARLABEL_KERNELS", "auto")
+    assert kernel_in_use() == kernel_levels()[0]
+    with kernel_level("off"):
+        assert kernel_in_use() == "off"
+    with pytest.raises(ValueError, match=r"level must be one of .*off here, got 'int3'"), kernel_level("int3"):
+        pass
+    monkeypatch.setenv("NEARLABEL_KERNELS", "int3")
+    with pytest.raises(ValueError, match=r"NEARLABEL_KERNELS must be one of .*off here, got 'int3'"):
+        kernel_in_use()
+
+
+@built
+def test_a_search_is_made_anew_where_it_is_loaded():
+    """Another processor may have other levels, or none."""
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    with kernel_level("float32"):
+        search = ExactNeighbors(algorithm="brute").fit(X)
+    assert type(search._engine) is KernelSearch
+    with kernel_level("off"):
+        loaded = pickle.loads(pickle.dumps(search))
+    assert type(loaded._engine) is _gemm_search.GemmSearch
+    np.testing.assert_array_equal(loaded.kneighbors(X, 3), search.kneighbors(X, 3))
+
+
+@built
+def test_a_library_of_another_version_is_not_called(monkeypatch):
+    """It is as if there were none."""
+    monkeypatch.setattr(_kernels, "_INTERFACE", 0)
+    _kernels.library.cache_clear()
+    try:
+        assert _kernels.library() is None
+    finally:
+        _kernels.library.cache_clear()
+
+
+@built
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_pairs(dtype):
+    """The bits of numpy's sums, feature after feature; what the kernel does not take it leaves to numpy."""
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(30, 21)).astype(dtype), rng.normal(size=(17, 21)).astype(dtype)
+    pairs = rng.integers(0, 30, 101), rng.integers(0, 17, 101)
+    for kind, (combine, term) in enumerate([(np.subtract, np.square), (np.multiply, np.positive)]):
+        with kernel_level("off"):
+            assert sum_pairs(kind, left, right, pairs) is None
+            expected = sum_over_features(left, right, pairs, combine, term)
+        with kernel_level("auto"):
+            np.testing.assert_array_equal(sum_pairs(kind, left, right, pairs), expected)
+            assert sum_pairs(kind, left, right[:, ::-1], pairs) is None
+            assert sum_pairs(kind, np.asfortranarray(left), right, pairs) is None
+            assert sum_pairs(kind, left, right, (pairs[0] - 5, pairs[1])) is None
+            assert sum_pairs(kind, left, right, (pairs[0], pairs[1] + 1)) is None
+            assert sum_pairs(kind, left, right.astype(np.float16), pairs) is None
+            empty = np.empty(0, dtype=np.intp)
+            assert sum_pairs(kind, left, right, (empty, empty)).shape == (0,)
+
+
+@every_level
+def test_malformed_calls_are_refused(level):
+    """Before anything is read or written that is not theirs."""
+    rows, queries = (PackedPoints.empty(level, n, 6, 1.0, as_rows=of) for n, of in ((40, True), (10, False)))
+    points = np.random.default_rng(0).normal(size=(10, 6))
+    for start, wrong in ((-1, points), (35, points), (0, points[:, :5]), (0, points[0])):
+        with pytest.raises(ValueError, match="points must fit into"):
+            rows.put(start, wrong)
+    lists = KernelLists(10, 3, 20, exact=False, absolute=0.0)
+    good = {"rows": rows, "numbers": np.arange(40), "queries": queries, "takes": np.ones(10, bool), "own": None}
+    for name, wrong in (
+        ("numbers", np.arange(39)),
+        ("takes", np.ones(11, bool)),
+        ("own", np.arange(9)),
+        ("queries", PackedPoints.empty(level, 11, 6, 1.0, as_rows=False)),
+    ):
+        with pytest.raises(ValueError, match="must be of one level and match"):
+            lists.offer(**{**good, name: wrong})
+    with pytest.raises(RuntimeError, match="The kernels refused a call"):
+        lists.offer(**{**good, "queries": PackedPoints.empty(level, 10, 70, 1.0, as_rows=False)})
+    with pytest.raises(RuntimeError, match="The kernels refused a call"):
+        KernelLists(10, 3, 2, exact=False, absolute=0.0).offer(**good)
+    lists.offer(**{**good, "takes": np.zeros(10, bool)})
+    assert len(lists.candidates().query) == 0
+    lists.offer(**{**good, "takes": np.zeros(20, bool)[::2]})  # any layout
+
+
+def test_they_are_built_where_there_is_a_compiler():
+    """A machine with a compiler that silently has no kernels would be slow for no reason that anybody sees."""
+    module = builder()
+    if module.find_compiler() is None or platform.machine().lower() not in module.LEVELS:
+        pytest.skip("no C++ compiler, or an unknown machine")
+    if not _kernels.LIBRARY.exists() and not (ROOT / ".git").exists():
+        pytest.skip("not an installed checkout")
+    assert _kernels.LIBRARY.exists(), "Hint: make, or python build_kernels.py src/nearlabel/neighbors"
+    assert level_numbers()
+
+
+def test_no_compiler_no_kernels(monkeypatch, tmp_path, capsys):
+    """The build says so, and leaves nothing behind."""
+    module = builder()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert module.build(tmp_path / "lib") is None
+    assert "no C++ compiler" in capsys.readouterr().out
+    assert not (tmp_path / "lib").exists()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="built for Linux here")
+def test_tiles_by_an_emulation(tmp_path):
+    """The level bf16 on processors without tiles: the same order of numbers and the same sums, in plain C++."""
+    module = builder()
+    if module.find_compiler() is None:
+        pytest.skip("no C++ compiler")
+    library = module.build(tmp_path, emulate_tiles=True)
+    assert ctypes.CDLL(str(library)).nearlabel_levels() >> 3 & 1
+    code = (
+        "import sys; from pathlib import Path; from nearlabel.neighbors import _kernels;"
+        f"_kernels.LIBRARY = Path({str(library)!r}); import pytest;"
+        f"sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', {__file__!r}, '-k', 'bf16 and not emulation']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "passed" in done.stdout
