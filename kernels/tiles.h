@@ -4,13 +4,15 @@
 #include <cstdint>
 #include <cstring>
 
+#ifndef NEARLABEL_EMULATE_TILES
+#include <immintrin.h>
+#endif
+
 namespace nearlabel {
 
 constexpr int kTileRows = 16, kTileBytes = 64;
 
 #ifndef NEARLABEL_EMULATE_TILES
-
-#include <immintrin.h>
 
 struct alignas(64) TileShapes {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};

@@ -41,7 +41,7 @@ def test_without_a_method_the_best_is_chosen(nearlabel, table, tmp_path, options
     assert (answer.code, answer.err) == (0, "")
     chosen = NeighborsClassifierCV().fit(data.X, data.Y)
     np.testing.assert_array_equal(load_model(out).predict(data.X), chosen.predict(data.X))
-    values = f"{chosen.best_score_:.4f}, or {chosen.crossfit_score_:.4f} on rows without part in the choice"
+    values = f"{chosen.best_score_:.4f}, cross-fitted {chosen.crossfit_score_:.4f}"
     assert f"the best of {chosen.n_candidates_} by micro F1: {values}" in answer.out
     measured = read_card(out).measured
     assert ("none" in options) == (not measured) == (not read_card(out).scores)

@@ -206,7 +206,7 @@ def _in_words(metric: str, chosen: ChosenNeighbors, tuned: Tuned | None) -> str:
     """Return what the model is the best of; empty if nothing was chosen."""
     title = title_of(metric)
     if chosen.n_candidates > 1:
-        values = f"{chosen.score:.4f}, or {chosen.crossfit_score:.4f} on rows without part in the choice"
+        values = f"{chosen.score:.4f}, cross-fitted {chosen.crossfit_score:.4f}"
         return f"the best of {chosen.n_candidates} by {title}: {values}"
     if tuned is None or len(tuned.trials) == 1:
         return ""
