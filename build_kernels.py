@@ -25,6 +25,7 @@ _X86 = {
     "bf16_amx": ("BF16", ("-mavx512f", "-mamx-tile", "-mamx-bf16")),
 }
 LEVELS = {"x86_64": _X86, "amd64": _X86, "aarch64": {"float32_neon": ("FLOAT32_NEON", ())}, "arm64": {}}
+PLAIN = ("points", "offer", "hostile")  # which every processor runs
 LEVELS["arm64"] = LEVELS["aarch64"]
 
 
@@ -66,7 +67,8 @@ def build(folder: Path, *, flags: tuple[str, ...] = (), emulate_tiles: bool = Fa
                 defines.append(f"-DNEARLABEL_HAS_{macro}")
         if emulate_tiles:
             defines.append("-DNEARLABEL_EMULATE_TILES")
-        if not (compiled("sum_pairs", "-ffp-contract=off") and compiled("hostile") and compiled("levels", *defines)):
+        plain = (("sum_pairs", ("-ffp-contract=off",)), ("levels", defines), *((name, ()) for name in PLAIN))
+        if not all(compiled(name, *own) for name, own in plain):
             return None
         library = folder / NAME
         part = folder / f".{NAME}.{os.getpid()}"

@@ -1,44 +1,42 @@
-// Scores in float32, for any vector type: `Vector` has `type`, `kWidth`, `load`, `store`, `fill`, `add_product`,
-// `at_least` (a bit for each entry). Rows of a block lie side by side, feature after feature; queries row after row.
+// Scores in float32, for any vector type (hits.h) that also has `store` and `add_product`. Rows of a block lie side by
+// side, feature after feature; queries row after row.
 #pragma once
 #include <cstring>
 
-#include "offer.h"
+#include "hits.h"
 #include "unrolled.h"
 
 namespace nearlabel {
 
 template <class Vector, int Queries, int Vectors>
 struct Float32 {
-  using Start = FloatStart;
-  static constexpr int kWidth = Vector::kWidth;
-  static constexpr int64_t kQueries = Queries, kRows = Vectors * kWidth;
+  static constexpr int kWidth = Vector::kWidth, kRows = Vectors * kWidth;
 
   static int32_t depth(int32_t n_features) { return n_features; }
   static int64_t bytes(int64_t n, int32_t depth, bool as_rows) {
-    const int64_t of = as_rows ? kRows : kQueries;
+    const int64_t of = as_rows ? kRows : Queries;
     return (n + of - 1) / of * of * depth * 4;
   }
 
-  static double put(void *packed, int64_t point, int32_t feature, int32_t depth, bool as_rows, double value, double) {
-    const float stored = static_cast<float>(value);
-    const int64_t at = as_rows ? (point / kRows * depth + feature) * kRows + point % kRows : point * depth + feature;
-    static_cast<float *>(packed)[at] = stored;
-    return stored;
+  static float store(const double *point, int32_t n_features, double, bool as_rows, int64_t place, int32_t depth,
+                     void *packed, double *stored) {
+    float *to = static_cast<float *>(packed) + (as_rows ? place / kRows * kRows * depth + place % kRows : place * depth);
+    const int64_t stride = as_rows ? kRows : 1;
+    for (int32_t j = 0; j < n_features; ++j) stored[j] = to[j * stride] = static_cast<float>(point[j]);
+    return 1;
   }
 
-  static void copy(const void *from, int64_t point, void *to, int64_t place, int32_t depth) {
-    std::memcpy(static_cast<float *>(to) + place * depth, static_cast<const float *>(from) + point * depth, 4 * depth);
+  static void copy(const void *from, int64_t place, void *to, int64_t new_place, int32_t depth) {
+    std::memcpy(static_cast<float *>(to) + new_place * depth, static_cast<const float *>(from) + place * depth, 4 * depth);
   }
 
-  static bool score(const Points &rows, int64_t row, const void *queries, int64_t query, const Start &start,
-                    const float *thresholds, float *scores, uint32_t *hits) {
+  template <bool kBoth>
+  static bool score(const Block &rows, const Group &queries, float *scores, uint32_t *hits) {
+    const float *block = static_cast<const float *>(rows.packed), *group = static_cast<const float *>(queries.packed);
     const int32_t depth = rows.depth;
-    const float *block = static_cast<const float *>(rows.packed) + row * depth;
-    const float *group = static_cast<const float *>(queries) + query * depth;
     typename Vector::type sums[Queries * Vectors];
     unrolled<Queries>([&](auto q) NEARLABEL_INLINE {
-      unrolled<Vectors>([&](auto v) NEARLABEL_INLINE { sums[q * Vectors + v] = Vector::load(start.values + v * kWidth); });
+      unrolled<Vectors>([&](auto v) NEARLABEL_INLINE { sums[q * Vectors + v] = Vector::load(rows.initial + v * kWidth); });
     });
     for (int32_t j = 0; j < depth; ++j) {
       typename Vector::type of_rows[Vectors];
@@ -52,10 +50,9 @@ struct Float32 {
     }
     uint32_t any = 0;
     unrolled<Queries>([&](auto q) NEARLABEL_INLINE {
-      const auto threshold = Vector::fill(thresholds[q]);
       hits[q] = 0;
       unrolled<Vectors>([&](auto v) NEARLABEL_INLINE {
-        hits[q] |= Vector::at_least(sums[q * Vectors + v], threshold) << (v * kWidth);
+        hits[q] |= hits_of<Vector, kBoth>(sums[q * Vectors + v], queries, q, v * kWidth) << (v * kWidth);
       });
       any |= hits[q];
     });
@@ -66,6 +63,10 @@ struct Float32 {
       });
     });
     return true;
+  }
+
+  static constexpr Level level() {
+    return {Queries, kRows, depth, bytes, store, copy, score<false>, score<true>, nullptr, nullptr};
   }
 };
 

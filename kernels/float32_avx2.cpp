@@ -2,7 +2,6 @@
 #include <immintrin.h>
 
 #include "float32.h"
-#include "level.h"
 
 namespace nearlabel {
 namespace {
@@ -13,12 +12,14 @@ struct Avx2 {
   static type load(const float *from) { return _mm256_loadu_ps(from); }
   static void store(float *to, type values) { _mm256_storeu_ps(to, values); }
   static type fill(float value) { return _mm256_set1_ps(value); }
+  static type add(type a, type b) { return _mm256_add_ps(a, b); }
+  static type least(type a, type b) { return _mm256_min_ps(a, b); }
   static type add_product(type a, type b, type sum) { return _mm256_fmadd_ps(a, b, sum); }
   static uint32_t at_least(type a, type b) { return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GE_OQ)); }
 };
 
 }  // namespace
 
-const LevelTable kFloat32Avx2 = table_of<Float32<Avx2, 6, 2>>();  // 12 of the 16 registers hold sums
+const Level kFloat32Avx2 = Float32<Avx2, 6, 2>::level();  // 12 of the 16 registers hold sums
 
 }  // namespace nearlabel

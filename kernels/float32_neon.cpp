@@ -2,7 +2,6 @@
 #include <arm_neon.h>
 
 #include "float32.h"
-#include "level.h"
 
 namespace nearlabel {
 namespace {
@@ -13,6 +12,8 @@ struct Neon {
   static type load(const float *from) { return vld1q_f32(from); }
   static void store(float *to, type values) { vst1q_f32(to, values); }
   static type fill(float value) { return vdupq_n_f32(value); }
+  static type add(type a, type b) { return vaddq_f32(a, b); }
+  static type least(type a, type b) { return vminq_f32(a, b); }
   static type add_product(type a, type b, type sum) { return vfmaq_f32(sum, a, b); }
   static uint32_t at_least(type a, type b) {
     const uint32x4_t bits = {1, 2, 4, 8};
@@ -22,6 +23,6 @@ struct Neon {
 
 }  // namespace
 
-const LevelTable kFloat32Neon = table_of<Float32<Neon, 8, 3>>();  // 24 of the 32 registers hold sums
+const Level kFloat32Neon = Float32<Neon, 8, 3>::level();  // 24 of the 32 registers hold sums
 
 }  // namespace nearlabel

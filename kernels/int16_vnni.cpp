@@ -1,73 +1,93 @@
-// Compiled with -mavx512f -mavx512vnni.
-#include <immintrin.h>
-
+// Whole numbers of 16 bits. Compiled with -mavx512f -mavx512vnni.
+//
+// A coordinate is rounded to a multiple of its point's own unit, which is such that the stored vector is at most
+// 46340 < 2^15.5 long. By Cauchy and Schwarz no sum of products, partial ones included, leaves 32 bits: it is exact.
+// Features lie in pairs, since an instruction adds the products of pairs.
+#include <cmath>
 #include <cstring>
 
-#include "int16.h"
-#include "level.h"
+#include "avx512.h"
+#include "hits.h"
 #include "unrolled.h"
 
 namespace nearlabel {
 namespace {
 
-constexpr int kWidth = 16;  // numbers of 32 bits in a register
+constexpr int kWidth = Avx512::kWidth, kQueries = 12, kRows = 2 * kWidth;
+constexpr double kLongest = 46340, kMost = 32767;  // of a stored vector, and of its coordinates
+constexpr double kLeastUnit = 0x1p-100;
 
-struct Int16 : Int16Storage<12, 2 * kWidth> {
-  // Initial values in units of products, rounded up. Units are such (_kernel_search.py) that none exceeds 2^30; padding
-  // stays far below every sum of products.
-  struct Start {
-    static double step(double unit) { return unit; }
-    Start(const float *initial, double unit) : unit(static_cast<float>(unit)) {
-      constexpr double kMost = 0x1p30;
-      for (int i = 0; i < kRows; ++i)
-        whole[i] = static_cast<int32_t>(std::ceil(std::min(kMost, std::max(-kMost, initial[i] / unit))));
-    }
-    alignas(64) int32_t whole[kRows];
-    float unit;
-  };
+int32_t depth(int32_t n_features) { return (n_features + 1) / 2 * 2; }
 
-  static bool score(const Points &rows, int64_t row, const void *queries, int64_t query, const Start &start,
-                    const float *thresholds, float *scores, uint32_t *hits) {
-    const int32_t pairs = rows.depth / 2;
-    const int16_t *block = static_cast<const int16_t *>(rows.packed) + row * rows.depth;
-    const int16_t *group = static_cast<const int16_t *>(queries) + query * rows.depth;
-    __m512i left[kQueries], right[kQueries];  // sums of the first 16 rows, and of the others
-    unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
-      left[q] = _mm512_load_si512(start.whole);
-      right[q] = _mm512_load_si512(start.whole + kWidth);
-    });
-    for (int32_t j = 0; j < pairs; ++j) {
-      const __m512i of_left = _mm512_loadu_si512(block + j * kRows * 2);
-      const __m512i of_right = _mm512_loadu_si512(block + j * kRows * 2 + 2 * kWidth);
-      unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
-        int32_t pair;
-        std::memcpy(&pair, group + q * rows.depth + 2 * j, sizeof pair);
-        const __m512i of_query = _mm512_set1_epi32(pair);
-        left[q] = _mm512_dpwssd_epi32(left[q], of_query, of_left);
-        right[q] = _mm512_dpwssd_epi32(right[q], of_query, of_right);
-      });
-    }
-    const __m512 in_units = _mm512_set1_ps(start.unit);
-    uint32_t any = 0;
-    unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
-      const __m512 threshold = _mm512_set1_ps(thresholds[q]);
-      const __m512 low = _mm512_mul_ps(_mm512_cvtepi32_ps(left[q]), in_units);
-      const __m512 high = _mm512_mul_ps(_mm512_cvtepi32_ps(right[q]), in_units);
-      hits[q] = uint32_t{_mm512_cmp_ps_mask(low, threshold, _CMP_GE_OQ)} |
-                uint32_t{_mm512_cmp_ps_mask(high, threshold, _CMP_GE_OQ)} << kWidth;
-      any |= hits[q];
-    });
-    if (any == 0) return false;
-    unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
-      _mm512_storeu_ps(scores + q * kRows, _mm512_mul_ps(_mm512_cvtepi32_ps(left[q]), in_units));
-      _mm512_storeu_ps(scores + q * kRows + kWidth, _mm512_mul_ps(_mm512_cvtepi32_ps(right[q]), in_units));
-    });
-    return true;
+int64_t bytes(int64_t n, int32_t depth, bool as_rows) {
+  const int64_t of = as_rows ? kRows : kQueries;
+  return (n + of - 1) / of * of * depth * 2;
+}
+
+// Rounding makes a vector longer, by at most half of a unit in each coordinate.
+float unit_of(const double *point, int32_t n_features, double norm) {
+  double largest = 0;
+  for (int32_t j = 0; j < n_features; ++j) largest = std::fabs(point[j]) > largest ? std::fabs(point[j]) : largest;
+  const double for_length = norm / (kLongest - 1 - std::sqrt(n_features) / 2), for_most = largest / kMost;
+  const double unit = for_length > for_most ? for_length : for_most;
+  return static_cast<float>((unit > kLeastUnit ? unit : kLeastUnit) * (1 + 0x1p-22));  // float32 may round down
+}
+
+float store(const double *point, int32_t n_features, double norm, bool as_rows, int64_t place, int32_t depth,
+            void *packed, double *stored) {
+  const float unit = unit_of(point, n_features, norm);
+  const int64_t first = as_rows ? place / kRows * kRows * depth + place % kRows * 2 : place * depth;
+  const int64_t stride = as_rows ? 2 * kRows : 2;  // from a pair to the next
+  int16_t *to = static_cast<int16_t *>(packed) + first;
+  for (int32_t j = 0; j < n_features; ++j) {
+    const double whole = std::nearbyint(point[j] / unit);
+    to[j / 2 * stride + j % 2] = static_cast<int16_t>(whole);
+    stored[j] = whole * unit;
   }
-};
+  return unit;
+}
+
+void copy(const void *from, int64_t place, void *to, int64_t new_place, int32_t depth) {
+  std::memcpy(static_cast<int16_t *>(to) + new_place * depth, static_cast<const int16_t *>(from) + place * depth, 2 * depth);
+}
+
+template <bool kBoth>
+bool score(const Block &rows, const Group &queries, float *scores, uint32_t *hits) {
+  const int16_t *block = static_cast<const int16_t *>(rows.packed), *group = static_cast<const int16_t *>(queries.packed);
+  const int32_t depth = rows.depth, pairs = depth / 2;
+  __m512i left[kQueries], right[kQueries];  // sums of the first 16 rows, and of the others
+  unrolled<kQueries>([&](auto q) NEARLABEL_INLINE { left[q] = right[q] = _mm512_setzero_si512(); });
+  for (int32_t j = 0; j < pairs; ++j) {
+    const __m512i of_left = _mm512_loadu_si512(block + j * kRows * 2);
+    const __m512i of_right = _mm512_loadu_si512(block + j * kRows * 2 + 2 * kWidth);
+    unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
+      int32_t pair;
+      std::memcpy(&pair, group + q * depth + 2 * j, sizeof pair);
+      const __m512i of_query = _mm512_set1_epi32(pair);
+      left[q] = _mm512_dpwssd_epi32(left[q], of_query, of_left);
+      right[q] = _mm512_dpwssd_epi32(right[q], of_query, of_right);
+    });
+  }
+  const auto in_units = [&](__m512i sum, int q, int first) NEARLABEL_INLINE {
+    const __m512 unit = _mm512_mul_ps(_mm512_set1_ps(queries.units[q]), Avx512::load(rows.units + first));
+    return Avx512::add_product(_mm512_cvtepi32_ps(sum), unit, Avx512::load(rows.initial + first));
+  };
+  uint32_t any = 0;
+  unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
+    hits[q] = hits_of<Avx512, kBoth>(in_units(left[q], q, 0), queries, q, 0) |
+              hits_of<Avx512, kBoth>(in_units(right[q], q, kWidth), queries, q, kWidth) << kWidth;
+    any |= hits[q];
+  });
+  if (any == 0) return false;
+  unrolled<kQueries>([&](auto q) NEARLABEL_INLINE {
+    Avx512::store(scores + q * kRows, in_units(left[q], q, 0));
+    Avx512::store(scores + q * kRows + kWidth, in_units(right[q], q, kWidth));
+  });
+  return true;
+}
 
 }  // namespace
 
-const LevelTable kInt16 = table_of<Int16>();
+const Level kInt16 = {kQueries, kRows, depth, bytes, store, copy, score<false>, score<true>, nullptr, nullptr};
 
 }  // namespace nearlabel

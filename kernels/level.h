@@ -1,52 +1,50 @@
-// The table of functions of a level, which each level's file fills: only that file is compiled for its instructions.
+// What a level gives to the search: how it stores points, and the scores of a block of rows and a group of queries.
+//
+// Only the file of a level is compiled for its instructions. So such a file defines nothing that the linker could take
+// for another file's (no template of the standard library): its code would end a program on an older processor.
 #pragma once
-#include <cmath>
-#include <cstring>
-
-#include "offer.h"
+#include <cstdint>
 
 namespace nearlabel {
 
-struct LevelTable {
-  int32_t (*depth)(int32_t n_features);
-  int64_t (*bytes)(int64_t n, int32_t depth, bool as_rows);
-  void (*pack)(bool as_rows, const double *points, int64_t n, int64_t start, int32_t n_features, double unit,
-               void *packed, double *squares, float *norms, float *rests);
-  void (*offer)(const Points &rows, const int64_t *numbers, const Points &queries, const uint8_t *takes,
-                const int64_t *own, const Lists &lists);
+struct Block {
+  const void *packed;
+  int32_t depth;
+  const float *units;
+  const float *initial;  // what the sums of products start from
 };
 
-// `put` stores a coordinate and returns what it stored.
-template <class Level>
-void pack(bool as_rows, const double *points, int64_t n, int64_t start, int32_t n_features, double unit, void *packed,
-          double *squares, float *norms, float *rests) {
-  const int32_t depth = Level::depth(n_features);
-  for (int64_t i = 0; i < n; ++i) {
-    double square = 0, rest = 0;
-    for (int32_t j = 0; j < n_features; ++j) {
-      const double value = points[i * n_features + j];
-      const double dropped = value - Level::put(packed, start + i, j, depth, as_rows, value, unit);
-      square += value * value;
-      rest += dropped * dropped;
-    }
-    const double above = 1 + (n_features + 16) * 0x1p-52;  // both sums are rounded
-    squares[start + i] = square;
-    norms[start + i] = round_up(std::sqrt(square) * above);
-    rests[start + i] = round_up(std::sqrt(rest) * above);
-  }
-}
+// Queries, and the least scores of candidates. A pair is a hit if the row is a candidate for the query, or, where
+// `of_rows` is given, the query for the row: if the score is at least of_queries[q], or halves[q] + of_rows[r].
+struct Group {
+  const void *packed;
+  const float *units;
+  const float *of_queries;
+  const float *halves;
+  const float *of_rows;
+};
 
-template <class Level>
-void offer(const Points &rows, const int64_t *numbers, const Points &queries, const uint8_t *takes, const int64_t *own,
-           const Lists &lists) {
-  Offer<Level>(rows, numbers, queries, takes, own, lists).run();
-}
+struct Level {
+  int32_t n_queries, n_rows;  // of a group and of a block; at most 32 rows
 
-template <class Level>
-constexpr LevelTable table_of() {
-  return {Level::depth, Level::bytes, pack<Level>, offer<Level>};
-}
+  int32_t (*depth)(int32_t n_features);
+  // Points are stored block by block, or group by group: of whole ones before, this is also where the next begins.
+  int64_t (*bytes)(int64_t n_points, int32_t depth, bool as_rows);
 
-extern const LevelTable kFloat32Avx2, kFloat32Avx512, kInt16, kBf16, kFloat32Neon, kHostile;
+  // Store a point of a given norm; return its unit, and what is stored of each coordinate.
+  float (*store)(const double *point, int32_t n_features, double norm, bool as_rows, int64_t place, int32_t depth,
+                 void *packed, double *stored);
+
+  // Copy a query from one place to another.
+  void (*copy)(const void *from, int64_t place, void *to, int64_t new_place, int32_t depth);
+
+  // Write a bit for each row to hits[q], and, if there is a hit, all scores (n_queries, n_rows); return whether.
+  bool (*score)(const Block &rows, const Group &queries, float *scores, uint32_t *hits);
+  bool (*score_both)(const Block &rows, const Group &queries, float *scores, uint32_t *hits);
+
+  void (*begin)(), (*end)();  // before and after scores are computed, by the same thread; may be null
+};
+
+extern const Level kFloat32Avx2, kFloat32Avx512, kInt16, kBf16, kFloat32Neon, kHostile;
 
 }  // namespace nearlabel

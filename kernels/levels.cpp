@@ -1,5 +1,7 @@
 // Which levels the processor runs, and the functions that Python calls.
 #include "level.h"
+#include "offer.h"
+#include "points.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -54,8 +56,8 @@ uint32_t levels_of_processor() { return 0; }
 #endif
 
 // A level that the compiler could not make is not there.
-const LevelTable *table_of_level(int32_t level) {
-  switch (level) {
+const Level *level_of(int32_t number) {
+  switch (number) {
 #ifdef NEARLABEL_HAS_FLOAT32_AVX2
     case FLOAT32_AVX2: return &kFloat32Avx2;
 #endif
@@ -82,48 +84,62 @@ uint32_t find_levels() {
   levels |= 1u << BF16;
 #endif
   for (int32_t level = 0; level <= HOSTILE; ++level)
-    if (table_of_level(level) == nullptr) levels &= ~(1u << level);
+    if (level_of(level) == nullptr) levels &= ~(1u << level);
   return levels;
 }
 
-bool is_malformed(const Points &points) {
-  return points.n_points < 0 || points.depth < points.n_features || points.n_features < 1 || !(points.unit > 0) ||
-         points.packed == nullptr || points.squares == nullptr || points.norms == nullptr || points.rests == nullptr;
+bool is_malformed(const Source &source) {
+  return source.values == nullptr || source.rows == nullptr || source.centre == nullptr || source.n_features < 1;
 }
+
+bool is_malformed(const Points &points, const Level &level) {
+  return points.n_points < 0 || points.n_features < 1 || points.depth != level.depth(points.n_features) ||
+         points.packed == nullptr || points.units == nullptr || points.squares == nullptr || points.norms == nullptr ||
+         points.rests == nullptr;
+}
+
+bool is_malformed(const Lists &lists) { return lists.n_neighbors < 1 || lists.capacity < lists.n_neighbors; }
 
 }  // namespace
 }  // namespace nearlabel
 
-using nearlabel::table_of_level;
+using namespace nearlabel;
 
 uint32_t nearlabel_interface() { return kInterface; }
 
 uint32_t nearlabel_levels() {
-  static const uint32_t levels = nearlabel::find_levels();
+  static const uint32_t levels = find_levels();
   return levels;
 }
 
 int64_t nearlabel_packed_bytes(int32_t level, int32_t as_rows, int64_t n_points, int32_t n_features, int32_t *depth) {
-  const auto *table = table_of_level(level);
-  if (table == nullptr || n_points < 0 || n_features < 1) return -1;
-  *depth = table->depth(n_features);
-  return table->bytes(n_points, *depth, as_rows != 0);
+  const auto *of = level_of(level);
+  if (of == nullptr || n_points < 0 || n_features < 1) return -1;
+  *depth = of->depth(n_features);
+  return of->bytes(n_points, *depth, as_rows != 0);
 }
 
-int32_t nearlabel_pack(int32_t level, int32_t as_rows, const double *points, int64_t n, int64_t start, int32_t n_features,
-                       double unit, void *packed, double *squares, float *norms, float *rests) {
-  const auto *table = table_of_level(level);
-  if (table == nullptr || n < 0 || start < 0 || n_features < 1 || !(unit > 0)) return -1;
-  table->pack(as_rows != 0, points, n, start, n_features, unit, packed, squares, norms, rests);
+int32_t nearlabel_squares(const Source *source, int64_t n_points, double *squares) {
+  if (is_malformed(*source) || n_points < 0) return -1;
+  nearlabel::squares(*source, n_points, squares);
   return 0;
 }
 
-int32_t nearlabel_offer(int32_t level, const Points *rows, const int64_t *numbers, const Points *queries,
-                        const uint8_t *takes, const int64_t *own, const Lists *lists) {
-  const auto *table = table_of_level(level);
-  if (table == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
-  if (nearlabel::is_malformed(*rows) || nearlabel::is_malformed(*queries) || rows->depth != queries->depth) return -1;
-  if (lists->n_neighbors < 1 || lists->capacity < lists->n_neighbors) return -1;
-  table->offer(*rows, numbers, *queries, takes, own, *lists);
+int32_t nearlabel_pack(int32_t level, int32_t as_rows, const Source *source, const Points *points) {
+  const auto *of = level_of(level);
+  if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
+  if (is_malformed(*source) || is_malformed(*points, *of) || source->n_features != points->n_features) return -1;
+  pack(*of, as_rows != 0, *source, *points);
+  return 0;
+}
+
+int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *numbers, const Points *queries,
+                        const uint8_t *takes, const int32_t *own, const Lists *lists, const Lists *lists_of_rows) {
+  const auto *of = level_of(level);
+  if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
+  if (is_malformed(*rows, *of) || is_malformed(*queries, *of) || rows->depth != queries->depth) return -1;
+  if (is_malformed(*lists)) return -1;
+  if (lists_of_rows != nullptr && (is_malformed(*lists_of_rows) || own == nullptr || lists->exact != 0)) return -1;
+  offer(*of, *rows, numbers, *queries, takes, own, *lists, lists_of_rows);
   return 0;
 }

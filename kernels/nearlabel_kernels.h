@@ -1,7 +1,7 @@
-// What the kernels and their callers share: plain C structures, filled by Python (src/nearlabel/neighbors/_kernels.py).
+// What the kernels and their callers share: plain C structures, filled by Python (src/nearlabel/neighbors/_kernel_lists.py).
 //
 // A panel of rows is offered to queries. For each pair the kernel computes the score q.x - |x|^2 / 2, which is the larger
-// the nearer the row is: |q - x|^2 = |q|^2 - 2 score. Scores are rounded, but by no more than a proven slack (offer.h),
+// the nearer the row is: |q - x|^2 = |q|^2 - 2 score. Scores are rounded, but by no more than a proven slack (offer.cpp),
 // so that each pair has a lower and an upper bound on its squared distance. Rows whose lower bound exceeds the k-th least
 // upper bound of a query cannot be among its k nearest. The others are its candidates, which Python ranks in float64.
 #pragma once
@@ -10,29 +10,44 @@
 #pragma GCC visibility push(default)
 extern "C" {
 
+// Dense rows of numbers, and what makes points of them: each less a centre, times a power of two.
+struct Source {
+  const void *values;                 // of the first row
+  uint8_t is64;                       // float64, else float32
+  uint8_t unit_length;                // rows are divided by their length first; empty rows stay
+  int32_t n_features;
+  int32_t exponent;
+  int64_t row_stride, column_stride;  // in numbers
+  const int64_t *rows;                // (n_points,) numbers of the rows to take
+  const double *centre;               // (n_features,)
+};
+
 // Points (rows or queries) in the number format and order of a level. Arrays have an entry for each point.
 struct Points {
-  const void *packed;
+  void *packed;
   int64_t n_points;
-  int32_t depth;          // number of features, padded as the level needs it
+  int32_t depth;     // number of features, padded as the level needs it
   int32_t n_features;
-  double unit;            // a stored whole number is the coordinate divided by this; 1 for levels of floating point
-  const double *squares;  // |x|^2
-  const float *norms;     // at least |x|
-  const float *rests;     // at least |x - what is stored of x|
+  float *units;      // a stored whole number is the coordinate divided by this; unused by levels of floating point
+  double *squares;   // |x|^2
+  float *norms;      // at least |x|
+  float *rests;      // at least |x - what is stored of x|
+};
+
+struct Candidate {
+  int32_t row;
+  float lower, upper;  // bounds on its squared distance
 };
 
 // The candidates of queries. Limits and bounds are squared distances.
 struct Lists {
   int32_t n_neighbors, capacity;
-  uint8_t exact;          // scores have no error, rows come in ascending order: of equal ones the first is kept
+  uint8_t exact;          // scores have no error, rows come in ascending order: of equal ones the first are kept
   double absolute;        // error of each squared distance beside that of rounding
-  float *limits;          // (n_queries,) the n_neighbors-th least upper bound so far
-  float *uppers;          // (n_queries, n_neighbors) the least upper bounds so far, a heap with the largest first
-  int32_t *n_uppers;      // (n_queries,)
-  int64_t *rows;          // (n_queries, capacity) candidates
-  float *lowers;          // (n_queries, capacity) their lower bounds
+  float *limits;          // (n_queries,) at least the n_neighbors-th least upper bound so far
+  Candidate *candidates;  // (n_queries, capacity)
   int32_t *n_candidates;  // (n_queries,)
+  int32_t *n_sifted;      // (n_queries,) how many were left when the limit was lowered last
   uint8_t *unresolved;    // (n_queries,) 1 where there are more candidates than the capacity
 };
 
@@ -45,14 +60,17 @@ uint32_t nearlabel_levels();
 // The number of bytes of n packed points, and the depth; -1 if there is no such level.
 int64_t nearlabel_packed_bytes(int32_t level, int32_t as_rows, int64_t n_points, int32_t n_features, int32_t *depth);
 
-// Pack centred points (n, n_features), the first of which has the number `start` among those in `packed`.
-int32_t nearlabel_pack(int32_t level, int32_t as_rows, const double *points, int64_t n, int64_t start, int32_t n_features,
-                       double unit, void *packed, double *squares, float *norms, float *rests);
+// Squared distances of rows to the centre, with a relative error of (n_features + 8) 2^-53.
+int32_t nearlabel_squares(const Source *source, int64_t n_points, double *squares);
+
+// Make points of rows and pack them; `packed` holds zeros before. Points with a norm above 2^60 become zeros: their
+// square, which tells of them, stays.
+int32_t nearlabel_pack(int32_t level, int32_t as_rows, const Source *source, const Points *points);
 
 // Offer rows to the queries that `takes` marks. `numbers` are the rows' numbers; `own`, if there is one, has for each
-// query the number of the row that it is itself.
-int32_t nearlabel_offer(int32_t level, const Points *rows, const int64_t *numbers, const Points *queries,
-                        const uint8_t *takes, const int64_t *own, const Lists *lists);
+// query the number of the row that it is itself. With `lists_of_rows`, the queries are offered to the rows as well.
+int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *numbers, const Points *queries,
+                        const uint8_t *takes, const int32_t *own, const Lists *lists, const Lists *lists_of_rows);
 
 // Sums over the features, in their order, in float64: of squared differences (kind 0) or of products (kind 1), of pairs
 // of rows of two dense matrices of float32 (is64 = 0) or float64.
@@ -61,6 +79,13 @@ int32_t nearlabel_sum_pairs(int32_t kind, int32_t is64, const void *left, const 
 }
 #pragma GCC visibility pop
 
-constexpr uint32_t kInterface = 1;
+constexpr uint32_t kInterface = 2;
 
-enum Level : int32_t { FLOAT32_AVX2 = 0, FLOAT32_AVX512 = 1, INT16 = 2, BF16 = 3, FLOAT32_NEON = 4, HOSTILE = 5 };
+enum LevelNumber : int32_t {
+  FLOAT32_AVX2 = 0,
+  FLOAT32_AVX512 = 1,
+  INT16 = 2,
+  BF16 = 3,
+  FLOAT32_NEON = 4,
+  HOSTILE = 5
+};

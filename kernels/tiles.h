@@ -9,6 +9,7 @@
 #endif
 
 namespace nearlabel {
+namespace {
 
 constexpr int kTileRows = 16, kTileBytes = 64;
 
@@ -20,19 +21,16 @@ struct alignas(64) TileShapes {
   uint8_t rows[16] = {};
 };
 
-// Give all eight tiles 16 rows of 64 bytes, for this thread, until the end of the scope.
-class Tiles {
- public:
-  Tiles() {
-    TileShapes shapes;
-    for (int i = 0; i < 8; ++i) {
-      shapes.bytes[i] = kTileBytes;
-      shapes.rows[i] = kTileRows;
-    }
-    _tile_loadconfig(&shapes);
+// Give all eight tiles 16 rows of 64 bytes, for this thread.
+inline void configure_tiles() {
+  TileShapes shapes;
+  for (int i = 0; i < 8; ++i) {
+    shapes.bytes[i] = kTileBytes;
+    shapes.rows[i] = kTileRows;
   }
-  ~Tiles() { _tile_release(); }
-};
+  _tile_loadconfig(&shapes);
+}
+inline void release_tiles() { _tile_release(); }
 
 #define NEARLABEL_TILE_LOAD(tile, from, stride) _tile_loadd(tile, from, stride)
 #define NEARLABEL_TILE_STORE(tile, to, stride) _tile_stored(tile, to, stride)
@@ -42,8 +40,6 @@ class Tiles {
 
 class Tiles {
  public:
-  Tiles() { std::memset(memory(), 0, 8 * kTileRows * kTileBytes); }
-
   static unsigned char *tile(int number) { return memory() + number * kTileRows * kTileBytes; }
 
   static void load(int number, const void *from, int64_t stride) {
@@ -84,10 +80,14 @@ class Tiles {
   }
 };
 
+inline void configure_tiles() {}
+inline void release_tiles() {}
+
 #define NEARLABEL_TILE_LOAD(tile, from, stride) Tiles::load(tile, from, stride)
 #define NEARLABEL_TILE_STORE(tile, to, stride) Tiles::store(tile, to, stride)
 #define NEARLABEL_TILE_ADD_PRODUCTS(sum, left, right) Tiles::add_products(sum, left, right)
 
 #endif
 
+}  // namespace
 }  // namespace nearlabel

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import manhattan, nearest, squared_euclidean
 from conftest import CONTAINERS
-from nearlabel.neighbors import ExactNeighbors, _bounds_search, _float32_candidates, _gemm_search
+from nearlabel.neighbors import ExactNeighbors, _bounds_search, _float32_candidates, _gemm_search, _panel_search
 
 REFERENCES = {"euclidean": squared_euclidean, "sqeuclidean": squared_euclidean, "manhattan": manhattan}
 
@@ -52,9 +52,10 @@ def test_blocks_threads_and_storage_change_nothing(problem, metric, monkeypatch)
     distances, indices = ExactNeighbors(metric).fit(X).kneighbors(queries, 9)
     monkeypatch.setattr(_bounds_search, "_QUERIES_PER_TILE", 3)
     monkeypatch.setattr(_bounds_search, "_LARGEST_TILE", 300)
-    monkeypatch.setattr(_gemm_search, "_QUERIES_PER_TILE", 3)
-    monkeypatch.setattr(_gemm_search, "_PANELS_PER_GROUP", 2)
-    monkeypatch.setattr(_gemm_search, "_FEW_PAIRS", 0)
+    for module in (_panel_search, _gemm_search):
+        monkeypatch.setattr(module, "QUERIES_PER_TILE", 3)
+    monkeypatch.setattr(_panel_search, "_PANELS_PER_GROUP", 2)
+    monkeypatch.setattr(_panel_search, "_FEW_PAIRS", 0)
     monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 16)
     for container in CONTAINERS:
         store = CONTAINERS[container]

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.neighbors import ExactNeighbors, _bounds_search, _exact, _float32_candidates, _gemm_search, _tree_search
+from nearlabel.neighbors import (
+    ExactNeighbors,
+    _bounds_search,
+    _exact,
+    _float32_candidates,
+    _gemm_search,
+    _panel_search,
+    _tree_search,
+)
 
 N_CASES = 200
 
@@ -108,12 +116,14 @@ def stored(X, rng, folder):
 def test_bits(part, block, monkeypatch, tmp_path):
     """50 of 200 cases, three block sizes, one and two threads: distances and indices are those of the loops."""
     queries_per_tile, panel_rows, group = block
-    for module in (_gemm_search, _bounds_search, _tree_search):
+    for module in (_panel_search, _gemm_search):
+        monkeypatch.setattr(module, "QUERIES_PER_TILE", queries_per_tile)
+    for module in (_bounds_search, _tree_search):
         monkeypatch.setattr(module, "_QUERIES_PER_TILE", queries_per_tile)
     monkeypatch.setattr(_exact, "_TREE_ROWS", 1)
     monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", panel_rows)
-    monkeypatch.setattr(_gemm_search, "_PANELS_PER_GROUP", group)
-    monkeypatch.setattr(_gemm_search, "_FEW_PAIRS", 0)
+    monkeypatch.setattr(_panel_search, "_PANELS_PER_GROUP", group)
+    monkeypatch.setattr(_panel_search, "_FEW_PAIRS", 0)
     for seed in range(part, N_CASES, 4):
         rng = np.random.default_rng(seed)
         X = adversarial_rows(rng)
@@ -150,7 +160,7 @@ def test_bits_of_few_pairs(metric, tmp_path):
         X = adversarial_rows(rng)[:25]
         X[rng.random(len(X)) < 0.1] = 0
         queries, k = X[rng.integers(0, len(X), 20)] + 0.0, int(rng.integers(1, len(X)))
-        assert len(queries) * len(X) <= _gemm_search._FEW_PAIRS
+        assert len(queries) * len(X) <= _panel_search._FEW_PAIRS
         ranks = rank(X, X)
         of_queries = nearest(rank(queries, X), to_distance, k)
         np.fill_diagonal(ranks, np.inf)
@@ -201,7 +211,7 @@ def searched_by_hostile_product(X, queries, metric, k, monkeypatch):
 def test_bits_from_a_hostile_product(metric, store, monkeypatch):
     """Errors of the full size of the bound, with random signs, change no bit of the answer."""
     monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
-    monkeypatch.setattr(_gemm_search, "_FEW_PAIRS", 0)
+    monkeypatch.setattr(_panel_search, "_FEW_PAIRS", 0)
     rank, to_distance = METRICS[metric]
     for seed in range(25):
         rng = np.random.default_rng(seed)

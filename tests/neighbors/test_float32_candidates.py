@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.neighbors import ExactNeighbors, _float32_candidates, _gemm_search
+from nearlabel.neighbors import ExactNeighbors, _float32_candidates, _gemm_search, _panel_search
 from nearlabel.neighbors._candidates import CandidateLists
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._exact import as_rows
@@ -42,7 +42,7 @@ KINDS += ["a panel of two clusters", "half equal", "whole numbers"]
 def refined(monkeypatch):
     """Numbers of pairs whose rank was computed in float64, and of queries that single precision could not answer."""
     counts = {"pairs": 0, "unresolved": 0}
-    ranks, bounds = _gemm_search.GemmSearch._ranks, _gemm_search.BoundsSearch.write
+    ranks, bounds = _gemm_search.GemmSearch._ranks, _panel_search.BoundsSearch.write
 
     def counting_ranks(self, rows, found):
         counts["pairs"] += len(found.query)
@@ -53,7 +53,7 @@ def refined(monkeypatch):
         return bounds(self, X, numbers, *others, **named)
 
     monkeypatch.setattr(_gemm_search.GemmSearch, "_ranks", counting_ranks)
-    monkeypatch.setattr(_gemm_search.BoundsSearch, "write", counting_bounds)
+    monkeypatch.setattr(_panel_search.BoundsSearch, "write", counting_bounds)
     return counts
 
 
@@ -191,7 +191,7 @@ def test_no_two_threads_write_to_one_list_of_candidates(monkeypatch):
         monkeypatch.setattr(CandidateLists, name, watched(getattr(CandidateLists, name)))
     monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
     for group in (2, 3, 100):
-        monkeypatch.setattr(_gemm_search, "_PANELS_PER_GROUP", group)
+        monkeypatch.setattr(_panel_search, "_PANELS_PER_GROUP", group)
         X = np.random.default_rng(group).normal(size=(448, 12))
         found = ExactNeighbors(algorithm="brute", n_jobs=4).fit(X).kneighbors(None, 20, return_distance=False)
         ranks = ((X[:, np.newaxis] - X) ** 2).sum(axis=2)

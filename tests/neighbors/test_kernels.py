@@ -4,6 +4,7 @@ import ctypes
 import importlib.util
 import pickle
 import platform
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearlabel.neighbors import ExactNeighbors, _float32_candidates, _gemm_search, _kernel_lists, _kernels
+from nearlabel.neighbors import (
+    ExactNeighbors,
+    _float32_candidates,
+    _gemm_search,
+    _kernel_lists,
+    _kernels,
+    _panel_search,
+)
 from nearlabel.neighbors._exact_distances import sum_over_features
-from nearlabel.neighbors._kernel_lists import KernelLists, PackedPoints
+from nearlabel.neighbors._kernel_lists import KernelLists, PackedPoints, RowSource
 from nearlabel.neighbors._kernel_search import KernelSearch
 from nearlabel.neighbors._kernels import kernel_in_use, kernel_level, kernel_levels, level_numbers, sum_pairs
 
@@ -70,7 +78,7 @@ def answers(X, queries, metric, k, **options):
 def small_panels(monkeypatch):
     """Several panels and tiles of few rows."""
     monkeypatch.setattr(_float32_candidates, "PANEL_ROWS", 64)
-    monkeypatch.setattr(_gemm_search, "_QUERIES_PER_TILE", 37)
+    monkeypatch.setattr(_panel_search, "QUERIES_PER_TILE", 37)
 
 
 @every_level
@@ -109,7 +117,7 @@ def test_every_float32(number, monkeypatch, small_panels):
             np.testing.assert_array_equal(ours, true, kind)
 
 
-@every_level
+@pytest.mark.parametrize("level", [level for level in LEVELS if level != "hostile"])  # which is slow
 def test_many_rows(level):
     """Panels and tiles of the usual size."""
     rng = np.random.default_rng(0)
@@ -130,13 +138,14 @@ def test_a_hostile_level_needs_the_whole_slack(monkeypatch, small_panels):
     X[::2] += 3 * rng.normal(size=(150, 1))
     with kernel_level("off"):
         expected = answers(X, X, "euclidean", 5)
-    put = PackedPoints.put
+    of = PackedPoints.of
 
-    def put_with_half(self, start, points):
-        put(self, start, points)
-        self.rests[start : start + len(points)] /= 2
+    def of_half(level, source, *, as_rows):
+        points = of(level, source, as_rows=as_rows)
+        points.rests[:] /= 2
+        return points
 
-    monkeypatch.setattr(PackedPoints, "put", put_with_half)
+    monkeypatch.setattr(PackedPoints, "of", of_half)
     with kernel_level("hostile"):
         found = answers(X, X, "euclidean", 5)
     assert any((ours != true).any() for ours, true in zip(found, expected, strict=True))
@@ -228,28 +237,175 @@ def test_sums_of_pairs(dtype):
 @every_level
 def test_malformed_calls_are_refused(level):
     """Before anything is read or written that is not theirs."""
-    rows, queries = (PackedPoints.empty(level, n, 6, 1.0, as_rows=of) for n, of in ((40, True), (10, False)))
-    points = np.random.default_rng(0).normal(size=(10, 6))
-    for start, wrong in ((-1, points), (35, points), (0, points[:, :5]), (0, points[0])):
-        with pytest.raises(ValueError, match="points must fit into"):
-            rows.put(start, wrong)
+
+    def points(n, n_features=6, *, as_rows=False):
+        return PackedPoints.of(level, source_of(np.ones((n, n_features))), as_rows=as_rows)
+
     lists = KernelLists(10, 3, 20, exact=False, absolute=0.0)
-    good = {"rows": rows, "numbers": np.arange(40), "queries": queries, "takes": np.ones(10, bool), "own": None}
+    good = {
+        "rows": points(40, as_rows=True),
+        "numbers": np.arange(40, dtype=np.int32),
+        "queries": points(10),
+        "takes": np.ones(10, bool),
+        "own": np.arange(10, dtype=np.int32),
+    }
     for name, wrong in (
-        ("numbers", np.arange(39)),
+        ("numbers", np.arange(39, dtype=np.int32)),
         ("takes", np.ones(11, bool)),
-        ("own", np.arange(9)),
-        ("queries", PackedPoints.empty(level, 11, 6, 1.0, as_rows=False)),
+        ("own", np.arange(9, dtype=np.int32)),
+        ("queries", points(11)),
+        ("of_rows", lists),
     ):
         with pytest.raises(ValueError, match="must be of one level and match"):
             lists.offer(**{**good, name: wrong})
-    with pytest.raises(RuntimeError, match="The kernels refused a call"):
-        lists.offer(**{**good, "queries": PackedPoints.empty(level, 10, 70, 1.0, as_rows=False)})
+    for name in ("numbers", "own"):
+        for wrong in (good[name].astype(np.int64), np.repeat(good[name], 2)[::2]):
+            with pytest.raises(ValueError, match="must be contiguous int32"):
+                lists.offer(**{**good, name: wrong})
+    for wrong in (
+        {"queries": points(10, 70)},
+        {"own": None, "of_rows": KernelLists(40, 3, 20, exact=False, absolute=0.0)},
+        {"of_rows": KernelLists(40, 3, 2, exact=False, absolute=0.0)},
+    ):
+        with pytest.raises(RuntimeError, match="The kernels refused a call"):
+            lists.offer(**{**good, **wrong})
     with pytest.raises(RuntimeError, match="The kernels refused a call"):
         KernelLists(10, 3, 2, exact=False, absolute=0.0).offer(**good)
     lists.offer(**{**good, "takes": np.zeros(10, bool)})
     assert len(lists.candidates().query) == 0
     lists.offer(**{**good, "takes": np.zeros(20, bool)[::2]})  # any layout
+    assert len(lists.candidates().query) == 0
+
+
+def source_of(X, rows=None, centre=None, exponent=0, *, unit_length=False):
+    """What makes points of rows."""
+    rows = np.arange(len(X)) if rows is None else rows
+    return RowSource(X, rows, np.zeros(X.shape[1]) if centre is None else centre, exponent, unit_length=unit_length)
+
+
+@every_level
+def test_sources_that_do_not_fit_are_refused(level):
+    """Before anything is read that is not theirs."""
+    X = np.ones((10, 6))
+    for rows in ([-1], [10]):
+        with pytest.raises(ValueError, match="rows must be numbers of the 10 rows"):
+            source_of(X, np.array(rows))
+    for wrong, centre in ((X, np.zeros(5)), (X[0], np.zeros(6)), (X.astype(int), np.zeros(6)), (X.astype(">f8"), None)):
+        with pytest.raises(ValueError, match="X must be a matrix of floats"):
+            RowSource(wrong, np.arange(1), np.zeros(6) if centre is None else centre, 0, unit_length=False)
+    assert len(PackedPoints.of(level, source_of(X, np.empty(0, int)), as_rows=True)) == 0
+
+
+@built
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("unit_length", [False, True])
+def test_points_of_rows(dtype, unit_length):
+    """Centred, scaled, of length one: in any layout of memory, and for numbers that are very large or small."""
+    X = np.random.default_rng(0).normal(size=(20, 11)).astype(dtype)
+    X[3] = 0
+    rows, centre = np.array([4, 3, 3, 19, 0]), np.linspace(0, 1, 11)
+    largest = np.finfo(dtype).max / 100
+    bytes_of = np.zeros(X.nbytes + 1, dtype=np.uint8)
+    unaligned = bytes_of[1:].view(dtype).reshape(X.shape)
+    unaligned[:] = X
+    every_other = np.repeat(X, 2, axis=1)[:, ::2]
+    for of in (X, np.asfortranarray(X), X[::-1].copy()[::-1], every_other, unaligned):
+        points = X[rows].astype(float)
+        if unit_length:
+            lengths = np.linalg.norm(points, axis=1, keepdims=True)
+            points = np.divide(points, lengths, out=np.zeros_like(points), where=lengths > 0)
+        expected = np.sum(((points - centre) * 2.0**3) ** 2, axis=1)
+        source = source_of(of, rows, centre, 3, unit_length=unit_length)
+        np.testing.assert_allclose(source.squares(), expected, rtol=1e-14)
+        packed = PackedPoints.of("float32", source, as_rows=True)
+        np.testing.assert_allclose(packed.squares, expected, rtol=1e-14)
+        assert (packed.norms >= np.sqrt(expected)).all()
+    for scale in (largest, 1 / largest):
+        squares = source_of((X * scale).astype(dtype), unit_length=True).squares()
+        np.testing.assert_allclose(squares, np.arange(20) != 3, rtol=1e-6)
+
+
+@every_level
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_rounding_drops_is_known(level, kind):
+    """Of stored points, for the bounds: the rest is no more than the norm, and little for most levels."""
+    X = rows_of(kind, np.random.default_rng(0))
+    X = X / max(np.abs(X).max(), 1e-300)
+    points = PackedPoints.of(level, source_of(X), as_rows=False)
+    relative = {"bf16": 2.0**-8, "int16": 11**0.5 / 2**15, "float32": 2.0**-23, "hostile": 2.0**-4}[level]
+    assert (points.rests <= relative * points.norms + 2.0**-90).all()  # far below the absolute error that is allowed
+    np.testing.assert_allclose(points.norms, np.linalg.norm(X, axis=1), rtol=1e-6)
+
+
+@every_level
+def test_both_directions_at_once(level):
+    """Queries that are offered to rows as well: the candidates of two comparisons."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 7))
+    one, other = np.arange(0, 170, dtype=np.int32), np.arange(170, 300, dtype=np.int32)
+
+    def new_lists(n):
+        return KernelLists(n, 4, 60, exact=False, absolute=0.0)
+
+    def packed(rows, *, as_rows):
+        return PackedPoints.of(level, source_of(X, rows), as_rows=as_rows)
+
+    both = new_lists(len(other)), new_lists(len(one))
+    takes = np.ones(len(other), bool)
+    both[0].offer(packed(one, as_rows=True), one, packed(other, as_rows=False), takes, other, both[1])
+    each = new_lists(len(other)), new_lists(len(one))
+    each[0].offer(packed(one, as_rows=True), one, packed(other, as_rows=False), takes, other)
+    each[1].offer(packed(other, as_rows=True), other, packed(one, as_rows=False), np.ones(len(one), bool), one)
+    squares = ((X[one][:, np.newaxis] - X[other]) ** 2).sum(axis=2)
+    for found, expected, nearest in zip(both, each, (squares.T, squares), strict=True):
+        wanted = np.argsort(nearest, axis=1)[:, :4]
+        for lists, numbers in ((found, [one, other][nearest is squares]), (expected, [one, other][nearest is squares])):
+            candidates = lists.candidates()
+            pairs = set(zip(candidates.query.tolist(), candidates.row.tolist(), strict=True))
+            answered = np.flatnonzero(~lists.unresolved)
+            assert level == "hostile" or len(answered) == len(nearest)
+            assert {(query, int(numbers[row])) for query in answered.tolist() for row in wanted[query]} <= pairs
+
+
+@built
+def test_a_far_row_does_not_cost_the_others_their_bits():
+    """At the level of whole numbers each point has a unit of its own: all queries are resolved."""
+    if "int16" not in level_numbers():
+        pytest.skip("not a level of this processor")
+    X = np.random.default_rng(0).normal(size=(5_000, 20))
+    X[7] *= 1e6
+    with kernel_level("int16"):
+        search = ExactNeighbors(algorithm="brute").fit(X)
+        search.kneighbors(X[:300] + 0.1, 5)
+        search.kneighbors(None, 5)
+    assert not hasattr(search._engine, "_in_float32")
+
+
+@built
+@pytest.mark.parametrize("n", [2, 3, 8, 9])
+def test_pairs_of_panels(n):
+    """All pairs once; as many as possible in turn without a common panel."""
+    pairs = list(KernelSearch._pairs(None, range(n)))
+    assert len(pairs) == n * (n - 1) // 2
+    assert len({frozenset(pair) for pair in pairs}) == len(pairs)
+    for first in range(0, len(pairs), n // 2):
+        members = [member for pair in pairs[first : first + n // 2] for member in pair]
+        assert len(set(members)) == len(members)
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
+def test_files_of_levels_share_no_code(tmp_path):
+    """What the linker takes from one level for another would end the program on an older processor."""
+    module = builder()
+    if module.find_compiler() is None or platform.machine().lower() not in module.LEVELS:
+        pytest.skip("no C++ compiler, or an unknown machine")
+    for name, (_, own) in module.LEVELS[platform.machine().lower()].items():
+        target = tmp_path / f"{name}.o"
+        source = module.SOURCES / f"{name}.cpp"
+        subprocess.run([*module.find_compiler(), *module.COMMON, *own, "-c", source, "-o", target], check=True)
+        listed = subprocess.check_output(["nm", target], text=True).split("\n")
+        shared = [line for line in listed if line[17:18] in ("W", "V", "u")]
+        assert not shared, name
 
 
 def test_they_are_built_where_there_is_a_compiler():

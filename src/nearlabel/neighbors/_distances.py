@@ -109,6 +109,7 @@ class SquaredEuclidean:
 
     fills_rows = False
     exact = True  # the rank is the squared distance of the points
+    unit_length = False  # whether points are rows divided by their lengths
     power = 2
 
     def fit(self, X: Matrix) -> None:
@@ -236,6 +237,7 @@ class Cosine:
 
     fills_rows = False
     exact = False
+    unit_length = True
 
     def fit(self, X: Matrix) -> None:
         """Learn nothing."""

@@ -16,9 +16,9 @@ from nearlabel.neighbors._distances import PointDistance, TreeDistance
 from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
-from nearlabel.neighbors._gemm_search import GemmSearch
 from nearlabel.neighbors._kernel_search import is_mapped, point_search
 from nearlabel.neighbors._named_distances import distance_named, takes_missing_values
+from nearlabel.neighbors._panel_search import PanelSearch
 from nearlabel.neighbors._tree_search import TreeSearch
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors
@@ -145,7 +145,7 @@ class ExactNeighbors(BaseEstimator):
         """Return whether equal rows are worth finding: not if each row may be read from a disk, or by a slow metric."""
         return isinstance(self._distance, PointDistance | TreeDistance) and not is_mapped(rows)
 
-    def _engine_of(self, rows: Matrix) -> TreeSearch | GemmSearch | BoundsSearch:
+    def _engine_of(self, rows: Matrix) -> TreeSearch | PanelSearch | BoundsSearch:
         distance = self._distance
         check_choice("algorithm", self.algorithm, ("auto", "brute", "kd_tree"))
         if self.n_jobs is not None:

@@ -4,61 +4,107 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearlabel.neighbors._candidates import NONE_YET, Candidates
 from nearlabel.neighbors._float32_candidates import Float32Array
-from nearlabel.neighbors._kernels import ListsStructure, PointsStructure, check_code, level_numbers, library
+from nearlabel.neighbors._kernels import (
+    ListsStructure,
+    PointsStructure,
+    SourceStructure,
+    check_code,
+    level_numbers,
+    library,
+)
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
+Int32Array = NDArray[np.int32]
+
+MOST_ROWS = 2**31 - 1  # the kernels number rows by 32 bits
+_CANDIDATE = np.dtype([("row", np.int32), ("lower", np.float32), ("upper", np.float32)])
 _ALIGNED = 64  # bytes, as cache lines and the widest registers
+
+
+class RowSource:
+    """Dense rows of a matrix (float32 or float64, any layout), and what makes points of them.
+
+    A point is a row, divided by its length if `unit_length`, less `centre`, times 2^exponent.
+    """
+
+    def __init__(
+        self, X: NDArray[Any], rows: IntArray, centre: FloatArray, exponent: int, *, unit_length: bool
+    ) -> None:
+        if X.ndim != 2 or X.dtype not in (np.float32, np.float64) or centre.shape != X.shape[1:]:
+            raise ValueError(f"X must be a matrix of floats with {len(centre)} features, got {X.dtype} {X.shape}.")
+        self._rows = np.ascontiguousarray(rows, dtype=np.int64)
+        if len(self) and not 0 <= self._rows.min() <= self._rows.max() < len(X):
+            raise ValueError(f"rows must be numbers of the {len(X)} rows of X.")
+        whole = all(stride % X.itemsize == 0 for stride in X.strides) and X.flags.aligned
+        self._X = X if whole else X.copy()
+        self._centre = np.ascontiguousarray(centre, dtype=np.float64)
+        self.n_features, self._exponent, self._unit_length = X.shape[1], exponent, unit_length
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._rows)
+
+    def as_structure(self) -> SourceStructure:
+        """Return what the kernel takes; valid as long as this object lives."""
+        X = self._X
+        strides = (stride // X.itemsize for stride in X.strides)
+        return SourceStructure(
+            X.ctypes.data, X.dtype == np.float64, self._unit_length, self.n_features, self._exponent, *strides,
+            self._rows.ctypes.data, self._centre.ctypes.data,
+        )  # fmt: skip
+
+    def squares(self) -> FloatArray:
+        """Return the squared length of each point."""
+        squares = np.empty(len(self))
+        check_code(library().nearlabel_squares(self.as_structure(), len(self), squares.ctypes.data))
+        return squares
 
 
 @dataclass(frozen=True)
 class PackedPoints:
-    """Points in the format of a level, with |x|² of each, and |x| and |x - stored x| from above, for the bounds."""
+    """Points in the format of a level, with |x|² of each, and |x| and |x - stored x| from above, for the bounds.
+
+    Where |x|² exceeds 2^120, zeros are stored.
+    """
 
     level: int
-    as_rows: bool
     n_features: int
     depth: int
-    unit: float
     packed: NDArray[np.uint8]
+    units: Float32Array
     squares: FloatArray
     norms: Float32Array
     rests: Float32Array
 
     @classmethod
-    def empty(cls, level: str, n_points: int, n_features: int, unit: float, *, as_rows: bool) -> PackedPoints:
-        """Return room for points; places that are not put hold zeros."""
-        number, depth = level_numbers()[level], ctypes.c_int32()
-        n_bytes = library().nearlabel_packed_bytes(number, as_rows, n_points, n_features, ctypes.byref(depth))
-        packed = np.zeros(n_bytes + _ALIGNED, dtype=np.uint8)
-        start = -packed.ctypes.data % _ALIGNED
-        squares, norms, rests = np.zeros(n_points), np.zeros(n_points, np.float32), np.zeros(n_points, np.float32)
-        return cls(
-            number, as_rows, n_features, depth.value, unit, packed[start : start + n_bytes], squares, norms, rests
-        )
+    def of(cls, level: str, source: RowSource, *, as_rows: bool) -> PackedPoints:
+        """Pack points, as rows or as queries."""
+        number, depth, n = level_numbers()[level], ctypes.c_int32(), len(source)
+        n_bytes = library().nearlabel_packed_bytes(number, as_rows, n, source.n_features, ctypes.byref(depth))
+        memory = np.zeros(n_bytes + _ALIGNED, dtype=np.uint8)
+        start = -memory.ctypes.data % _ALIGNED
+        units, norms, rests = (np.empty(n, dtype=np.float32) for _ in range(3))
+        packed = memory[start : start + n_bytes]
+        points = cls(number, source.n_features, depth.value, packed, units, np.empty(n), norms, rests)
+        check_code(library().nearlabel_pack(number, as_rows, source.as_structure(), points.as_structure()))
+        return points
 
-    def put(self, start: int, points: FloatArray) -> None:
-        """Pack centred points (n, n_features), the first with number `start`."""
-        points = np.ascontiguousarray(points, dtype=np.float64)
-        if points.ndim != 2 or points.shape[1] != self.n_features or not 0 <= start <= len(self.norms) - len(points):
-            raise ValueError(f"points must fit into the {len(self.norms)} places from {start} on, got {points.shape}.")
-        check_code(
-            library().nearlabel_pack(
-                *(self.level, self.as_rows, points.ctypes.data, len(points), start, self.n_features, self.unit),
-                *(array.ctypes.data for array in (self.packed, self.squares, self.norms, self.rests)),
-            )
-        )
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return len(self.norms)
 
     def as_structure(self) -> PointsStructure:
         """Return what the kernel takes; valid as long as this object lives."""
-        arrays = self.packed, self.squares, self.norms, self.rests
-        packed, squares, norms, rests = (array.ctypes.data for array in arrays)
-        return PointsStructure(packed, len(self.norms), self.depth, self.n_features, self.unit, squares, norms, rests)
+        arrays = self.packed, self.units, self.squares, self.norms, self.rests
+        packed, *others = (array.ctypes.data for array in arrays)
+        return PointsStructure(packed, len(self), self.depth, self.n_features, *others)
 
 
 class KernelLists:
@@ -73,44 +119,63 @@ class KernelLists:
         self.n_neighbors, self.exact, self._absolute = n_neighbors, exact, absolute
         self.limit = np.full(n_queries, NONE_YET, dtype=np.float32)
         self.unresolved = np.zeros(n_queries, dtype=bool)
-        self._uppers = np.empty((n_queries, n_neighbors), dtype=np.float32)
-        self._n_uppers = np.zeros(n_queries, dtype=np.int32)
-        self._rows = np.empty((n_queries, most), dtype=np.int64)
-        self._lowers = np.empty((n_queries, most), dtype=np.float32)
-        self._n_candidates = np.zeros(n_queries, dtype=np.int32)
+        self._found = np.empty((n_queries, most), dtype=_CANDIDATE)
+        self._n_candidates, self._n_sifted = (np.zeros(n_queries, dtype=np.int32) for _ in range(2))
+
+    def __len__(self) -> int:
+        """Return the number of queries."""
+        return len(self.limit)
 
     def offer(
-        self, rows: PackedPoints, numbers: IntArray, queries: PackedPoints, takes: BoolArray, own: IntArray | None
+        self,
+        rows: PackedPoints,
+        numbers: Int32Array,
+        queries: PackedPoints,
+        takes: BoolArray,
+        own: Int32Array | None,
+        of_rows: KernelLists | None = None,
     ) -> None:
         """Add the rows of a panel that may be among the nearest of the queries that `takes` marks.
 
-        `numbers` are the rows' numbers; no row is a candidate for the query whose `own` number it has.
+        `numbers` are the rows' numbers; no row is a candidate for the query whose `own` number it has. To `of_rows`,
+        the lists of the rows, the queries are added by their own numbers.
         """
-        numbers = np.ascontiguousarray(numbers, dtype=np.int64)
         takes = np.ascontiguousarray(takes, dtype=bool)
-        own = None if own is None else np.ascontiguousarray(own, dtype=np.int64)
-        n_queries = len(self.limit)
-        lengths = {len(queries.norms), len(takes), n_queries if own is None else len(own)}
-        if lengths != {n_queries} or len(numbers) != len(rows.norms) or rows.level != queries.level:
+        lengths_of_queries = {len(queries), len(takes), len(self) if own is None else len(own)}
+        lengths_of_rows = {len(numbers), len(rows) if of_rows is None else len(of_rows)}
+        if lengths_of_queries != {len(self)} or lengths_of_rows != {len(rows)} or rows.level != queries.level:
             raise ValueError("rows, numbers, queries, takes and own must be of one level and match in length.")
-        names = self.limit, self._uppers, self._n_uppers, self._rows, self._lowers, self._n_candidates, self.unresolved
-        fields = (array.ctypes.data for array in names)
-        lists = ListsStructure(self.n_neighbors, self._rows.shape[1], self.exact, self._absolute, *fields)
         check_code(
             library().nearlabel_offer(
-                rows.level, rows.as_structure(), numbers.ctypes.data, queries.as_structure(), takes.ctypes.data,
-                None if own is None else own.ctypes.data, lists,
+                rows.level, rows.as_structure(), _int32_pointer(numbers), queries.as_structure(), takes.ctypes.data,
+                None if own is None else _int32_pointer(own), self.as_structure(),
+                None if of_rows is None else of_rows.as_structure(),
             )
         )  # fmt: skip
 
+    def as_structure(self) -> ListsStructure:
+        """Return what the kernel takes; valid as long as this object lives."""
+        arrays = (
+            *(self.limit, self._found, self._n_candidates, self._n_sifted, self.unresolved),
+        )
+        pointers = (array.ctypes.data for array in arrays)
+        return ListsStructure(self.n_neighbors, self._found.shape[1], self.exact, self._absolute, *pointers)
+
     def panel_seen(self) -> None:
-        """Do nothing: limits are tightened with each candidate."""
+        """Do nothing: limits are tightened as candidates come."""
 
     def candidates(self) -> Candidates:
         """Return the candidates that are left, those of a query side by side, with the lower bounds as squares."""
         counts = np.where(self.unresolved, 0, self._n_candidates)
         width = int(counts.max(initial=0))
-        lowers = self._lowers[:, :width]
-        left = (np.arange(width) < counts[:, np.newaxis]) & (lowers <= self.limit[:, np.newaxis])
+        found = self._found[:, :width]
+        left = (np.arange(width) < counts[:, np.newaxis]) & (found["lower"] <= self.limit[:, np.newaxis])
         query = np.repeat(np.arange(len(counts)), left.sum(axis=1))
-        return Candidates(query, self._rows[:, :width][left], lowers[left], np.zeros(len(query), dtype=np.float32))
+        found = found[left]
+        return Candidates(query, found["row"].astype(np.intp), found["lower"], np.zeros(len(query), dtype=np.float32))
+
+
+def _int32_pointer(numbers: Int32Array) -> int:
+    if numbers.dtype != np.int32 or not numbers.flags.c_contiguous:
+        raise ValueError(f"numbers of rows must be contiguous int32, got {numbers.dtype}.")
+    return int(numbers.ctypes.data)

@@ -1,31 +1,30 @@
-"""Search by the compiled kernels, with the answer of a float64 search.
+"""The comparison of queries with a panel by the compiled kernels: `_panel_search.py` for dense rows in memory.
 
-As `GemmSearch`, but a kernel compares a panel with a tile of queries, and only candidates leave it (kernels/offer.h).
-Training rows are queries like others, so each pair is compared twice.
+A kernel compares a panel with many queries at a time, and only candidates leave it (kernels/offer.cpp).
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from nearlabel.neighbors._distances import PointDistance
-from nearlabel.neighbors._float32_candidates import DensePanels, Layout
-from nearlabel.neighbors._gemm_search import GemmSearch, most_candidates
-from nearlabel.neighbors._kernel_lists import KernelLists, PackedPoints
+from nearlabel.neighbors._float32_candidates import LARGEST_QUERY, PANEL_ROWS, DensePanels, Layout
+from nearlabel.neighbors._gemm_search import GemmSearch
+from nearlabel.neighbors._kernel_lists import MOST_ROWS, Int32Array, KernelLists, PackedPoints, RowSource
 from nearlabel.neighbors._kernels import OFF, kernel_in_use
+from nearlabel.neighbors._panel_search import PanelSearch, QueryPanel, most_candidates
 from nearlabel.neighbors._result import Result
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _PLAIN = "float32"  # in which whole numbers and their sums are exact up to 2^24, and which rounds least
-_IN_UNITS = "int16"
-_MOST_SUM = 2.0**30  # of products of whole numbers: with the initial value it stays within 32 bits
-_MOST_WHOLE = 2.0**15 - 1
+_BYTES_OF_LISTS = 2**28  # of a group of panels
+_BYTES_OF_CANDIDATE = 12
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,16 @@ class PackedPanel:
     """Training rows stored together, packed for a kernel; the other fields are those of `Panel`."""
 
     rows: IntArray
+    numbers: Int32Array
     points: PackedPoints
     centre: FloatArray
     middle: FloatArray
     radius: float
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
 
 
 class PackedPanels(DensePanels):
@@ -52,90 +57,103 @@ class PackedPanels(DensePanels):
         """The level that is asked for, unless it would round whole numbers."""
         return _PLAIN if self.whole else self._level
 
-    def _stored(self, layout: Layout) -> Any:
+    def packed_queries(self, X: Matrix, rows: IntArray, centre: FloatArray) -> PackedPoints:
+        """Return some rows of X as factors for the panels of a centre."""
+        return PackedPoints.of(self.level, self._source(X, rows, centre), as_rows=False)
+
+    def _stored(self, layout: Layout) -> PackedPanel:
         rows, _, centre, middle, radius = layout
-        unit = 1.0
-        if self.level == _IN_UNITS:
-            largest = max(float(np.abs(points - centre).max()) for _, points in self._in_blocks(rows))
-            unit = self._unit(math.ldexp(largest, self._exponent))
-        packed = PackedPoints.empty(self.level, len(rows), self._X.shape[1], unit, as_rows=True)
-        for some, points in self._in_blocks(rows):
-            packed.put(some.start, self._scaled(points - centre))
-        return PackedPanel(rows, packed, centre, middle, radius)
+        packed = PackedPoints.of(self.level, self._source(self._X, rows, centre), as_rows=True)
+        return PackedPanel(rows, rows.astype(np.int32), packed, centre, middle, radius)
 
-    def _unit(self, largest: float) -> float:
-        """Return the unit of whole numbers for scaled coordinates up to the largest.
+    def _squared_distances(self, rows: IntArray, centre: FloatArray) -> FloatArray:
+        return RowSource(self._X, rows, centre, 0, unit_length=self._distance.unit_length).squares()
 
-        Not so small that the absolute error, in units of both factors, exceeds 2^28: it is in the initial values.
-        """
-        most = min(_MOST_WHOLE, math.floor(math.sqrt(_MOST_SUM / self._X.shape[1])))
-        return max(largest / most, math.sqrt(self._absolute) * 2.0**-14)
-
-    @cached_property
-    def _largest_unit(self) -> float:
-        return max(float(panel.points.unit) for panel in self._panels or ())
-
-    def packed_queries(self, X: Matrix, centre: FloatArray) -> tuple[PackedPoints, BoolArray]:
-        """Return queries as factors for the panels of a centre, and which are out of bounds.
-
-        Their unit is not below half of that of any panel: so no initial value, |x|²/2 in units of both, exceeds 2^30.
-        """
-        centred, _, far = self._centred(X, centre)
-        unit = 1.0
-        if self.level == _IN_UNITS:
-            unit = max(self._unit(float(np.abs(centred).max(initial=0.0))), self._largest_unit)
-        packed = PackedPoints.empty(self.level, len(centred), X.shape[1], unit, as_rows=False)
-        packed.put(0, centred)
-        return packed, far
+    def _source(self, X: Matrix, rows: IntArray, centre: FloatArray) -> RowSource:
+        return RowSource(X, rows, centre, self._exponent, unit_length=self._distance.unit_length)
 
 
 @dataclass
-class _Tile:
-    """Some queries with their candidates, packed for the panels of one centre; `own` are their numbers as rows."""
+class _Queries:
+    """Some rows of X as queries: their candidates, and as factors for the panels of one centre.
 
-    rows: Matrix
+    `own` are their numbers, where they are training rows.
+    """
+
+    X: Matrix
+    rows: IntArray
     lists: KernelLists
-    own: IntArray | None
+    own: Int32Array | None
     packed: PackedPoints | None = None
     centre: FloatArray | None = None
 
+    def packed_around(self, centre: FloatArray, panels: PackedPanels) -> PackedPoints:
+        """Return them packed for the panels of a centre; those out of bounds are unresolved."""
+        if self.packed is None or centre is not self.centre:
+            self.packed, self.centre = panels.packed_queries(self.X, self.rows, centre), centre
+            self.lists.unresolved |= ~(self.packed.squares <= LARGEST_QUERY**2)
+        return self.packed
 
-class KernelSearch(GemmSearch):
-    """Find candidates by a level of the kernels and order them by their ranks in float64.
+
+class KernelSearch(PanelSearch):
+    """Find candidates by a level of the kernels.
 
     Queries that a level cannot resolve are searched for in float32, and then by float64 bounds.
     """
 
-    _panels: Any  # PackedPanels
+    _panels: PackedPanels
 
     def __init__(self, X: Matrix, distance: PointDistance, *, level: str, n_jobs: int | None) -> None:
         self._level, self._n_jobs = level, n_jobs
-        super().__init__(X, distance, resident=True, n_jobs=n_jobs)
+        super().__init__(X, distance, n_jobs=n_jobs)
 
-    def _make_panels(self, *, resident: bool, n_jobs: int | None) -> Any:
+    def _make_panels(self, n_jobs: int | None) -> PackedPanels:
         return PackedPanels(self._X, self._distance, self._pointed, self._level, n_jobs)
 
-    def _search_rows(self, result: Result, n_jobs: int | None) -> IntArray:
-        self._write_blank(self._blank, result, drop_self=True)
-        return self._search_in_tiles(self._X, self._pointed, result, n_jobs, drop_self=True)
+    def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool) -> KernelLists:
+        most, absolute = most_candidates(n_neighbors), self._panels.absolute
+        return KernelLists(n_queries, n_neighbors, most, exact=exact, absolute=absolute)
 
-    def _tile(self, rows: Matrix, numbers: IntArray, lists: Any, *, drop_self: bool) -> Any:
-        return _Tile(rows, lists, numbers if drop_self else None)
+    def _tile(self, rows: Matrix, own: IntArray | None, lists: KernelLists) -> _Queries:
+        return _Queries(rows, np.arange(len(rows)), lists, None if own is None else own.astype(np.int32))
 
-    def _compare_tile(self, tile: Any, number: int, takes: BoolArray) -> None:
-        """Compare a panel with the queries of a tile that `takes` marks."""
-        if not takes.any():
-            return
-        panel = self._panels.panel(number)
-        if tile.packed is None or panel.centre is not tile.centre:
-            tile.packed, far = self._panels.packed_queries(tile.rows, panel.centre)
-            tile.centre = panel.centre
-            tile.lists.unresolved |= far
-        tile.lists.offer(panel.points, panel.rows, tile.packed, takes, tile.own)
+    def _compare_tile(self, tile: _Queries, number: int, takes: BoolArray) -> None:
+        if takes.any():
+            self._offer(number, tile, takes)
 
-    def _new_lists(self, n_queries: int, result: Result, n_rows: int, *, exact: bool) -> Any:
-        k = min(result.ranks.shape[1], n_rows)
-        return KernelLists(n_queries, k, most_candidates(k), exact=exact, absolute=self._panels.absolute)
+    def _compare_rows(self, member: QueryPanel, number: int, takes: BoolArray) -> None:
+        self._offer(number, self._queries(member), takes)
+
+    def _compare_both(self, one: QueryPanel, other: QueryPanel) -> None:
+        with ExitStack() as locks:
+            for member in sorted((one, other), key=lambda member: member.number):  # always in this order: no deadlock
+                locks.enter_context(member.lock)
+            self._offer(one.number, self._queries(other), np.ones(other.panel.n_rows, dtype=bool), one.lists)
+
+    def _offer(
+        self, number: int, queries: _Queries, takes: BoolArray, lists_of_rows: KernelLists | None = None
+    ) -> None:
+        panel: Any = self._panels.panel(number)  # PackedPanel
+        packed = queries.packed_around(panel.centre, self._panels)
+        queries.lists.offer(panel.points, panel.numbers, packed, takes, queries.own, lists_of_rows)
+
+    def _queries(self, member: QueryPanel) -> _Queries:
+        if member.factor is None:
+            member.factor = _Queries(self._X, member.numbers, member.lists, member.panel.numbers)
+        queries: _Queries = member.factor
+        return queries
+
+    def _pairs(self, members: Sequence[QueryPanel]) -> Iterator[tuple[QueryPanel, QueryPanel]]:
+        """Yield all pairs, as many as possible without a common panel one after the other: each locks its panels."""
+        circle = [*members, *[None] * (len(members) % 2)]
+        for _ in range(len(circle) - 1):
+            for one, other in zip(circle[: len(circle) // 2], reversed(circle), strict=False):
+                if one is not None and other is not None:
+                    yield one, other
+            circle.insert(1, circle.pop())
+
+    def _panels_per_group(self, n_neighbors: int) -> int:
+        return max(2, _BYTES_OF_LISTS // (PANEL_ROWS * most_candidates(n_neighbors) * _BYTES_OF_CANDIDATE))
 
     def _resolve(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
         if self._panels.level != _PLAIN:
@@ -155,10 +173,10 @@ class KernelSearch(GemmSearch):
         return point_search, (self._X, self._distance, self._n_jobs)
 
 
-def point_search(X: Matrix, distance: PointDistance, n_jobs: int | None) -> GemmSearch:
+def point_search(X: Matrix, distance: PointDistance, n_jobs: int | None) -> PanelSearch:
     """Return the search by the kernels, or by products where there are none for these rows."""
     level = kernel_in_use()
-    if level == OFF or sparse.issparse(X) or is_mapped(X):
+    if level == OFF or sparse.issparse(X) or is_mapped(X) or len(X) > MOST_ROWS:
         return GemmSearch(X, distance, resident=not is_mapped(X), n_jobs=n_jobs)
     return KernelSearch(X, distance, level=level, n_jobs=n_jobs)
 

@@ -25,10 +25,24 @@ OFF, _AUTO = "off", "auto"
 # Names of levels, and what there may be for each, the best first; as in kernels/nearlabel_kernels.h.
 _NUMBERS = {"bf16": (3,), "int16": (2,), "float32": (1, 0, 4), "hostile": (5,)}
 _FOR_TESTS = "hostile"
-_INTERFACE = 1
+_INTERFACE = 2
 
 _chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
 _pointer, _int32, _int64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+
+
+class SourceStructure(ctypes.Structure):
+    _fields_ = (
+        ("values", _pointer),
+        ("is64", ctypes.c_uint8),
+        ("unit_length", ctypes.c_uint8),
+        ("n_features", _int32),
+        ("exponent", _int32),
+        ("row_stride", _int64),
+        ("column_stride", _int64),
+        ("rows", _pointer),
+        ("centre", _pointer),
+    )
 
 
 class PointsStructure(ctypes.Structure):
@@ -37,7 +51,7 @@ class PointsStructure(ctypes.Structure):
         ("n_points", _int64),
         ("depth", _int32),
         ("n_features", _int32),
-        ("unit", ctypes.c_double),
+        ("units", _pointer),
         ("squares", _pointer),
         ("norms", _pointer),
         ("rests", _pointer),
@@ -51,11 +65,9 @@ class ListsStructure(ctypes.Structure):
         ("exact", ctypes.c_uint8),
         ("absolute", ctypes.c_double),
         ("limits", _pointer),
-        ("uppers", _pointer),
-        ("n_uppers", _pointer),
-        ("rows", _pointer),
-        ("lowers", _pointer),
+        ("candidates", _pointer),
         ("n_candidates", _pointer),
+        ("n_sifted", _pointer),
         ("unresolved", _pointer),
     )
 
@@ -73,13 +85,13 @@ def library() -> Any:
     library.nearlabel_levels.argtypes = ()
     library.nearlabel_packed_bytes.restype = _int64
     library.nearlabel_packed_bytes.argtypes = (_int32, _int32, _int64, _int32, ctypes.POINTER(_int32))
+    library.nearlabel_squares.argtypes = (ctypes.POINTER(SourceStructure), _int64, _pointer)
     library.nearlabel_pack.argtypes = (
-        *(_int32, _int32, _pointer, _int64, _int64, _int32, ctypes.c_double),
-        *(_pointer, _pointer, _pointer, _pointer),
+        *(_int32, _int32, ctypes.POINTER(SourceStructure), ctypes.POINTER(PointsStructure)),
     )
     library.nearlabel_offer.argtypes = (
         *(_int32, ctypes.POINTER(PointsStructure), _pointer, ctypes.POINTER(PointsStructure)),
-        *(_pointer, _pointer, ctypes.POINTER(ListsStructure)),
+        *(_pointer, _pointer, ctypes.POINTER(ListsStructure), ctypes.POINTER(ListsStructure)),
     )
     library.nearlabel_sum_pairs.argtypes = (
         *(_int32, _int32, _pointer, _pointer, _int64),

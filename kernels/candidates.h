@@ -1,0 +1,95 @@
+// The candidates of one query: what is kept of the rows that it is offered.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "nearlabel_kernels.h"
+
+namespace nearlabel {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int32_t kLeastAtATime = 8;
+constexpr double kRounding = 0x1p-22;  // more than what a few operations in float32 round a number by, relatively
+
+// A float32 number that is not below a positive one.
+inline float round_up(double value) { return static_cast<float>(value * (1 + kRounding)); }
+
+// The k-th least of some values, whose order may change. Of few values, a count of lesser ones for each costs least:
+// there is nothing that a processor could guess wrongly.
+inline float kth_least(std::vector<float> &values, int32_t k) {
+  constexpr int32_t kFew = 64;
+  const int32_t n = values.size();
+  if (n > kFew) {
+    std::nth_element(values.begin(), values.begin() + (k - 1), values.end());
+    return values[k - 1];
+  }
+  int32_t n_less[kFew] = {};
+  for (int32_t j = 0; j < n; ++j)
+    for (int32_t i = 0; i < n; ++i) n_less[i] += values[j] < values[i];
+  float kth = -kInfinity;
+  for (int32_t i = 0; i < n; ++i) kth = std::max(kth, n_less[i] < k ? values[i] : kth);
+  return kth;
+}
+
+class Candidates {
+ public:
+  Candidates(const Lists &lists, int64_t query)
+      : lists_(lists), query_(query), of_query_(lists.candidates + query * lists.capacity),
+        n_(lists.n_candidates[query]) {}
+
+  bool is_unresolved() const { return lists_.unresolved[query_] != 0; }
+
+  // Take a row, unless the query is unresolved. Return whether it is time to sift: as many came since the last time as
+  // there are neighbours, so that sifting costs a few steps for each.
+  bool take(const Candidate &candidate) {
+    if (is_unresolved()) return false;
+    of_query_[n_++] = candidate;
+    return n_ == lists_.capacity || n_new() >= std::max(lists_.n_neighbors, kLeastAtATime);
+  }
+
+  // How many came since the limit was lowered last.
+  int32_t n_new() const { return n_ - lists_.n_sifted[query_]; }
+
+  // Lower the limit, and drop what it excludes. The k-th least of upper bounds of different rows bounds the distance of
+  // the k-th neighbour. Where nearly all candidates stay, the bounds cannot order the rows of this query.
+  void sift(std::vector<float> &memory) {
+    const int32_t k = lists_.n_neighbors;
+    if (n_ < k) return;
+    memory.resize(n_);
+    for (int32_t i = 0; i < n_; ++i) memory[i] = of_query_[i].upper;
+    const float limit = kth_least(memory, k);
+    lists_.limits[query_] = std::min(lists_.limits[query_], limit);
+    n_ = lists_.n_sifted[query_] = lists_.exact != 0 ? keep_first(limit) : keep_near(limit);
+    if (n_ > lists_.capacity - lists_.capacity / 8) lists_.unresolved[query_] = 1;
+  }
+
+ private:
+  int32_t keep_near(float limit) {
+    int32_t n = 0;
+    for (int32_t i = 0; i < n_; ++i) {
+      of_query_[n] = of_query_[i];
+      n += of_query_[i].lower <= limit;
+    }
+    return n;
+  }
+
+  // Keep what is below the limit, and the first ones at it, as many as there is place for.
+  int32_t keep_first(float limit) {
+    const auto is_below = [limit](const Candidate &of) { return of.upper < limit; };
+    int64_t places = lists_.n_neighbors - std::count_if(of_query_, of_query_ + n_, is_below);
+    const auto goes = [&](const Candidate &of) { return of.upper > limit || (of.upper == limit && places-- <= 0); };
+    int32_t n = 0;
+    for (int32_t i = 0; i < n_; ++i)
+      if (!goes(of_query_[i])) of_query_[n++] = of_query_[i];
+    return n;
+  }
+
+  const Lists &lists_;
+  const int64_t query_;
+  Candidate *const of_query_;
+  int32_t &n_;
+};
+
+}  // namespace nearlabel

@@ -1,0 +1,216 @@
+// The search of one panel for a tile of queries, the same for all levels: blocks of rows against groups of queries.
+//
+// A block of rows stays in the first cache while all groups of queries pass, which are sorted by norm; the slack is that
+// of a band of groups. A level computes the scores of a block and a group in registers and compares them with the least
+// scores of candidates there; only what passes is written to memory.
+//
+// The slack. Let x = xb + xr, where xb is what a level stores of x and xr what rounding drops, whose norm is known (it is
+// computed, not estimated); q alike. Then |q.x - qb.xb| = |q.xr + qr.xb| <= |q| |xr| + |qr| (|x| + |xr|), by Cauchy and
+// Schwarz. A sum of n terms in float32, in any order, fused or not, is off by at most g = n u / (1 - n u), u = 2^-24,
+// times the sum of their absolute values (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.1), so
+// the sum of the initial value, about -|x|^2 / 2, and of the products by g (|qb| |xb| + |x|^2 / 2) at most. A sum of
+// whole numbers is exact, and rounded when it becomes a float32, is multiplied by units and added to the initial value:
+// four roundings. Norms are rounded up. The rank, summed in float64, is within (d + 3) 2^-53 of the exact number,
+// relatively, and squares within d 2^-53: of both the part of |q|^2 is in `blur`, the rest in g. Underflow, also where it
+// is flushed to zero, adds at most (d + 16) 2^-125 (1 + |q| + |x|), which is far below what the caller adds as
+// `absolute`.
+#include "offer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "candidates.h"
+
+namespace nearlabel {
+namespace {
+
+constexpr float kPadding = -3e38f;  // score of rows that only fill a block: below every threshold
+constexpr int32_t kMostQueries = 32, kMostRows = 32;
+constexpr size_t kAlignment = 64;
+
+constexpr int64_t kGroupsPerBand = 8;  // a slack for each group would cost as much as the products of few features
+constexpr float kWidestBand = 64;      // ratio of norms, so that a far query does not loosen the bounds of others
+
+// Groups of queries that share a slack, and the largest norms in them, on which it depends.
+struct Band {
+  int64_t first_group;
+  float least_norm;
+  float norm = 0, rest = 0;
+};
+
+class Offer {
+ public:
+  Offer(const Level &level, const Points &rows, const int32_t *numbers, const Points &queries, const uint8_t *takes,
+        const int32_t *own, const Lists &lists, const Lists *lists_of_rows)
+      : level_(level), rows_(rows), numbers_(numbers), queries_(queries), own_(own), lists_(lists),
+        lists_of_rows_(lists_of_rows),
+        rounding_((rows.depth + 16) * 0x1p-24 / (1 - (rows.depth + 16) * 0x1p-24)),
+        safety_(1 + 2 * rounding_ + 0x1p-20),
+        blur_((rows.n_features + 16) * 0x1p-52) {
+    arrange(takes);
+    copy_queries();
+    if (lists_of_rows_ == nullptr) return;
+    for (int64_t row = 0; row < rows_.n_points; ++row) of_rows_.push_back(threshold_of_row(row));
+    of_rows_.resize(rows_.n_points + kMostRows, kInfinity);
+  }
+
+  void run() {
+    if (level_.begin != nullptr) level_.begin();
+    for (int64_t first = 0; first < rows_.n_points; first += level_.n_rows)
+      for (size_t band = 0; band < bands_.size(); ++band) compare(first, band);
+    if (level_.end != nullptr) level_.end();
+    for (const int64_t query : query_in_)
+      if (query >= 0) sift_some(lists_, query);
+    for (int64_t row = 0; lists_of_rows_ != nullptr && row < rows_.n_points; ++row) sift_some(*lists_of_rows_, row);
+  }
+
+ private:
+  int64_t n_groups() const { return (query_in_.size() + level_.n_queries - 1) / level_.n_queries; }
+
+  // Lower the limit of a query before the next panel, if enough came to make a difference.
+  void sift_some(const Lists &lists, int64_t query) {
+    Candidates candidates(lists, query);
+    if (candidates.n_new() > lists.n_neighbors / 2) candidates.sift(memory_);
+  }
+
+  // Give each query that takes rows a slot, near others of its norm; a much larger norm begins a band.
+  void arrange(const uint8_t *takes) {
+    std::vector<int64_t> order;
+    for (int64_t query = 0; query < queries_.n_points; ++query)
+      if (takes[query] != 0 && lists_.unresolved[query] == 0) order.push_back(query);
+    const float *norms = queries_.norms;
+    std::stable_sort(order.begin(), order.end(), [norms](int64_t a, int64_t b) { return norms[a] < norms[b]; });
+    for (const int64_t query : order) {
+      const bool at_start = query_in_.size() % (kGroupsPerBand * level_.n_queries) == 0;
+      if (bands_.empty() || at_start || norms[query] > kWidestBand * bands_.back().least_norm) {
+        query_in_.resize(n_groups() * level_.n_queries, -1);
+        bands_.push_back({n_groups(), norms[query]});
+      }
+      query_in_.push_back(query);
+      bands_.back().norm = std::max(bands_.back().norm, norms[query]);
+      bands_.back().rest = std::max(bands_.back().rest, queries_.rests[query]);
+    }
+    query_in_.resize(n_groups() * level_.n_queries, -1);
+  }
+
+  void copy_queries() {
+    packed_.resize(level_.bytes(query_in_.size(), rows_.depth, false) + kAlignment);
+    thresholds_.assign(query_in_.size(), kInfinity);
+    halves_.assign(query_in_.size(), kInfinity);
+    units_.assign(query_in_.size(), 1);
+    for (size_t slot = 0; slot < query_in_.size(); ++slot) {
+      const int64_t query = query_in_[slot];
+      if (query < 0) continue;
+      level_.copy(queries_.packed, query, packed(), slot, rows_.depth);
+      units_[slot] = queries_.units[query];
+      thresholds_[slot] = threshold(query);
+      halves_[slot] = static_cast<float>(queries_.squares[query] * (1 - blur_ - kRounding) / 2);
+    }
+  }
+
+  char *packed() { return packed_.data() + (-reinterpret_cast<uintptr_t>(packed_.data()) % kAlignment); }
+
+  // The slack is in the initial value, so that a score is an upper bound, and less twice the slack a lower one.
+  void compare(int64_t first, size_t band) {
+    alignas(kAlignment) float initial[kMostRows];
+    float slack[kMostRows], units[kMostRows] = {};
+    set_slack(first, bands_[band], slack, initial);
+    std::copy(rows_.units + first, rows_.units + std::min(first + level_.n_rows, rows_.n_points), units);
+    const char *block = static_cast<const char *>(rows_.packed) + level_.bytes(first, rows_.depth, true);
+    const int64_t end = band + 1 < bands_.size() ? bands_[band + 1].first_group : n_groups();
+    for (int64_t group = bands_[band].first_group; group < end; ++group)
+      compare(first, group, {block, rows_.depth, units, initial}, slack);
+  }
+
+  void compare(int64_t first, int64_t group, const Block &block, const float *slack) {
+    alignas(kAlignment) float scores[kMostQueries * kMostRows];
+    uint32_t hits[kMostQueries];
+    const int64_t slot = group * level_.n_queries;
+    const float *of_rows = lists_of_rows_ == nullptr ? nullptr : &of_rows_[first];
+    const auto score = lists_of_rows_ == nullptr ? level_.score : level_.score_both;
+    const Group queries = {packed() + level_.bytes(slot, rows_.depth, false), &units_[slot], &thresholds_[slot],
+                           &halves_[slot], of_rows};
+    if (!score(block, queries, scores, hits)) return;
+    for (int32_t q = 0; q < level_.n_queries; ++q)
+      for (uint32_t left = hits[q]; left != 0; left &= left - 1) {
+        const int row = __builtin_ctz(left);
+        if (first + row < rows_.n_points) take(slot + q, first + row, scores[q * level_.n_rows + row], slack[row]);
+      }
+  }
+
+  void set_slack(int64_t first, const Band &band, float *slack, float *initial) const {
+    for (int64_t i = 0; i < level_.n_rows; ++i) {
+      const int64_t row = first + i;
+      slack[i] = 0;
+      initial[i] = kPadding;
+      if (row >= rows_.n_points) continue;
+      const double x = rows_.norms[row], xr = rows_.rests[row], q = band.norm, qr = band.rest;
+      if (lists_.exact == 0) {
+        const double of_rests = q * xr + qr * (x + xr), of_sums = rounding_ * ((q + qr) * (x + xr) + x * x);
+        slack[i] = static_cast<float>(safety_ * (of_rests + of_sums + lists_.absolute / 2));
+      }
+      initial[i] = static_cast<float>(slack[i] - rows_.squares[row] / 2);
+    }
+  }
+
+  // The least score that a candidate may have: of a row at the limit, at most the limit's distance from the query.
+  float threshold(int64_t query) const {
+    const double square = queries_.squares[query], limit = lists_.limits[query];
+    if (lists_.exact != 0)  // of equal ones the first are kept, so a row at the limit comes too late once there are enough
+      return std::nextafterf((square - limit) / 2, lists_.n_sifted[query] > 0 ? kInfinity : -kInfinity);
+    return static_cast<float>((square * (1 - blur_) - limit - kRounding * (square + limit)) / 2);
+  }
+
+  // As threshold, less half of the query's square, from which its part of the rounding is taken too.
+  float threshold_of_row(int64_t row) const {
+    return lists_of_rows_->unresolved[row] != 0 ? kInfinity : -lists_of_rows_->limits[row] / 2 * (1 + 2 * kRounding);
+  }
+
+  void take(int64_t slot, int64_t row, float score, float slack) {
+    const int64_t query = query_in_[slot];
+    if (query < 0 || (own_ != nullptr && own_[query] == numbers_[row])) return;
+    const double square = queries_.squares[query], twice = 2.0 * score, distance = square - twice;
+    const double spread = lists_.exact != 0 ? 0 : blur_ * square + kRounding * (square + std::fabs(twice));
+    const float lower = distance - spread, upper = distance + spread + 4.0 * slack * (1 + kRounding);
+    if (score >= thresholds_[slot]) {
+      Candidates candidates(lists_, query);
+      if (candidates.take({numbers_[row], lower, upper})) {
+        candidates.sift(memory_);
+        thresholds_[slot] = candidates.is_unresolved() ? kInfinity : threshold(query);
+      }
+    }
+    if (lists_of_rows_ != nullptr && lower <= lists_of_rows_->limits[row]) {
+      Candidates candidates(*lists_of_rows_, row);
+      if (candidates.take({own_[query], lower, upper})) {
+        candidates.sift(memory_);
+        of_rows_[row] = threshold_of_row(row);
+      }
+    }
+  }
+
+  const Level &level_;
+  const Points &rows_;
+  const int32_t *numbers_;
+  const Points &queries_;
+  const int32_t *own_;
+  const Lists &lists_;
+  const Lists *lists_of_rows_;
+  std::vector<int64_t> query_in_;  // by slot; -1 for one that only fills a group
+  std::vector<char> packed_;
+  std::vector<float> thresholds_, halves_, units_;  // by slot
+  std::vector<float> of_rows_;
+  std::vector<float> memory_;
+  std::vector<Band> bands_;
+  const double rounding_;
+  const double safety_;  // the slack is itself a term of the sum, and rounded to float32
+  const double blur_;
+};
+
+}  // namespace
+
+void offer(const Level &level, const Points &rows, const int32_t *numbers, const Points &queries, const uint8_t *takes,
+           const int32_t *own, const Lists &lists, const Lists *lists_of_rows) {
+  Offer(level, rows, numbers, queries, takes, own, lists, lists_of_rows).run();
+}
+
+}  // namespace nearlabel
