@@ -126,7 +126,7 @@ class LazyClassifier(MultilabelClassifier):
     ) -> None:
         self._n_samples, self._sample_weight = labels.shape[0], sample_weight
         n_neighbors = self._checked_n_neighbors()  # before the search takes its time
-        self._labels = labels if sparse.issparse(labels) else _kept(labels)
+        labels = self._labels = labels if sparse.issparse(labels) else _kept(labels)
         self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
         if self.sees == "label sets":
             self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)

@@ -21,7 +21,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel.utils.containers import columns_of, is_frame, kind_of
-from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 
 _SETS_HINT = (
     " Hint: classifiers take lists of tags if all tags are texts;"
@@ -85,11 +85,11 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
     return k
 
 
-def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: type[np.integer[Any]] = np.int64) -> Matrix:
+def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None = np.int64) -> Matrix:
     """Return label sets as an indicator matrix: a dense array of a type or, for sparse input, a canonical CSR array.
 
-    A dense array of that type is returned itself, not a copy, and one in bytes as a view in int8, if that is asked for:
-    copy it before you keep it. In int8 sums must be taken as int64, as numpy's `sum` does and its products do not.
+    A dense array of that type is returned itself, not a copy, and one in bytes as a view if int8 will do: copy it
+    before you keep it. Sums of int8 must be taken as int64, which numpy's `sum` does and products do not.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: type[np.integer[An
     name : str, default="y"
         What messages call it.
     dtype : type, default=np.int64
-        np.int64, or np.int8 for a byte a cell.
+        np.int64; np.int8, for a byte a cell; or None: int8 of bytes and booleans, else int64.
 
     Raises
     ------
@@ -107,10 +107,11 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: type[np.integer[An
     """
     y = without_sparse_frame(y)
     if sparse.issparse(y):
-        return _as_sparse_labels(y, name).astype(dtype)
+        return _as_sparse_labels(y, name).astype(dtype or np.int64)
     labels = _as_dense_labels(y, name)
-    in_bytes = np.dtype(dtype).itemsize == labels.dtype.itemsize == 1
-    return labels.view(dtype) if in_bytes else labels.astype(dtype, copy=False)
+    if labels.dtype.itemsize == 1 and dtype is not np.int64:
+        return labels.view(np.int8)
+    return labels.astype(dtype or np.int64, copy=False)
 
 
 def without_sparse_frame(y: MatrixLike) -> MatrixLike:
@@ -370,7 +371,7 @@ class Target(NamedTuple):
     names: NDArray[Any]  # (n_labels,)
 
 
-def check_target(estimator: object, y: MatrixLike, *, dtype: type[np.integer[Any]] = np.int64) -> Target:
+def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int64) -> Target:
     """Return what a classifier is fitted to: an indicator matrix, tags, or a 1-D y of two classes as one label.
 
     Its label sets are of a type as `as_label_matrix` returns them.
@@ -413,9 +414,7 @@ def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
     return rows if all(isinstance(tag, str) for row in rows for tag in row) else None
 
 
-def tag_matrix(
-    tags: Collection[Collection[str]], dtype: type[np.integer[Any]] = np.int64
-) -> tuple[Matrix, NDArray[Any]]:
+def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -> tuple[Matrix, NDArray[Any]]:
     """Return the indicator matrix (n_samples, n_labels) of tags, and their names in alphabetical order."""
     binarizer = MultiLabelBinarizer(sparse_output=True)
     labels = binarizer.fit_transform(tags).astype(dtype).toarray()
@@ -623,7 +622,7 @@ def check_problem(
     y: MatrixLike,
     *,
     takes_dask: bool = False,
-    label_dtype: type[np.integer[Any]] = np.int64,
+    label_dtype: LabelType = np.int64,
 ) -> tuple[Matrix, Matrix]:
     """Return training rows and label sets, each dense or CSR, and set on the classifier what it keeps of y.
 
