@@ -3,33 +3,18 @@
 import importlib
 import signal
 import sys
-from types import ModuleType
 from typing import NoReturn
 
 
 def main() -> int:
     """Run the command line and return its exit code."""
-    cli = _imported()
     signal.signal(signal.SIGTERM, _stop)
     try:
-        code: int = cli.main()
+        code: int = importlib.import_module("nearlabel.cli").main()
     except KeyboardInterrupt:
         sys.stderr.write("nearlabel: interrupted.\n")
         return 130
     return code
-
-
-def _imported() -> ModuleType:
-    """Import the command line, which takes a second; whoever interrupts that ends the process at once.
-
-    As an exception an interruption could come out of a library as a fault of its own.
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    if handler is signal.default_int_handler:  # and not ignored, as in the background
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    cli = importlib.import_module("nearlabel.cli")
-    signal.signal(signal.SIGINT, handler)
-    return cli
 
 
 def _stop(*_: object) -> NoReturn:

@@ -23,7 +23,7 @@ from nearlabel.decision import cut
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.estimators import explaining_sparse
 from nearlabel.utils.fit_params import routed_to_estimator, without_zero_weights
-from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
     as_dense,
@@ -47,6 +47,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     _takes_constant_labels: ClassVar[bool] = False
     _threshold: ClassVar[float] = 0.5
+    _label_dtype: ClassVar[LabelType] = np.int64  # of the label sets that `_learn` gets
 
     classes_: NDArray[Any]
     label_names_: NDArray[Any]
@@ -88,7 +89,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         self._check_parameters()
         with self._afresh():
-            X, labels = check_problem(self, X, y, takes_dask=self._takes_dask)
+            X, labels = check_problem(self, X, y, takes_dask=self._takes_dask, label_dtype=self._label_dtype)
             if params:
                 X, labels, params = without_zero_weights(X, labels, params)
             frequencies = np.asarray(labels.sum(axis=0)).reshape(-1)

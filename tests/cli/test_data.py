@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from nearlabel.cli import _data
+from nearlabel.cli.arguments.data import add_data_options
 from nearlabel.datasets import Dataset, write_npz
 
 LABELS = ("[red] apple", "[/b] pear", "le,mon")
@@ -98,7 +99,7 @@ def test_a_pipe(nearlabel, table, tmp_path, command):
 def test_another_command_can_use_it(table):
     """Two functions are all that a command needs."""
     parser = argparse.ArgumentParser()
-    _data.add_data_options(parser)
+    add_data_options(parser)
     arguments = parser.parse_args([str(table / "fruit.parquet"), "--labels-column", "tags"])
     assert _data.open_data(arguments).label_names == tuple(sorted(LABELS))
     with pytest.raises(ValueError, match=r"must be a name of the catalogue to have a given split\. Hint: --cv 10"):

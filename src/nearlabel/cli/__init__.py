@@ -1,4 +1,7 @@
-"""The command line: thin commands over the library, one file each.
+"""The command line: thin commands over the library, two files each.
+
+A command's arguments are in `arguments/`, its work is in the file of its name, which is imported when the command runs:
+numpy, scikit-learn and others take longer than all the rest of a help page.
 
 Exit codes: 0 success; 1 broken pipe; 2 invalid arguments, options or data (one line on standard error says which); 130
 interrupted.
@@ -8,59 +11,62 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import importlib
 import io
 import itertools
 import logging
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 from nearlabel import __version__
-from nearlabel.cli import (
-    _card,
-    _compare,
-    _console,
-    _demo,
-    _describe,
-    _evaluate,
-    _examine,
-    _explain,
-    _fit,
-    _predict,
-    _report,
-    _reproduce,
-    _standard_input,
-    _tune,
-)
+from nearlabel.cli import _console, _standard_input
 from nearlabel.cli._error_message import message_of
+from nearlabel.cli.arguments import (
+    card,
+    compare,
+    demo,
+    describe,
+    evaluate,
+    examine,
+    explain,
+    fit,
+    predict,
+    report,
+    reproduce,
+    tune,
+)
 
 _COMMANDS = {
     "describe": (
-        _describe,
+        describe,
         "summarise a data set",
         ("nearlabel describe yeast", "nearlabel describe songs.csv --labels-prefix mood_ --ignore id,title"),
     ),
     "examine": (
-        _examine,
+        examine,
         "find what keeps neighbours from being good ones",
         ("nearlabel examine yeast", "nearlabel examine songs.csv --labels-prefix mood_ --ignore id,title"),
     ),
     "evaluate": (
-        _evaluate,
+        evaluate,
         "compare methods on a data set by cross-validation",
         ("nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",),
     ),
     "compare": (
-        _compare,
+        compare,
         "test which methods differ significantly",
         ("nearlabel compare results --test friedman --figure ranks.png",),
     ),
     "fit": (
-        _fit,
+        fit,
         "fit a model to a data set and save it",
         (
             "nearlabel fit songs.csv --labels-prefix mood_ --ignore id,title --out songs.skops",
@@ -68,7 +74,7 @@ _COMMANDS = {
         ),
     ),
     "tune": (
-        _tune,
+        tune,
         "select the best of many models for a data set",
         (
             "nearlabel tune multidigits --k 1-30 --out best.skops",
@@ -76,28 +82,28 @@ _COMMANDS = {
         ),
     ),
     "predict": (
-        _predict,
+        predict,
         "predict labels for a file",
         ("nearlabel predict model.skops multidigits --scores top:3 --out predictions.csv",),
     ),
     "explain": (
-        _explain,
+        explain,
         "explain a prediction",
         ("nearlabel explain model.skops multidigits --row 17",),
     ),
-    "card": (_card, "show a model card", ("nearlabel card model.skops",)),
+    "card": (card, "show a model card", ("nearlabel card model.skops",)),
     "report": (
-        _report,
+        report,
         "write an HTML report of a run or a model",
         ("nearlabel report model.skops multidigits --out report.html",),
     ),
     "demo": (
-        _demo,
+        demo,
         "compare the methods by neighbours on the embedded data set",
         ("nearlabel demo --out demo-output",),
     ),
     "reproduce": (
-        _reproduce,
+        reproduce,
         "reproduce the tables of a paper",
         ("nearlabel reproduce zhang2007 --table 1",),
     ),
@@ -154,13 +160,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="nearlabel",
         description="Multi-label classification by nearest neighbours.",
-        epilog=__doc__.split("\n\n")[1],
+        epilog=__doc__.split("\n\n")[2],
     )
     parser.add_argument("--version", action="version", version=f"nearlabel {__version__}")
     _add_common_options(parser, default=False)
-    parser.set_defaults(main=lambda arguments: parser.print_help(), parser=parser)  # `nearlabel` alone
+    parser.set_defaults(command=None, parser=parser)  # `nearlabel` alone
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, (module, summary, examples) in _COMMANDS.items():
+    for name, (arguments, summary, examples) in _COMMANDS.items():
         command = commands.add_parser(
             name,
             help=summary,
@@ -168,9 +174,9 @@ def build_parser() -> argparse.ArgumentParser:
             epilog="\n  ".join([f"example{'s' if len(examples) > 1 else ''}:", *examples]),
             formatter_class=argparse.RawDescriptionHelpFormatter,  # keeps an example on one line, to be copied
         )
-        module.add_arguments(command)
+        arguments.add_arguments(command)
         _add_common_options(command, default=argparse.SUPPRESS)
-        command.set_defaults(main=module.main, parser=command)
+        command.set_defaults(command=name, parser=command)
     return parser
 
 
@@ -189,6 +195,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments, unknown = build_parser().parse_known_args(argv)
     if unknown:
         arguments.parser.refuse(unknown)  # of the command, whose help page lists its options
+    if arguments.command is None:
+        arguments.parser.print_help()
+        return 0
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     with _open_streams(), _console.quietly(arguments.quiet), _console.warnings_in_one_line():
         return _run(arguments)
@@ -220,10 +229,13 @@ def _discard_unwritable_output() -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     try:
+        if "check" in arguments:
+            arguments.check(arguments)
         if "format" in arguments:
             _console.check_format(arguments.format)
+        command = _imported(arguments.command)
         with _standard_input.spooled(arguments):
-            arguments.main(arguments)
+            command.main(arguments)
         sys.stdout.flush()  # a full disk is found here, where the error becomes a line and an exit code
     except BrokenPipeError:
         return 1
@@ -237,6 +249,22 @@ def _run(arguments: argparse.Namespace) -> int:
         hint = "Hint: --debug shows the traceback."
         return _fail(f"{type(error).__name__}: {error}. {hint}", 2, debug=arguments.debug)
     return 0
+
+
+def _imported(command: str) -> ModuleType:
+    """Import the work of a command, which takes a second; whoever interrupts that ends the process at once.
+
+    As an exception an interruption could come out of a library as a fault of its own.
+    """
+    handler = signal.getsignal(signal.SIGINT)  # it ignores interruptions in the background
+    is_told = handler is signal.default_int_handler and threading.current_thread() is threading.main_thread()
+    if is_told:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return importlib.import_module(f"nearlabel.cli._{command}")
+    finally:
+        if is_told:
+            signal.signal(signal.SIGINT, handler)
 
 
 def _fail(message: str, code: int, *, debug: bool = False) -> int:

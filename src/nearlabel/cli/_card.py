@@ -9,14 +9,7 @@ from dataclasses import fields
 from nearlabel.cli import _console
 from nearlabel.persistence import DataSummary, ModelCard, read_card
 
-_FORMATS = ("table", "json", "markdown")
 _SHOWN_NAMES = 20
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("model", metavar="MODEL", help="file that save_model wrote")
-    parser.add_argument("--format", choices=_FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:

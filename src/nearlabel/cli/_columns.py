@@ -9,20 +9,11 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from nearlabel.cli import _data
 from nearlabel.preprocessing import MixedFeaturesEncoder
 
 _KINDS = {"numbers": "number", "categories": "category", "text": "text", "dates": "date"}  # by the encoder's groups
 _OPTIONS = {"category": "categorical", "text": "text", "date": "date"}
 _PLURALS = {"number": "numbers", "category": "categories", "text": "texts", "date": "dates"}
-
-
-def add_kind_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the columns of a table that are no numbers."""
-    group = parser.add_argument_group("columns of a table that hold no numbers")
-    group.add_argument("--categorical", type=_data.columns, metavar="A,B", help="categories: equal or not")
-    group.add_argument("--text", type=_data.columns, metavar="A,B", help="texts, compared by their words (tf-idf)")
-    group.add_argument("--date", type=_data.columns, metavar="A,B", help="dates such as 2026-01-31, or times")
 
 
 def is_mixed(arguments: argparse.Namespace) -> bool:

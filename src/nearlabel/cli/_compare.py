@@ -6,12 +6,9 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from nearlabel.cli import _comparison, _console
+from nearlabel.cli import _console
 from nearlabel.cli._comparison import print_order
 from nearlabel.comparison import (
-    OVER,
-    POST_HOC,
-    TESTS,
     Comparison,
     FriedmanTest,
     PairedTest,
@@ -23,49 +20,8 @@ from nearlabel.plots import CriticalDifferenceDisplay, check_figure_file
 _OVER = {"folds": "folds", "datasets": "data sets"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument(
-        "results",
-        metavar="RESULTS",
-        nargs="+",
-        help="folders that evaluate or reproduce wrote (--out), and .csv or .jsonl files of other programs' results",
-    )
-    parser.add_argument(
-        "--test",
-        choices=TESTS,
-        default=None,
-        help="t: paired two-tailed t-test, as Zhang and Zhou (2007); corrected-t: the same with the variance corrected"
-        " for folds that share training rows (Nadeau and Bengio 2003); wilcoxon: signed ranks; bayes: Bayesian signed"
-        " ranks; friedman: mean ranks of all methods; default: corrected-t over folds, wilcoxon over data sets",
-    )
-    parser.add_argument(
-        "--over", choices=OVER, default=None, help="what is paired; default: data sets if there are several"
-    )
-    parser.add_argument(
-        "--post-hoc", choices=POST_HOC, default="nemenyi", help="after --test friedman; default: nemenyi"
-    )
-    parser.add_argument("--alpha", type=float, default=0.05, help="level; default: 0.05")
-    parser.add_argument(
-        "--metrics", type=_comparison.some_names, default=None, help="comma-separated; default: all that occur"
-    )
-    parser.add_argument(
-        "--methods", type=_comparison.some_names, default=None, help="comma-separated; default: all that occur"
-    )
-    for option in ("--lower-is-better", "--greater-is-better"):
-        parser.add_argument(
-            option, type=_comparison.some_names, default=(), metavar="A,B", help="metrics that nearlabel does not know"
-        )
-    parser.add_argument(
-        "--figure", type=Path, default=None, metavar="FILE", help="critical difference diagrams, of --test friedman"
-    )
-    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
-
-
 def main(arguments: argparse.Namespace) -> None:
     """Compare the results, draw the diagrams and print the outcome."""
-    if arguments.figure is not None and arguments.test != "friedman":
-        raise ValueError(f"--figure must go with --test friedman, got --test {arguments.test or 'not given'}.")
     if arguments.figure is not None:
         check_figure_file(arguments.figure, name="--figure")
     comparison = compare(

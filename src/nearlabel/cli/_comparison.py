@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -22,18 +21,6 @@ _USUAL = (  # the columns of a table, as far as there is room
     "hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1", "one_error",
     "ranking_loss",
 )  # fmt: skip
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Parse ``a,b``."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def some_names(text: str) -> tuple[str, ...]:
-    """Parse ``a,b``, at least one."""
-    if not names(text):
-        raise argparse.ArgumentTypeError(f"must name at least one, got {text!r}")
-    return names(text)
 
 
 def directions_of(records: Iterable[Record]) -> dict[str, bool]:

@@ -17,10 +17,9 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from nearlabel.cli._escape import escape_controls, escape_line
-from nearlabel.experiments import Progress
-from nearlabel.neighbors import UselessNeighborsWarning
+from nearlabel.utils.notes import AdviceWarning
 from nearlabel.utils.optional import import_optional
-from nearlabel.utils.progress import listening
+from nearlabel.utils.progress import Progress, listening
 
 FORMATS = ("table", "json", "csv")
 PAGE_FORMATS = (*FORMATS, "markdown")  # of commands whose output is a page of documentation
@@ -154,11 +153,11 @@ def is_quiet() -> bool:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Print warnings as notes on standard error, each once; of useless neighbours nothing if quiet."""
+    """Print warnings as notes on standard error, each once; advice is not printed if quiet."""
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-        if str(message) not in shown and not (is_quiet() and issubclass(category, UselessNeighborsWarning)):
+        if str(message) not in shown and not (is_quiet() and issubclass(category, AdviceWarning)):
             print_notes([str(message)])
         shown.add(str(message))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nearlabel.cli import _console, _standard_input
+from nearlabel.cli.arguments.data import DUPLICATES, EMBEDDED
 from nearlabel.datasets import (
     Dataset,
     catalogue,
@@ -21,62 +21,12 @@ from nearlabel.datasets import (
 )
 from nearlabel.datasets.tables import feature_names_of, guess_separator_of, read_columns
 
-EMBEDDED = "multidigits"
-DUPLICATES = "duplicates"
 _PARAMETERS = {  # of load_dataset, and the options for them
     **{name: name for name in ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore", "decimal")},
     "categorical": "categorical",
     "text": "text",
     "dates": "date",
 }
-
-
-def add_data_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """Add DATA and the options that name the label columns of a table."""
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        nargs="?" if optional else None,
-        help=f"a name of the catalogue, {EMBEDDED!r} (embedded), or a file: ARFF, svmlight, CSV, Excel, JSON lines,"
-        " Parquet or NPZ; - is standard input",
-    )
-    table = parser.add_argument_group(
-        "labels of a table: CSV, Excel, JSON lines or Parquet (exactly one of the first three)"
-    )
-    table.add_argument("--labels", type=columns, metavar="A,B", help="0/1 columns, one for each label")
-    table.add_argument("--labels-prefix", metavar="TEXT", help="0/1 columns whose name starts with this prefix")
-    table.add_argument("--labels-column", metavar="NAME", help="column with the tags of each row")
-    table.add_argument(
-        "--labels-separator",
-        metavar="TEXT",
-        help="separator between tags; default: ; or, if no tag has one and most cells have | or a comma, that",
-    )
-    table.add_argument("--ignore", type=columns, metavar="A,B", help="columns that are neither labels nor features")
-    table.add_argument("--decimal", choices=(".", ","), help="what stands before decimals in CSV; default: .")
-    parser.add_argument(
-        "--input-format",
-        choices=_standard_input.FORMATS,
-        help="format of standard input (-); default: what its content shows",
-    )
-
-
-def add_groups_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for rows that are held out together."""
-    parser.add_argument(
-        "--groups",
-        metavar=f"COLUMN|{DUPLICATES}",
-        default=None,
-        help="hold out rows of one group together: rows with equal cells in this column, which is no feature, or equal"
-        " rows; default: each row by itself",
-    )
-
-
-def columns(text: str) -> tuple[str, ...]:
-    """Parse ``a,b``; a name that contains a comma is in double quotes."""
-    names = next(csv.reader([text], skipinitialspace=True), [])
-    if not names or not all(names):
-        raise argparse.ArgumentTypeError(f"must name columns, separated by commas, got {text!r}")
-    return tuple(names)
 
 
 def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from nearlabel.cli import _comparison, _console
 from nearlabel.datasets import load_multidigits
@@ -15,19 +14,6 @@ _METRICS = ("hamming_loss", "subset_accuracy", "micro_f1", "average_precision", 
 _NOT_DRAWN = {"cmlknn"}  # the others' lines would merge
 _NOTE = "cmlknn is made for sparse features, which these are not."
 _DRAWN = _METRICS[:4]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument(
-        "--out",
-        dest="folder",
-        metavar="OUT",
-        type=Path,
-        default=Path("nearlabel-demo"),
-        help="folder for the figure; default: nearlabel-demo",
-    )
-    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:

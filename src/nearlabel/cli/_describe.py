@@ -10,16 +10,9 @@ from scipy import sparse
 
 from nearlabel import labels
 from nearlabel.cli import _console, _data
-from nearlabel.cli._columns import add_kind_options, counted
+from nearlabel.cli._columns import counted
 from nearlabel.datasets import Dataset, describe_columns
 from nearlabel.utils.validation import numbers_of
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    _data.add_data_options(parser)
-    add_kind_options(parser)
-    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:

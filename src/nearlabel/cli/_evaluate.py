@@ -5,22 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from nearlabel.cli import _comparison, _console, _data, _missing, _test_data
-from nearlabel.cli._columns import add_kind_options, usual_scale
+from nearlabel.cli._columns import usual_scale
 from nearlabel.cli._copies import OF_TEST_ROWS, has_copies, print_share, split_copies
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._label_table import print_labels
-from nearlabel.comparison import TESTS, compare
+from nearlabel.cli.arguments.evaluate import is_split
+from nearlabel.comparison import compare
 from nearlabel.experiments import (
-    ESTIMATORS,
     METHODS,
-    NEIGHBOR_METHODS,
-    SEARCHES,
-    SELECTIONS,
-    THRESHOLDS,
     Cell,
     Plan,
     Problem,
@@ -32,127 +27,14 @@ from nearlabel.experiments import (
     summarise_labels,
     usual_search,
 )
-from nearlabel.preprocessing import SCALES
 
-_MOST_NUMBERS = 10_000
 _METRICS_OF_SEARCHES = ("micro_f1",)  # unless others are asked for
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    _data.add_data_options(parser)
-    add_kind_options(parser)
-    _add_methods(parser)
-    _add_folds(parser)
-    _add_preparation(parser)
-    _add_measures(parser)
-    _add_output(parser)
-
-
-def _add_methods(parser: argparse.ArgumentParser) -> None:
-    """Add what is compared."""
-    parser.add_argument(
-        "--methods",
-        type=_comparison.names,
-        default=NEIGHBOR_METHODS,
-        help=f"comma-separated, of {', '.join(METHODS)}, or all; options behind a colon (lpknn:ties=first), thresholds"
-        f" behind an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn); the"
-        f" option estimator, of methods that have one, is one of {', '.join(ESTIMATORS)}; each name may be"
-        " package.module:Class or ./file.py:Class instead, which executes the code of that module;"
-        f" default: {','.join(NEIGHBOR_METHODS)}",
-    )
-    parser.add_argument(
-        "--thresholds",
-        type=_comparison.some_names,
-        default=(),
-        help="comma-separated; each method is compared as it is and with each of these: a number for all labels (0.3),"
-        f" or tuned on scores of rows left out {', '.join(THRESHOLDS)} (options behind a colon: micro-f:beta=2);"
-        " default: none",
-    )
-    parser.add_argument(
-        "--k", type=numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
-    )
-
-
-def _add_folds(parser: argparse.ArgumentParser) -> None:
-    """Add on which rows it is compared."""
-    parser.add_argument(
-        "--cv", default=None, help="number of shuffled folds, or 'given' for the catalogue's split; default: 10"
-    )
-    _test_data.add_test_data_option(parser, used="on which the methods are compared instead of folds of DATA")
-    parser.add_argument(
-        "--stratify",
-        type=_order,
-        nargs="?",
-        const=1,
-        default=None,
-        metavar="{1,2}",
-        help="folds in which each label has its part, or with 2 each pair of labels; default: plain shuffled folds",
-    )
-
-
-def _add_preparation(parser: argparse.ArgumentParser) -> None:
-    """Add what is done to the rows before."""
-    parser.add_argument(
-        "--scale",
-        choices=SCALES,
-        default=None,
-        help="how to scale numbers (fitted on the training part of each fold); default: none, beside columns of other"
-        " kinds minmax",
-    )
-    _missing.add_impute_option(parser)
-    _data.add_groups_option(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of the shuffle; default: 0")
-
-
-def _add_measures(parser: argparse.ArgumentParser) -> None:
-    """Add by what it is compared."""
-    parser.add_argument(
-        "--search",
-        type=_comparison.some_names,
-        default=(),
-        metavar="SEARCH",
-        help="comma-separated; each method is run with the exact search and with each of these, and what is lost by it"
-        f" printed: {', '.join(SEARCHES)} (options behind a colon: faiss-ivf:n_probe=4), or package.module:Class;"
-        " default: exact, not compared",
-    )
-    parser.add_argument(
-        "--metrics",
-        type=_comparison.names,
-        default=None,
-        help="comma-separated, of the catalogue, with options behind a colon (precision_at_k:k=3, roc_auc), or"
-        " package.module:function; default: all without options, with --search micro_f1",
-    )
-    parser.add_argument(
-        "--per-label",
-        action="store_true",
-        help="also the figures of each label, for each method: counts, precision, recall and F1 of all test rows"
-        " together; ROC-AUC and average precision as means over the folds in which the label has both classes; with"
-        " --format csv nothing else",
-    )
-    parser.add_argument(
-        "--test",
-        choices=(*TESTS, "none"),
-        default=None,
-        help="significance test (test data are --test-data): below the table, by this test over the folds, which"
-        " methods are significantly better than others; see"
-        " nearlabel compare; default: corrected-t, where there are several methods and folds",
-    )
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add where the answer goes."""
-    parser.add_argument("--out", type=Path, default=None, help="folder for the records; the same command resumes there")
-    parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
-    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Run the comparison and print it."""
-    _check_split(arguments)
     plan = _plan(arguments)
     _check_test(arguments, len(plan.methods))
-    _check_per_label(arguments)
     name, problem = _problem(arguments)
     _print_severe(arguments, plan, problem)
     comparison: Plan | SearchPlan = plan
@@ -242,42 +124,16 @@ def _print_labels(rows: Sequence[Mapping[str, Any]]) -> None:
             _console.print_text(f"{few} ROC-AUC and average precision.")
 
 
-def _check_split(arguments: argparse.Namespace) -> None:
-    """Refuse options of folds where training and test data are given."""
-    if arguments.test_data is not None and arguments.cv is not None:
-        raise ValueError(f"--cv must not go with --test-data, on which no folds are made, got {arguments.cv}.")
-    if _is_split(arguments) and arguments.stratify is not None:
-        option = "--cv given" if arguments.test_data is None else "--test-data"
-        raise ValueError(f"--stratify must go with a number of folds, got {option}.")
-
-
-def _check_per_label(arguments: argparse.Namespace) -> None:
-    """Refuse tables of labels that would be too many, or of searches, which are compared by means."""
-    if not arguments.per_label:
-        return
-    if arguments.search:
-        raise ValueError(f"--per-label must not go with --search, got {','.join(arguments.search)}.")
-    if arguments.format == "table" and len(arguments.k) > 1:
-        raise ValueError(
-            f"--per-label must go with one number of neighbours, got {len(arguments.k)}. Hint: --format csv has all."
-        )
-
-
 def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
     """Refuse a test that could not be made of what is run, before it is run."""
     if arguments.test in (None, "none"):
         return
     least = 3 if arguments.test == "friedman" else 2
-    if _is_split(arguments) or arguments.search or arguments.format != "table" or n_methods < least:
+    if is_split(arguments) or arguments.search or arguments.format != "table" or n_methods < least:
         raise ValueError(
             f"--test {arguments.test} must go with {least} methods, several folds, the table format and no --search."
             " Hint: nearlabel compare, on the folder of --out."
         )
-
-
-def _is_split(arguments: argparse.Namespace) -> bool:
-    """Return whether training and test data are given, so that there is one fold."""
-    return arguments.cv == "given" or arguments.test_data is not None
 
 
 def _show_order(records: Sequence[Record], test: str | None, *, every: bool) -> None:
@@ -296,23 +152,6 @@ def _show_order(records: Sequence[Record], test: str | None, *, every: bool) -> 
         _console.print_text(f"Note: {note}")
 
 
-def numbers(text: str) -> tuple[int, ...]:
-    """Parse ``10``, ``1-30`` and ``1,5,10-12``."""
-    chosen: list[int] = []
-    for part in text.split(","):
-        low, dash, high = part.partition("-")
-        try:
-            numbers_of_part = range(int(low), int(high if dash else low) + 1)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"must be like 10, 1-30 or 5,10,20, got {text!r}") from None
-        if len(numbers_of_part) > _MOST_NUMBERS:
-            raise argparse.ArgumentTypeError(f"must name at most {_MOST_NUMBERS:,} numbers, got {text!r}")
-        if not numbers_of_part or numbers_of_part[0] < 1:
-            raise argparse.ArgumentTypeError(f"must name numbers of at least 1, low to high, got {text!r}")
-        chosen += numbers_of_part
-    return tuple(dict.fromkeys(chosen))
-
-
 def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple[str, ...]:
     """Return each method, followed by itself with each of the thresholds unless it names some already."""
     return tuple(
@@ -320,12 +159,6 @@ def _with_thresholds(methods: Iterable[str], thresholds: Sequence[str]) -> tuple
         for method in methods
         for spec in (method, *(f"{method}@{name}" for name in thresholds if "@" not in method))
     )
-
-
-def _order(text: str) -> int:
-    if text not in ("1", "2"):
-        raise argparse.ArgumentTypeError(f"must be 1 or 2 if a word follows it, got {text!r}; DATA stands before it")
-    return int(text)
 
 
 def _number(option: str, text: str) -> int:

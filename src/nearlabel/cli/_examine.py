@@ -5,41 +5,13 @@ from __future__ import annotations
 import argparse
 
 from nearlabel.cli import _console, _data, _missing, _test_data
-from nearlabel.cli._columns import add_kind_options, usual_scale
+from nearlabel.cli._columns import usual_scale
 from nearlabel.cli._first_look import mended
 from nearlabel.datasets import Dataset, Examination, Finding, examine
-from nearlabel.experiments import SEARCHES, make_preparation, make_search, usual_search
-from nearlabel.preprocessing import SCALES
+from nearlabel.experiments import make_preparation, make_search, usual_search
 from nearlabel.utils.validation import check_integer
 
 _COLUMNS = ("severity", "kind", "sentence", "remedy", "evidence")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    _data.add_data_options(parser)
-    add_kind_options(parser)
-    parser.add_argument(
-        "--test-data", metavar="DATA", default=None, help="rows to predict: those that are in DATA too are counted"
-    )
-    parser.add_argument(
-        "--k", type=int, default=10, help="number of neighbours by which hubs are looked for; default: 10"
-    )
-    parser.add_argument(
-        "--scale",
-        choices=SCALES,
-        default=None,
-        help="how to scale numbers before the search; default: none, beside columns of other kinds minmax",
-    )
-    _missing.add_impute_option(parser)
-    parser.add_argument(
-        "--search",
-        default=None,
-        metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}, or none, which leaves neighbours out; default: exact, with --scale tfidf"
-        " exact:metric=cosine",
-    )
-    parser.add_argument("--format", choices=_console.FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -7,33 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from nearlabel.cli import _console, _data, _model
+from nearlabel.cli import _console, _model
 from nearlabel.datasets import RowBlock
 from nearlabel.inspection import explain, explains
 from nearlabel.lazy import Explanation
 from nearlabel.persistence import read_kept
 from nearlabel.plots import ExplanationDisplay, check_figure_file
 from nearlabel.utils.types import Matrix
-
-_FORMATS = ("text", "json")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    _model.add_model_argument(parser)
-    _data.add_data_options(parser)
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--row", type=_row_number, metavar="N", help="number of the row, from 0")
-    which.add_argument(
-        "--id", type=_column_and_value, metavar="COLUMN=VALUE", help="the row with this value in a column"
-    )
-    parser.add_argument(
-        "--figure",
-        type=Path,
-        metavar="FILE",
-        help="also draw the explanation: .png, .svg, .pdf or another format of matplotlib",
-    )
-    parser.add_argument("--format", choices=_FORMATS, default="text", help="default: text")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -54,19 +34,6 @@ def main(arguments: argparse.Namespace) -> None:
         _console.print_lines(str(explanation))
         if arguments.figure is not None:
             _console.print_text(f"Figure: {arguments.figure}")
-
-
-def _row_number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f"must be a number of a row, from 0, got {text!r}")
-    return int(text)
-
-
-def _column_and_value(text: str) -> tuple[str, str]:
-    column, equals, value = text.partition("=")
-    if not column or not equals:
-        raise argparse.ArgumentTypeError(f"must be COLUMN=VALUE, got {text!r}")
-    return column, value
 
 
 def _named(wanted: tuple[str, str] | None) -> str:

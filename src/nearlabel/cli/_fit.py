@@ -7,23 +7,19 @@ from dataclasses import replace
 from math import nan
 from typing import Any
 
-from nearlabel.cli import _console, _data, _kept, _missing, _test_data
-from nearlabel.cli._columns import add_kind_options, usual_scale
+from nearlabel.cli import _console, _kept, _missing, _test_data
+from nearlabel.cli._columns import usual_scale
 from nearlabel.cli._copies import has_copies
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
-    LOO,
     KeptModel,
-    add_file_options,
     check_file,
-    folds_or_loo,
     with_thresholds,
 )
+from nearlabel.cli.arguments.fit import AUTO, MOST, NONE
+from nearlabel.cli.arguments.parsing import LOO
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import (
-    METHODS,
-    SEARCHES,
-    THRESHOLDS,
     Candidate,
     ChosenNeighbors,
     MethodSpec,
@@ -34,87 +30,22 @@ from nearlabel.experiments import (
     usual_search,
 )
 from nearlabel.metrics.evaluation import title_of
-from nearlabel.preprocessing import SCALES
 
-_AUTO, _NONE = "auto", "none"
-_MOST = 30  # numbers of neighbours of a named method that auto chooses from
 _CHOSEN_SCALES, _CHOSEN_SEARCHES = ("minmax",), ("exact:metric=cosine",)  # or what is better in their place
 _HINT = "Hint: --method mlknn."
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    _data.add_data_options(parser)
-    _kept.add_kept_options(parser)
-    add_kind_options(parser)
-    add_file_options(parser, required=True)
-    parser.add_argument(
-        "--method",
-        default=_AUTO,
-        metavar="SPEC",
-        help="auto: the best of brknn, mlknn and mlmlm, chosen together with weights, distance, scaling, k and"
-        f" thresholds; or one of {', '.join(METHODS)}, with options, thresholds and a selection of features as in"
-        " nearlabel evaluate --methods; default: auto",
-    )
-    parser.add_argument(
-        "--k",
-        type=_number_or_auto,
-        default=None,
-        metavar="{auto,N}",
-        help=f"number of neighbours; auto: of a named method the best of 1 to {_MOST} on held-out rows; default: auto",
-    )
-    parser.add_argument(
-        "--scale",
-        choices=SCALES,
-        default=None,
-        help="how to scale numbers (fitted on training data); default: what is best, for a named method none, or minmax"
-        " beside columns of other kinds",
-    )
-    _missing.add_impute_option(parser)
-    _data.add_groups_option(parser)
-    _test_data.add_test_data_option(parser, used="on which the model is evaluated")
-    parser.add_argument(
-        "--search",
-        default=None,
-        metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}; default: exact by the best metric, for a named method exact, with --scale"
-        " tfidf exact:metric=cosine",
-    )
-    parser.add_argument(
-        "--thresholds",
-        default=None,
-        metavar="NAME",
-        help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: tuned"
-        " for --metric, for a named method none",
-    )
-    parser.add_argument(
-        "--metric",
-        default="micro_f1",
-        metavar="NAME",
-        help="metric used to choose: one of the catalogue, or package.module:function; default: micro_f1",
-    )
-    parser.add_argument(
-        "--validate",
-        type=_folds_loo_or_none,
-        default="loo",
-        metavar="{loo,N,none}",
-        help="how to evaluate the model and select k of a named method: each row by all others (methods without"
-        " leave-one-out answers: by five folds), by N shuffled folds, or not at all; default: loo",
-    )
-
-
 def main(arguments: argparse.Namespace) -> None:
     """Choose a model or take the named one, evaluate it on held-out rows, fit it to all rows, save it."""
-    _console.check_format("table")
     check_file(arguments.file, force=arguments.force)
-    plan = _choice(arguments) if arguments.method == _AUTO else _named(arguments)
+    plan = _choice(arguments) if arguments.method == AUTO else _named(arguments)
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments))
     test = _test_data.open_test_data(arguments, data)
     _print_severe(data, plan)
     chosen = _chosen(plan, data)
     tuned = None
-    if arguments.validate != _NONE:
+    if arguments.validate != NONE:
         tuning = replace(_tuning(arguments, chosen.candidate), without_copies=test is None and has_copies(data))
         with _console.progress_bar(f"models of {data.name}") as progress:
             tuned = tuning.run(data, progress=progress)
@@ -134,14 +65,14 @@ def _named(arguments: argparse.Namespace) -> Candidate:
     """Return the named method as a candidate, whose number of neighbours is None if it is to be found."""
     if "@" in arguments.method and arguments.thresholds is not None:
         raise ValueError(f"--thresholds must go with a method that names none behind an @, got {arguments.method}.")
-    method = with_thresholds(arguments.method, arguments.thresholds or _NONE)
+    method = with_thresholds(arguments.method, arguments.thresholds or NONE)
     scale = arguments.scale or usual_scale(arguments)
-    k = None if arguments.k == _AUTO else arguments.k
+    k = None if arguments.k == AUTO else arguments.k
     named = Candidate(method, k, scale, arguments.search or usual_search(scale), impute=_missing.imputation(arguments))
     has_neighbors = MethodSpec.of(method).has_neighbors
     if not has_neighbors and arguments.k is not None:
         raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
-    if has_neighbors and k is None and arguments.validate == _NONE:
+    if has_neighbors and k is None and arguments.validate == NONE:
         raise ValueError("--k must be a number with --validate none, got auto, which takes rows held out.")
     _tuning(arguments, named)  # checks the other options, before there is any work
     return named
@@ -152,12 +83,12 @@ def _choice(arguments: argparse.Namespace) -> NeighborsChoice:
     search = arguments.search or "exact"
     if search.partition(":")[0] != "exact":
         raise ValueError(f"--search must be exact where no method is named, got {search}. {_HINT}")
-    if arguments.thresholds == _NONE:
+    if arguments.thresholds == NONE:
         raise ValueError(f"--thresholds must be tuned where no method is named, got none. {_HINT}")
     distances: Any = None if arguments.search is None else (make_search(search).metric,)
     return NeighborsChoice(
         arguments.metric,
-        n_neighbors=None if arguments.k in (None, _AUTO) else (arguments.k,),
+        n_neighbors=None if arguments.k in (None, AUTO) else (arguments.k,),
         scales=None if arguments.scale is None else (arguments.scale,),
         distances=distances,
         thresholds=arguments.thresholds,
@@ -186,11 +117,11 @@ def _tuning(arguments: argparse.Namespace, candidate: Candidate) -> Tuning:
     """Return what evaluates a candidate, and finds its number of neighbours if it has none yet."""
     return Tuning(
         methods={candidate.method: candidate.method_object or candidate.method},
-        n_neighbors=_MOST if candidate.n_neighbors is None else (candidate.n_neighbors,),
+        n_neighbors=MOST if candidate.n_neighbors is None else (candidate.n_neighbors,),
         scales=(candidate.scale,),
         searches=(candidate.search or "exact",),
         metric=arguments.metric,
-        cv=LOO if arguments.validate == _NONE else arguments.validate,
+        cv=LOO if arguments.validate == NONE else arguments.validate,
         impute=candidate.impute,
     )
 
@@ -211,15 +142,3 @@ def _in_words(metric: str, chosen: ChosenNeighbors, tuned: Tuned | None) -> str:
     if tuned is None or len(tuned.trials) == 1:
         return ""
     return f"the best of {len(tuned.trials)} by {title}"
-
-
-def _number_or_auto(text: str) -> int | str:
-    if text == _AUTO:
-        return text
-    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be auto or a number from 1, got {text!r}")
-    return int(text)
-
-
-def _folds_loo_or_none(text: str) -> int | str:
-    return text if text == _NONE else folds_or_loo(text)

@@ -11,15 +11,6 @@ from nearlabel.cli import _data
 from nearlabel.datasets.tables import column_names_of, read_columns
 
 
-def add_kept_options(parser: argparse.ArgumentParser) -> None:
-    """Add --id and --show."""
-    group = parser.add_argument_group("columns that the model keeps of its training rows, and which are no features")
-    group.add_argument("--id", metavar="COLUMN", help="of ids, by which explain and report name neighbours")
-    group.add_argument(
-        "--show", type=_data.columns, metavar="A,B", help="further ones that they show, such as titles and paths"
-    )
-
-
 def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
     """Return the columns of DATA that the model is to keep.
 

@@ -9,29 +9,16 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.cli import _data
+from nearlabel.cli.arguments.data import NOT_IMPUTED
 from nearlabel.datasets import Dataset
 from nearlabel.datasets.tables import locate_row
-from nearlabel.experiments import IMPUTATIONS
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import first_not_finite, numbers_of, without_missing
-
-_NONE = "none"
-
-
-def add_impute_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for missing features."""
-    parser.add_argument(
-        "--impute",
-        choices=(_NONE, *IMPUTATIONS),
-        default=_NONE,
-        help="what takes the place of missing features (fitted on training data); none: they are an error;"
-        " default: none",
-    )
 
 
 def imputation(arguments: argparse.Namespace) -> str | None:
     """Return what takes the place of missing features; None if nothing does."""
-    return None if arguments.impute == _NONE else str(arguments.impute)
+    return None if arguments.impute == NOT_IMPUTED else str(arguments.impute)
 
 
 def open_training_data(arguments: argparse.Namespace) -> Dataset:

@@ -24,18 +24,6 @@ _BLOCK_CELLS = 2**20  # rows of a block times their features or labels, whicheve
 _NOT_FINITE = re.compile("(contains?|got) (NaN|infinity)", re.IGNORECASE)  # in the words of scikit-learn
 
 
-def add_model_argument(parser: argparse.ArgumentParser) -> None:
-    """Add MODEL and --trusted."""
-    parser.add_argument("model", metavar="MODEL", help="file that fit, tune or save_model wrote")
-    parser.add_argument(
-        "--trusted",
-        type=_data.columns,
-        default=(),
-        metavar="A,B",
-        help="additional types to trust when loading, as the error names them; only if you know who made the file",
-    )
-
-
 class OpenModel(NamedTuple):
     """A model, its card, and the names of its features and labels."""
 

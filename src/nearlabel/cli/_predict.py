@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nearlabel.cli import _console, _data, _model, _scored
+from nearlabel.cli import _console, _model, _scored
 from nearlabel.cli._matched_data import open_matched
-from nearlabel.cli._predictions import SUFFIXES, Layout, Scores, Write, csv_writer, open_predictions
+from nearlabel.cli._predictions import Layout, Write, csv_writer, open_predictions
 from nearlabel.datasets import RowBlock
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.files.atomic_file import check_can_be_written
@@ -23,28 +23,6 @@ from nearlabel.utils.validation import as_dense, as_label_matrix
 
 _SEPARATOR = ";"
 _STEPS = 1000  # of the progress bar
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    _model.add_model_argument(parser)
-    _data.add_data_options(parser)
-    parser.add_argument(
-        "--out",
-        dest="file",
-        metavar="FILE",
-        type=Path,
-        help=f"file of the predictions ({', '.join(SUFFIXES)}), overwritten if it exists; default: CSV to stdout",
-    )
-    parser.add_argument("--id", metavar="COLUMN", help="column of DATA to write instead of row numbers")
-    parser.add_argument(
-        "--scores",
-        type=Scores.parse,
-        default=Scores("none"),
-        metavar="{none,chosen,top:N,all}",
-        help="scores of no label, of the predicted ones, of the N best, or of all; default: none",
-    )
-    _scored.add_arguments(parser)
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -75,8 +53,6 @@ def _check_file(arguments: argparse.Namespace) -> None:
     file = arguments.file
     if file is None:
         return
-    if file.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"--out must end in one of {', '.join(SUFFIXES)}, got {file}.")
     check_can_be_written(file, name="--out")
     others = [Path(other) for other in (arguments.data, arguments.model)]
     if file.exists() and any(other.exists() and file.samefile(other) for other in others):

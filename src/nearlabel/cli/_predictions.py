@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from nearlabel.cli.arguments.predict import Scores
 from nearlabel.datasets.tables import Kind, ParquetWriter
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.types import FloatArray, Matrix
@@ -22,24 +22,6 @@ Columns: TypeAlias = Mapping[str, Sequence[Any]]
 Write: TypeAlias = Callable[[Columns], None]
 
 _SIGNS_OF_NUMBERS = frozenset("0123456789.+-einfa")
-SUFFIXES = (".csv", ".parquet", ".jsonl")
-
-
-class Scores(NamedTuple):
-    """Which scores are written: of no label, the predicted ones, the best, or all."""
-
-    which: str
-    n_labels: int = 0
-
-    @classmethod
-    def parse(cls, text: str) -> Scores:
-        """Read ``none``, ``chosen``, ``top:5`` or ``all``."""
-        which, colon, number = text.partition(":")
-        if text in ("none", "chosen", "all"):
-            return cls(which)
-        if which == "top" and colon and number.isascii() and number.isdecimal() and int(number) > 0:
-            return cls(which, int(number))
-        raise argparse.ArgumentTypeError(f"must be none, chosen, top:N with N of at least 1, or all, got {text!r}")
 
 
 class Layout:

@@ -10,6 +10,7 @@ from typing import Any
 from nearlabel.cli import _console, _data, _kept, _model, _test_data
 from nearlabel.cli._columns import options_of_kinds
 from nearlabel.cli._matched_data import match_to, open_matched, with_columns_of
+from nearlabel.cli.arguments.data import EMBEDDED
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, is_on_disk, load_multidigits
 from nearlabel.datasets.tables import name_of_data
 from nearlabel.experiments import Problem
@@ -20,42 +21,6 @@ from nearlabel.plots import check_matplotlib
 from nearlabel.report import model_facts, run_facts, write_report
 
 _OTHER_TRAINING = "--training must be the data that the model was fitted to, got other"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument(
-        "source",
-        metavar="RUN|MODEL",
-        type=Path,
-        help="folder that evaluate or reproduce wrote (--out), or of such folders; or file that save_model wrote",
-    )
-    _data.add_data_options(parser, optional=True)
-    parser.add_argument(
-        "--out", dest="file", type=_page, required=True, metavar="FILE", help="the page, ending in .html"
-    )
-    _test_data.add_test_data_option(parser, used="of a run that had them (evaluate --test-data)")
-    parser.add_argument("--title", default=None, help="heading of the page; default: what it is of")
-    parser.add_argument(
-        "--training",
-        default=None,
-        metavar="DATA",
-        help="of a model: its training data, for findings in them and pictures of the neighbours",
-    )
-    parser.add_argument(
-        "--rows",
-        type=_count,
-        default=200,
-        metavar="N",
-        help="of a model: maximum number of rows in the explorer; default: 200",
-    )
-    parser.add_argument(
-        "--trusted",
-        type=_data.columns,
-        default=(),
-        metavar="A,B",
-        help="of a model: additional types to trust when loading",
-    )
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -69,19 +34,6 @@ def main(arguments: argparse.Namespace) -> None:
     with _console.progress_bar("report"):
         facts = _of_run(arguments) if arguments.source.is_dir() else _of_model(arguments)
     _console.print_lines(f"Report: {write_report(facts, arguments.file, title=arguments.title)}")
-
-
-def _page(text: str) -> Path:
-    """Parse the name of a page, before any work is done for it."""
-    if Path(text).suffix.lower() not in (".html", ".htm"):
-        raise argparse.ArgumentTypeError(f"must end in .html, got {text!r}")
-    return Path(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
-    return int(text)
 
 
 def _of_run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -109,10 +61,10 @@ def _given(arguments: argparse.Namespace) -> Problem:
 
 def _problem(name: str, is_split: bool) -> Problem | None:
     """Return a data set by its name, or its given parts; None if it is not on this machine."""
-    if name != _data.EMBEDDED and (name not in catalogue() or not is_on_disk(name)):
+    if name != EMBEDDED and (name not in catalogue() or not is_on_disk(name)):
         return None  # a report downloads nothing that it was not asked for
     try:
-        if name == _data.EMBEDDED:
+        if name == EMBEDDED:
             return load_multidigits()
         return (fetch_dataset(name, "train"), fetch_dataset(name, "test")) if is_split else fetch_dataset(name)
     except (OSError, ImportError):

@@ -13,7 +13,7 @@ from nearlabel.cli import _console
 from nearlabel.cli._comparison import curves
 from nearlabel.cli._reproduced import Part, print_origin, print_part
 from nearlabel.metrics.evaluation import title_of
-from nearlabel.papers import Curve, Paper, PrintedCell, PrintedRelation, paper_names
+from nearlabel.papers import Curve, Paper, PrintedCell, PrintedRelation
 from nearlabel.plots import NeighborsPanelsDisplay, check_figure_file
 
 # The columns of CSV, each once: of cells, of rankings and of orders.
@@ -21,43 +21,6 @@ _KINDS = ("table", "ranking", "figure")
 _OF_RANKINGS = ("mean_rank", "statistic", "p_value", "n_pairs")
 _OF_CELLS, _OF_ORDERS = ([field.name for field in fields(kind)] for kind in (PrintedCell, PrintedRelation))
 _COLUMNS = tuple(dict.fromkeys((*_KINDS, *_OF_CELLS, *_OF_RANKINGS, *_OF_ORDERS)))
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument(
-        "paper", metavar="PAPER", help=f"one of {', '.join(paper_names())}, or the path of a .toml file of your own"
-    )
-    parser.add_argument("--table", metavar="N", action="append", default=[], help="repeatable; default: all tables")
-    parser.add_argument(
-        "--figure", metavar="N", action="append", default=[], help="repeatable; drawn into --out, else into this folder"
-    )
-    parser.add_argument(
-        "--ranking",
-        metavar="N",
-        action="append",
-        default=[],
-        help="repeatable; of papers that claim an order of methods",
-    )
-    for option in ("--method", "--metric"):
-        parser.add_argument(
-            option,
-            type=_named_object,
-            metavar="NAME=WHAT",
-            action="append",
-            default=[],
-            help="what a name in your own .toml file stands for, such as mine=./mine.py:Mine; repeatable",
-        )
-    parser.add_argument(
-        "--out", type=Path, default=None, help="folder for records and figures; the same command resumes"
-    )
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="run fewer folds and data sets where that saves much time; notes say which",
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
-    parser.add_argument("--format", choices=_console.PAGE_FORMATS, default="table", help="default: table")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -82,14 +45,6 @@ def main(arguments: argparse.Namespace) -> None:
     _print(paper, [*parts, *figures], arguments.format)
     for file in files if arguments.format == "table" else ():
         _console.print_text(f"Figure: {file}")
-
-
-def _named_object(text: str) -> tuple[str, str]:
-    """Parse ``name=package.module:Name``."""
-    name, equals, what = text.partition("=")
-    if not name or not equals or not what:
-        raise argparse.ArgumentTypeError(f"must be NAME=WHAT, as in mine=./mine.py:Mine, got {text!r}")
-    return name, what
 
 
 def _wanted(arguments: argparse.Namespace, paper: Paper) -> list[Sequence[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nearlabel.cli import _comparison, _console
+from nearlabel.cli import _console
 from nearlabel.cli._label_table import print_labels, text_of
 from nearlabel.cli._model import OpenModel
 from nearlabel.experiments import make_metric
@@ -19,42 +19,10 @@ from nearlabel.metrics.top_k import propensities_of_counts
 from nearlabel.utils.types import FloatArray, Matrix
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --score and the options that go with it."""
-    parser.add_argument(
-        "--score",
-        action="store_true",
-        help="compare with the labels of DATA and print metrics; reads DATA into memory. Without --out the"
-        " predictions are not printed",
-    )
-    parser.add_argument(
-        "--metrics",
-        type=_comparison.some_names,
-        default=None,
-        help="of --score: comma-separated, of the catalogue, with options behind a colon (precision_at_k:k=3,"
-        " roc_auc:average=micro), or package.module:function; default: all of the catalogue without options",
-    )
-    parser.add_argument(
-        "--per-label",
-        action="store_true",
-        help="of --score: print the metrics of each label, too; JSON has them always",
-    )
-    parser.add_argument(
-        "--format",
-        choices=_console.FORMATS,
-        default=None,
-        help="of --score; CSV has the metrics, or with --per-label the labels, as rows; default: table",
-    )
-
-
 def read_metrics(arguments: argparse.Namespace) -> list[Metric]:
-    """Return the metrics to compute, none without --score; refuse what does not go together before any work."""
+    """Return the metrics to compute, none without --score."""
     if not arguments.score:
-        for option in ("metrics", "per_label", "format"):
-            if getattr(arguments, option):
-                raise ValueError(f"--{option.replace('_', '-')} must go with --score.")
         return []
-    _console.check_format(arguments.format or "table")
     return [*CATALOGUE.values()] if arguments.metrics is None else [make_metric(name) for name in arguments.metrics]
 
 

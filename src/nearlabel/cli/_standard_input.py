@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import shutil
 import sys
 import tempfile
@@ -11,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nearlabel.cli import _console
-from nearlabel.datasets.tables import suffix_of_content
 
 NAME = "-"
 FORMATS = ("arff", "csv", "jsonl", "npz", "parquet", "svm", "tsv", "xlsx")
@@ -41,7 +41,13 @@ def _written(folder: Path, wanted: str | None) -> Path:
                 shutil.copyfileobj(sys.stdin.buffer, out)
     if not file.stat().st_size:
         raise ValueError("standard input must contain data, got nothing.")
-    return file.rename(file.with_suffix(suffix_of_content(file) if wanted is None else f".{wanted}"))
+    return file.rename(file.with_suffix(_suffix_of_content(file) if wanted is None else f".{wanted}"))
+
+
+def _suffix_of_content(file: Path) -> str:
+    """Import what looks into files only here: this module is read for help pages, too."""
+    suffix: str = importlib.import_module("nearlabel.datasets.tables").suffix_of_content(file)
+    return suffix
 
 
 def without_folder(message: str, arguments: argparse.Namespace) -> str:

@@ -15,6 +15,7 @@ from scipy import sparse
 from nearlabel.cli import _console, _data, _missing
 from nearlabel.cli._copies import has_copies
 from nearlabel.cli._matched_data import are_numbers, match_to, with_features
+from nearlabel.cli.arguments.data import TEST_DATA
 from nearlabel.datasets import Dataset
 from nearlabel.datasets.tables import column_names_of
 from nearlabel.experiments import copied_rows
@@ -23,18 +24,6 @@ from nearlabel.metrics.evaluation import named_without_copies
 from nearlabel.persistence import DataSummary
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.validation import as_label_matrix
-
-OPTION = "--test-data"
-
-
-def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
-    """Add the option; `used` says what the test data are for."""
-    parser.add_argument(
-        OPTION,
-        metavar="DATA",
-        default=None,
-        help=f"another file or data set, with the features and labels of DATA, {used}; default: none",
-    )
 
 
 def open_test_data(arguments: argparse.Namespace, training: Dataset) -> Dataset | None:
@@ -104,7 +93,7 @@ def _told_of_test_data() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        told = str(error).replace("DATA", OPTION, 1).replace("the model", "the training data")
+        told = str(error).replace("DATA", TEST_DATA, 1).replace("the model", "the training data")
         raise ValueError(told) from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -18,30 +17,10 @@ from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.metrics.evaluation import WITHOUT_COPIES, title_of
 from nearlabel.persistence import check_can_save, save_model
 
-LOO = "loo"
 _SHOWN = (
     "hamming_loss", "subset_accuracy", "jaccard_examples", "micro_f1", "macro_f1", "one_error", "ranking_loss",
     "average_precision",
 )  # fmt: skip
-
-
-def add_file_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Declare where the model goes."""
-    parser.add_argument(
-        "--out",
-        dest="file",
-        metavar="FILE",
-        type=_model_file,
-        required=required,
-        help="file of the model, ending in .skops" + ("" if required else "; default: not saved"),
-    )
-    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
-
-
-def _model_file(text: str) -> Path:
-    if Path(text).suffix.lower() != ".skops":
-        raise argparse.ArgumentTypeError(f"must end in .skops, got {text!r}")
-    return Path(text)
 
 
 def check_file(file: Path | None, *, force: bool) -> None:
@@ -147,15 +126,6 @@ def _print_scores(scores: Mapping[str, float], measured: str) -> None:
 
 def _shown(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
-
-
-def folds_or_loo(text: str) -> str | int:
-    """Parse ``loo`` or a number of folds."""
-    if text == LOO:
-        return text
-    if not (text.isascii() and text.isdecimal()) or int(text) < 2:
-        raise argparse.ArgumentTypeError(f"must be {LOO} or a number of folds, from 2, got {text!r}")
-    return int(text)
 
 
 def with_thresholds(method: str, thresholds: str) -> str:

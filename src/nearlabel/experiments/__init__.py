@@ -20,7 +20,7 @@ from nearlabel.experiments._parts import ESTIMATORS
 from nearlabel.experiments._per_label import summarise_labels
 from nearlabel.experiments._plan import Plan
 from nearlabel.experiments._preparing import make_preparation
-from nearlabel.experiments._run import Progress, run
+from nearlabel.experiments._run import run
 from nearlabel.experiments._search_plan import SearchCost, SearchPlan, search_costs
 from nearlabel.experiments._searches import SEARCHES, make_search, usual_search
 from nearlabel.experiments._summary import Cell, summarise
@@ -28,6 +28,7 @@ from nearlabel.experiments._threshold_plan import ThresholdPlan
 from nearlabel.experiments._tuned import Tuned
 from nearlabel.experiments._tuning import Tuning
 from nearlabel.experiments.records import Record, read_records
+from nearlabel.utils.progress import Progress
 
 __all__ = [
     "ESTIMATORS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Protocol
 
@@ -14,8 +14,7 @@ from nearlabel.experiments._folds import Fold, Problem
 from nearlabel.experiments._problems import as_problems
 from nearlabel.experiments.records import Record, RecordFolder
 from nearlabel.utils.notes import kept_warnings
-
-Progress = Callable[[int, int], None]
+from nearlabel.utils.progress import Progress
 
 
 class AnyPlan(Protocol):

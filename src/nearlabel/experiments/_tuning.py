@@ -23,13 +23,13 @@ from nearlabel.experiments._imputing import check_impute
 from nearlabel.experiments._methods import LEADERBOARD_METHODS
 from nearlabel.experiments._metrics import read_metric
 from nearlabel.experiments._problems import as_dataset
-from nearlabel.experiments._run import Progress
 from nearlabel.experiments._samples import LOO, Samples, drawn
 from nearlabel.experiments._searches import check_searches, make_search
 from nearlabel.experiments._stages import SizeOf, Stages, progress_of
 from nearlabel.experiments._time_limit import items_within
 from nearlabel.experiments._tuned import Tuned, tuned_of
 from nearlabel.preprocessing import SCALES
+from nearlabel.utils.progress import Progress
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
 
 _SAMPLES_SHARE = 1 / 3  # of a time limit

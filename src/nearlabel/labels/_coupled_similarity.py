@@ -80,9 +80,9 @@ def coupled_similarity(
     check_choice("feature_weights", feature_weights, {"mean", "sum"})
     n_bins = check_integer("n_bins", n_bins, low=1)
     X = check_array(X, accept_sparse="csc", dtype="numeric")
-    labels = as_label_matrix(y)
+    labels = as_label_matrix(y, dtype=None)
     check_consistent_length(X, labels)
-    similarity = _coupling(X, sparse.csr_array(labels), values, n_bins)
+    similarity = _coupling(X, sparse.csr_array(labels).astype(np.int64), values, n_bins)
     if feature_weights == "mean":
         similarity /= X.shape[1]
     np.fill_diagonal(similarity, 1.0)

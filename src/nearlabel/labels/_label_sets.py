@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_label_matrix, check_integer
 
 
@@ -104,14 +104,14 @@ def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArra
     >>> labelsets.tolist(), inverse.tolist(), counts.tolist()
     ([[0, 1], [1, 0]], [1, 0, 1], [1, 2])
     """
-    labels = _label_matrix(y)
+    labels = _label_matrix(y, None)
     keys = _row_keys(labels)
     first = {key: row for row, key in reversed(list(enumerate(keys)))}
     order = sorted(first)
     rank = {key: position for position, key in enumerate(order)}
     inverse = np.fromiter((rank[key] for key in keys), dtype=np.int64, count=len(keys))
     counts = np.bincount(inverse, minlength=len(order)).astype(np.int64)
-    return labels[[first[key] for key in order]], inverse, counts
+    return labels[[first[key] for key in order]].astype(np.int64), inverse, counts
 
 
 def labelsets_by_frequency(y: MatrixLike, sample_weight: ArrayLike | None = None) -> tuple[Matrix, NDArray[np.int64]]:
@@ -177,7 +177,7 @@ def labelset_diversity(y: MatrixLike) -> int:
     >>> labelset_diversity([[1, 0], [0, 1], [1, 0]])
     2
     """
-    return len(set(_row_keys(_label_matrix(y))))
+    return len(set(_row_keys(_label_matrix(y, None))))
 
 
 def labelset_proportion(y: MatrixLike) -> float:
@@ -237,7 +237,7 @@ def frequencies(y: MatrixLike) -> NDArray[np.int64]:
     >>> frequencies([[1, 0, 1], [1, 0, 0]]).tolist()
     [2, 0, 1]
     """
-    return np.asarray(_label_matrix(y).sum(axis=0), dtype=np.int64)
+    return np.asarray(_label_matrix(y, None).sum(axis=0), dtype=np.int64)
 
 
 def most_frequent(y: MatrixLike, n_labels: int | None = None) -> NDArray[np.int64]:
@@ -407,8 +407,8 @@ def describe(y: MatrixLike) -> dict[str, int | float]:
     }
 
 
-def _label_matrix(y: MatrixLike) -> Matrix:
-    labels = as_label_matrix(y)
+def _label_matrix(y: MatrixLike, dtype: LabelType | None = np.int64) -> Matrix:
+    labels = as_label_matrix(y, dtype=dtype)
     if labels.shape[0] == 0:
         raise ValueError(f"y must have at least one row, got shape {labels.shape}.")
     return labels
@@ -417,7 +417,7 @@ def _label_matrix(y: MatrixLike) -> Matrix:
 def _row_keys(labels: Matrix) -> list[bytes]:
     """Return bytes that are equal where rows are equal and sort as the rows do."""
     if not sparse.issparse(labels):
-        packed = np.packbits(labels.astype(np.bool_), axis=1)  # first label in the highest bit
+        packed = np.packbits(labels, axis=1)  # first label in the highest bit
         return [row.tobytes() for row in packed]
     # Of two rows the one with a 1 further left is the larger, so positions count from the right; big-endian bytes
     # compare as the numbers do, and a row that goes on where another ends is the larger of the two.

@@ -29,6 +29,11 @@ from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, 
 from nearlabel.utils.validation import check_groups, check_integer, check_n_neighbors
 
 
+def _kept(labels: Any) -> Any:
+    """Return dense label sets to keep: a copy of a view, which is of the user's y; all else was made by `fit`."""
+    return np.ascontiguousarray(labels) if labels.flags.owndata else labels.copy(order="C")
+
+
 def _leaves_one_out(classifier: LazyClassifier) -> bool:
     """Return whether it has leave-one-out answers: what is learned from rows would need a refit without each."""
     return classifier.sees != "rows"
@@ -62,6 +67,7 @@ class LazyClassifier(MultilabelClassifier):
     search_: Any
     _neighbor_distances: FloatArray | None
     _takes_constant_labels = True
+    _label_dtype = np.int8  # counts are of a type of their own
     _labels: Matrix  # of the training rows, in bytes, dense or CSR as y
 
     # The rule: what a subclass defines.
@@ -120,7 +126,7 @@ class LazyClassifier(MultilabelClassifier):
     ) -> None:
         self._n_samples, self._sample_weight = labels.shape[0], sample_weight
         n_neighbors = self._checked_n_neighbors()  # before the search takes its time
-        self._labels = labels.astype(np.int8) if sparse.issparse(labels) else labels.astype(np.int8, order="C")
+        labels = self._labels = labels if sparse.issparse(labels) else _kept(labels)
         self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
         if self.sees == "label sets":
             self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)

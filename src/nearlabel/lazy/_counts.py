@@ -341,7 +341,7 @@ class Groups(NamedTuple):
     def add(self, own: Matrix) -> Matrix:
         """Return the summed units of each group (n_groups, n_labels), stored as those of the rows."""
         if self.largest == 1:
-            return own[self.members]
+            return own if (np.diff(self.members) > 0).all() else own[self.members]
         ones = np.ones(len(self.members), dtype=np.int64)
         return sparse.csr_array((ones, self.members, self.ends), shape=(len(self.sizes), len(self.number))) @ own
 

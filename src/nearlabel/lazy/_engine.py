@@ -68,9 +68,10 @@ def answer_from_counts(rule: Any, leaving_out: LeavingOut, needs: Needs) -> OutO
 def _collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Needs) -> OutOfSample:
     """Join what is needed of all blocks: label sets, stored as those of the training rows, and dense scores."""
     labels, order = [], []
+    numbers = np.arange(n_rows)
     everything = np.empty((n_rows, rule._labels.shape[1])) if needs.scores else None
     for rows, votes, scores in parts:
-        order.append(np.arange(n_rows)[rows])
+        order.append(numbers[rows])
         if needs.labels:
             labels.append(decide(rule, scores, votes))
         if everything is not None:
@@ -113,9 +114,9 @@ def score(rule: Any, votes: Votes) -> Scores:
 
 
 def decide(rule: Any, scores: Scores, votes: Votes) -> Matrix:
-    """Return the label sets of a block (n_queries, n_labels), stored as the training label sets are."""
+    """Return the label sets of a block (n_queries, n_labels), stored as the training label sets are; dense in bytes."""
     if not isinstance(scores, SparseScores):
-        labels = np.asarray(as_dense(rule._decide_labels(scores, votes))).astype(np.int64, copy=False)
+        labels = np.asarray(as_dense(rule._decide_labels(scores, votes))).astype(np.int8, copy=False)
     elif rule.labels_are_independent:
         unvoted = rule._decide_labels(scores.unvoted, _no_votes(rule, votes))
         labels = scores.choose(rule._decide_labels(scores.stored.data, votes.cells()), unvoted)

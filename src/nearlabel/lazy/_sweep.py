@@ -297,7 +297,9 @@ class NeighborsSweep:
             best = self.best(table, metrics[0])
         else:
             asked = self.answers(labels=False)
-            table = {"value": np.array([value(truth, answer.scores) for _, truth, answer in asked])}
+            # In bytes, the products of a user's function could overflow.
+            values = [value(truth.astype(np.int64, copy=False), answer.scores) for _, truth, answer in asked]
+            table = {"value": np.array(values)}
             table = {"n_neighbors": np.array(self.candidates), **table}
             best = int(table["n_neighbors"][table["value"].argmax()])
         self._use(best)

@@ -29,7 +29,10 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two indicator matrices (n_samples, n_labels), both dense or both CSR, the weights of the rows, and the counts."""
+    """Two indicator matrices (n_samples, n_labels), both dense or both CSR, the weights of the rows, and the counts.
+
+    Cells may be bytes: the counts are int64, or sums of weights.
+    """
 
     true: Matrix
     predicted: Matrix
@@ -68,12 +71,12 @@ class Comparison:
         if is_sparse(self.true):
             hits = (self.true * self.predicted).sum(axis=axis)
         else:  # einsum makes no temporary of the matrix's size
-            hits = np.einsum("ij,ij->i" if axis == 1 else "ij,ij->j", self.true, self.predicted)
+            hits = np.einsum("ij,ij->i" if axis == 1 else "ij,ij->j", self.true, self.predicted, dtype=np.int64)
         return Counts(hits, self.predicted.sum(axis=axis), self.true.sum(axis=axis), size=self.true.shape[axis])
 
 
 def compare(y_true: MatrixLike, y_pred: MatrixLike, sample_weight: Any = None) -> Comparison:
     """Return the comparison of what the user passed."""
-    true = check_true(y_true)
-    predicted = check_predicted(y_pred, true.shape)
+    true = check_true(y_true, dtype=None)
+    predicted = check_predicted(y_pred, true.shape, dtype=None)
     return Comparison.of(true, predicted, check_weights(sample_weight, true.shape[0]))

@@ -110,12 +110,14 @@ def score_all(
     """
     given = {"prediction": y_pred is not None, "score": y_score is not None}
     chosen = _chosen(metrics, given)
-    true = check_true(y_true)
+    # Ratios of counts can do with bytes; other metrics, a user's among them, may add products up.
+    dtype = None if all(metric.name in MEAN_RATIOS for metric in chosen) else np.int64
+    true = check_true(y_true, dtype=dtype)
     weights = check_weights(sample_weight, true.shape[0])
     second: dict[str, Any] = {}  # what the metrics get, by what they need
     shared: dict[str, Any] = {}  # what those of the catalogue are computed from
     if any(metric.needs == "prediction" for metric in chosen):
-        second["prediction"] = check_predicted(y_pred, true.shape)
+        second["prediction"] = check_predicted(y_pred, true.shape, dtype=dtype)
         shared["prediction"] = Comparison.of(true, second["prediction"], weights)
     if any(metric.needs == "score" for metric in chosen):
         second["score"] = check_scores(y_score, true.shape)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_label_matrix, as_score_matrix, check_choice, check_sample_weight
 
 TieRule: TypeAlias = Literal["pessimistic", "optimistic", "low", "high", "average", "index"]
@@ -25,17 +25,17 @@ def is_sparse(matrix: Any) -> bool:
     return bool(sparse.issparse(matrix))
 
 
-def check_true(y_true: MatrixLike, *, name: str = "y_true") -> Matrix:
-    """Return the true label sets as an indicator matrix (n_samples, n_labels) of at least one row."""
-    true = as_label_matrix(y_true, name=name)
+def check_true(y_true: MatrixLike, *, name: str = "y_true", dtype: LabelType | None = np.int64) -> Matrix:
+    """Return the true label sets as an indicator matrix (n_samples, n_labels) of at least one row, and of a type."""
+    true = as_label_matrix(y_true, name=name, dtype=dtype)
     if true.shape[0] == 0:
         raise ValueError(f"{name} must have at least one row, got shape {true.shape}.")
     return true
 
 
-def check_predicted(y_pred: MatrixLike, shape: tuple[int, int]) -> Matrix:
-    """Return the predicted label sets as an indicator matrix of the given shape."""
-    predicted = as_label_matrix(y_pred, name="y_pred")
+def check_predicted(y_pred: MatrixLike, shape: tuple[int, int], *, dtype: LabelType | None = np.int64) -> Matrix:
+    """Return the predicted label sets as an indicator matrix of the given shape and type."""
+    predicted = as_label_matrix(y_pred, name="y_pred", dtype=dtype)
     _check_same_shape("y_pred", predicted.shape, shape)
     return predicted
 

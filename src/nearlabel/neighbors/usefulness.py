@@ -6,13 +6,14 @@ import warnings
 
 import numpy as np
 
+from nearlabel.utils.notes import AdviceWarning
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
 MOST_OF_ALL = 0.5  # of all places, to the most used hundredth of the rows: 50 times its part
 LEAST_ROWS = 100  # of fewer, the most used row is more than a hundredth
 
 
-class UselessNeighborsWarning(UserWarning):
+class UselessNeighborsWarning(AdviceWarning):
     """All neighbours of all training rows are at one distance, or a few rows are nearly everybody's neighbours."""
 
 

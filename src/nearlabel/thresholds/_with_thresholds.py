@@ -7,6 +7,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
@@ -91,7 +92,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         TypeError
             If a parameter is of the wrong type.
         """
-        target = check_target(self, y)
+        target = check_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
         labels = target.labels
         X, _ = indexable(X, labels)
         self._check_parameters(labels.shape[1])
@@ -106,7 +107,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             )
         remember_target(self, target)
         # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
-        y = labels if self._container.classes is not None else self._container.wrap(labels)
+        is_column = self._container.classes is not None
+        y = labels.astype(np.int64) if is_column else self._container.wrap(labels)
         self._fit(X, y, process_routing(self, "fit", **params), **direct)
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self

@@ -1,10 +1,14 @@
-"""Warnings that are kept, to be given again or shown beside results."""
+"""Warnings: advice, and those that are kept, to be given again or shown beside results."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+class AdviceWarning(UserWarning):
+    """Advice on data, which the command line leaves out where it is to be quiet."""
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from itertools import count
 
 Listener = Callable[[float], None]
+Progress = Callable[[int, int], None]  # takes the numbers of finished and of all parts
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 

@@ -12,6 +12,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+LabelType: TypeAlias = type[np.int8] | type[np.int64]  # of the cells of an indicator matrix
+
 # scipy ships no types: a sparse array is Any to the type checker, these names say which one is meant.
 CSR: TypeAlias = Any
 Matrix: TypeAlias = Any  # a dense NDArray or a CSR array

@@ -21,7 +21,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from nearlabel.utils.containers import columns_of, is_frame, kind_of
-from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 
 _SETS_HINT = (
     " Hint: classifiers take lists of tags if all tags are texts;"
@@ -85,15 +85,20 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
     return k
 
 
-def as_label_matrix(y: MatrixLike, *, name: str = "y") -> Matrix:
-    """Return label sets as an indicator matrix: a dense int64 array or, for sparse input, a canonical int64 CSR array.
+def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None = np.int64) -> Matrix:
+    """Return label sets as an indicator matrix: a dense array of a type or, for sparse input, a canonical CSR array.
 
-    A dense int64 array is returned itself, not a copy: copy it before you keep it.
+    A dense array of that type is returned itself, not a copy, and one in bytes as a view if int8 will do: copy it
+    before you keep it. Sums of int8 must be taken as int64, which numpy's `sum` does and products do not.
 
     Parameters
     ----------
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Holds 0 and 1 (or False and True) only. A data frame of sparse columns is sparse input.
+    name : str, default="y"
+        What messages call it.
+    dtype : type, default=np.int64
+        np.int64; np.int8, for a byte a cell; or None: int8 of bytes and booleans, else int64.
 
     Raises
     ------
@@ -101,7 +106,12 @@ def as_label_matrix(y: MatrixLike, *, name: str = "y") -> Matrix:
         If y is not two-dimensional, has no label, or holds anything but 0 and 1.
     """
     y = without_sparse_frame(y)
-    return _as_sparse_labels(y, name) if sparse.issparse(y) else _as_dense_labels(y, name)
+    if sparse.issparse(y):
+        return _as_sparse_labels(y, name).astype(dtype or np.int64)
+    labels = _as_dense_labels(y, name)
+    if labels.dtype.itemsize == 1 and dtype is not np.int64:
+        return labels.view(np.int8)
+    return labels.astype(dtype or np.int64, copy=False)
 
 
 def without_sparse_frame(y: MatrixLike) -> MatrixLike:
@@ -122,7 +132,7 @@ def _as_sparse_labels(y: Any, name: str) -> CSR:
     labels.eliminate_zeros()
     _check_label_shape(labels.shape, name)
     _check_zero_one(labels.data, name)
-    return labels.astype(np.int64)
+    return labels
 
 
 def _as_dense_labels(y: Any, name: str) -> Matrix:
@@ -144,7 +154,7 @@ def _as_dense_labels(y: Any, name: str) -> Matrix:
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError(f"{name} must hold 0 and 1 only, got NaN or other values; unknown labels cannot be used.")
     _check_zero_one(labels, name)
-    return labels.astype(np.int64, copy=False)
+    return labels
 
 
 def _other_than_tag(y: Any) -> str:
@@ -361,8 +371,10 @@ class Target(NamedTuple):
     names: NDArray[Any]  # (n_labels,)
 
 
-def check_target(estimator: object, y: MatrixLike) -> Target:
+def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int64) -> Target:
     """Return what a classifier is fitted to: an indicator matrix, tags, or a 1-D y of two classes as one label.
+
+    Its label sets are of a type as `as_label_matrix` returns them.
 
     Raises
     ------
@@ -374,16 +386,16 @@ def check_target(estimator: object, y: MatrixLike) -> Target:
         y = y.compute()
     tags = tags_of(y)
     if tags is not None:
-        labels, names = tag_matrix(tags)
-        return Target(labels, LabelContainer(None, labels.dtype), names)
+        labels, names = tag_matrix(tags, dtype)
+        return Target(labels, LabelContainer(None, np.dtype(np.int64)), names)
     matrix = without_sparse_frame(y)
     column = _as_column(matrix)
     if column is None:
-        labels = as_label_matrix(matrix)
+        labels = as_label_matrix(matrix, dtype=dtype)
         return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1]))
     classes = _classes_of(column)
     # The label is the second class; where there is only one class, no sample has the label.
-    labels = (column == classes[-1]).astype(np.int64) if len(classes) == 2 else np.zeros(len(column), dtype=np.int64)
+    labels = (column == classes[-1]).astype(dtype) if len(classes) == 2 else np.zeros(len(column), dtype=dtype)
     name = getattr(y, "name", None)
     names = np.array([name]) if isinstance(name, str) and name else np.arange(1)
     return Target(labels.reshape(-1, 1), LabelContainer(None, column.dtype, classes), names)
@@ -402,10 +414,10 @@ def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
     return rows if all(isinstance(tag, str) for row in rows for tag in row) else None
 
 
-def tag_matrix(tags: Collection[Collection[str]]) -> tuple[Matrix, NDArray[Any]]:
+def tag_matrix(tags: Collection[Collection[str]], dtype: LabelType = np.int64) -> tuple[Matrix, NDArray[Any]]:
     """Return the indicator matrix (n_samples, n_labels) of tags, and their names in alphabetical order."""
-    binarizer = MultiLabelBinarizer()
-    labels = binarizer.fit_transform(tags).astype(np.int64, copy=False)
+    binarizer = MultiLabelBinarizer(sparse_output=True)
+    labels = binarizer.fit_transform(tags).astype(dtype).toarray()
     return labels, binarizer.classes_.astype(object)
 
 
@@ -604,10 +616,17 @@ def _as_plain_rows(X: Matrix) -> Matrix:
     return X
 
 
-def check_problem(estimator: Any, X: MatrixLike, y: MatrixLike, *, takes_dask: bool = False) -> tuple[Matrix, Matrix]:
+def check_problem(
+    estimator: Any,
+    X: MatrixLike,
+    y: MatrixLike,
+    *,
+    takes_dask: bool = False,
+    label_dtype: LabelType = np.int64,
+) -> tuple[Matrix, Matrix]:
     """Return training rows and label sets, each dense or CSR, and set on the classifier what it keeps of y.
 
-    A dask array y is gathered; X is converted as `check_rows` does.
+    A dask array y is gathered; X is converted as `check_rows` does, and y as `as_label_matrix`.
 
     Raises
     ------
@@ -615,7 +634,7 @@ def check_problem(estimator: Any, X: MatrixLike, y: MatrixLike, *, takes_dask: b
         If X or y is malformed or their lengths differ.
     """
     require_labels(estimator, y)
-    X, target = check_rows(estimator, X, takes_dask=takes_dask), check_target(estimator, y)
+    X, target = check_rows(estimator, X, takes_dask=takes_dask), check_target(estimator, y, dtype=label_dtype)
     check_consistent_length(X, target.labels)
     remember_target(estimator, target)
     return X, target.labels

@@ -1,0 +1,94 @@
+"""Arguments of ``nearlabel fit``."""
+
+from __future__ import annotations
+
+import argparse
+
+from nearlabel.cli.arguments.data import (
+    add_data_options,
+    add_groups_option,
+    add_impute_option,
+    add_kept_options,
+    add_kind_options,
+    add_test_data_option,
+)
+from nearlabel.cli.arguments.model import add_file_options
+from nearlabel.cli.arguments.parsing import folds_or_loo
+from nearlabel.cli.arguments.registered import METHODS, SCALES, SEARCHES, THRESHOLDS
+
+AUTO, NONE = "auto", "none"
+MOST = 30  # numbers of neighbours of a named method that auto chooses from
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_data_options(parser)
+    add_kept_options(parser)
+    add_kind_options(parser)
+    add_file_options(parser, required=True)
+    parser.add_argument(
+        "--method",
+        default=AUTO,
+        metavar="SPEC",
+        help="auto: the best of brknn, mlknn and mlmlm, chosen together with weights, distance, scaling, k and"
+        f" thresholds; or one of {', '.join(METHODS)}, with options, thresholds and a selection of features as in"
+        " nearlabel evaluate --methods; default: auto",
+    )
+    parser.add_argument(
+        "--k",
+        type=_number_or_auto,
+        default=None,
+        metavar="{auto,N}",
+        help=f"number of neighbours; auto: of a named method the best of 1 to {MOST} on held-out rows; default: auto",
+    )
+    parser.add_argument(
+        "--scale",
+        choices=SCALES,
+        default=None,
+        help="how to scale numbers (fitted on training data); default: what is best, for a named method none, or minmax"
+        " beside columns of other kinds",
+    )
+    add_impute_option(parser)
+    add_groups_option(parser)
+    add_test_data_option(parser, used="on which the model is evaluated")
+    parser.add_argument(
+        "--search",
+        default=None,
+        metavar="SEARCH",
+        help=f"one of {', '.join(SEARCHES)}; default: exact by the best metric, for a named method exact, with --scale"
+        " tfidf exact:metric=cosine",
+    )
+    parser.add_argument(
+        "--thresholds",
+        default=None,
+        metavar="NAME",
+        help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: tuned"
+        " for --metric, for a named method none",
+    )
+    parser.add_argument(
+        "--metric",
+        default="micro_f1",
+        metavar="NAME",
+        help="metric used to choose: one of the catalogue, or package.module:function; default: micro_f1",
+    )
+    parser.add_argument(
+        "--validate",
+        type=_folds_loo_or_none,
+        default="loo",
+        metavar="{loo,N,none}",
+        help="how to evaluate the model and select k of a named method: each row by all others (methods without"
+        " leave-one-out answers: by five folds), by N shuffled folds, or not at all; default: loo",
+    )
+    parser.set_defaults(format="table")  # of what is printed
+
+
+def _number_or_auto(text: str) -> int | str:
+    if text == AUTO:
+        return text
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be auto or a number from 1, got {text!r}")
+    return int(text)
+
+
+def _folds_loo_or_none(text: str) -> int | str:
+    return text if text == NONE else folds_or_loo(text)

@@ -1,0 +1,56 @@
+"""Texts of arguments as values, for options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+
+LOO = "loo"
+_MOST_NUMBERS = 10_000
+
+
+def any_names(text: str) -> tuple[str, ...]:
+    """Parse ``a,b``."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def some_names(text: str) -> tuple[str, ...]:
+    """Parse ``a,b``, at least one."""
+    found = any_names(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"must name at least one, got {text!r}")
+    return found
+
+
+def columns(text: str) -> tuple[str, ...]:
+    """Parse ``a,b``; a name that contains a comma is in double quotes."""
+    of_columns = next(csv.reader([text], skipinitialspace=True), [])
+    if not of_columns or not all(of_columns):
+        raise argparse.ArgumentTypeError(f"must name columns, separated by commas, got {text!r}")
+    return tuple(of_columns)
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Parse ``10``, ``1-30`` and ``1,5,10-12``."""
+    chosen: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.partition("-")
+        try:
+            numbers_of_part = range(int(low), int(high if dash else low) + 1)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be like 10, 1-30 or 5,10,20, got {text!r}") from None
+        if len(numbers_of_part) > _MOST_NUMBERS:
+            raise argparse.ArgumentTypeError(f"must name at most {_MOST_NUMBERS:,} numbers, got {text!r}")
+        if not numbers_of_part or numbers_of_part[0] < 1:
+            raise argparse.ArgumentTypeError(f"must name numbers of at least 1, low to high, got {text!r}")
+        chosen += numbers_of_part
+    return tuple(dict.fromkeys(chosen))
+
+
+def folds_or_loo(text: str) -> str | int:
+    """Parse ``loo`` or a number of folds."""
+    if text == LOO:
+        return text
+    if not (text.isascii() and text.isdecimal()) or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"must be {LOO} or a number of folds, from 2, got {text!r}")
+    return int(text)
