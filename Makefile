@@ -82,7 +82,7 @@ types: $(BIN)/python  ## mypy, strict
 	$(INSTALL) '.[test,lint]'
 	$(BIN)/mypy
 
-check: lint types test test-long  ## everything that CI runs
+check: lint types test test-kernels test-long  ## everything that CI runs
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) demo-output build docs/api docs/gallery dist .pytest_cache .mypy_cache .ruff_cache

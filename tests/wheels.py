@@ -1,7 +1,7 @@
-"""Build the wheels, install each into an environment of its own, test it there, and put it into dist/: ``make wheels``.
+"""Build the wheels, install each into a new environment, test it there, and put it into dist/: ``make wheels``.
 
-One has the kernels, for this kind of machine; on Linux auditwheel finds the oldest systems that it runs on. The other is
-pure. Tests run from an unpacked source distribution: there is no checkout whose files could stand in for installed ones.
+One has the kernels, for this kind of machine; on Linux auditwheel finds the oldest systems that it runs on. The other
+is pure. Tests run from an unpacked source distribution: no file of a checkout can stand in for an installed one.
 """
 
 from __future__ import annotations
