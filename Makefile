@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-long test-oldest mutants sanitize bench docs lint types check clean
+.PHONY: help demo test test-long test-oldest test-kernels mutants sanitize wheels bench docs lint types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,7 +18,7 @@ demo: $(BIN)/python  ## install, compare the lazy methods on the embedded data s
 	$(BIN)/nearlabel demo --out demo-output
 
 # One thread of linear algebra in each test process: they fill all cores, and threads that wait for work spin.
-test test-long: export OMP_NUM_THREADS = 1
+test test-long test-kernels wheels: export OMP_NUM_THREADS = 1
 
 test: $(BIN)/python  ## install and run the ordinary tests (those on real data need NEARLABEL_DATA)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
@@ -34,6 +34,10 @@ ONCE = lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_re
 test-oldest:  ## the ordinary tests with the oldest libraries that are supported, but for some long tests
 	PYTEST_ADDOPTS="$(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
 
+test-kernels: $(BIN)/python  ## the tests of neighbours with each level of the kernels, and without; they must be built where a compiler is
+	$(INSTALL) '.[$(TEST_EXTRAS)]'
+	$(BIN)/python tests/levels.py --numprocesses auto --dist loadfile
+
 mutants: $(BIN)/python  ## break votes, counts, searches, thresholds ... on purpose: the tests must notice (ONLY=words: some)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python tests/mutants.py $(ONLY)
@@ -41,6 +45,10 @@ mutants: $(BIN)/python  ## break votes, counts, searches, thresholds ... on purp
 sanitize: $(BIN)/python  ## build the kernels with AddressSanitizer and UndefinedBehaviorSanitizer, and run their tests
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python tests/sanitize.py
+
+wheels: $(BIN)/python  ## a wheel with kernels and a pure one into dist/, each tested in a new environment (TESTS=tests: by all tests)
+	$(INSTALL) '.[wheels]'
+	$(BIN)/python tests/wheels.py $(TESTS)
 
 bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write docs/benchmarks.md (QUICK=--quick: a look)
 	$(INSTALL) '.[bench]'
@@ -74,7 +82,7 @@ types: $(BIN)/python  ## mypy, strict
 	$(INSTALL) '.[test,lint]'
 	$(BIN)/mypy
 
-check: lint types test test-long  ## everything that CI runs
+check: lint types test test-kernels test-long  ## everything that CI runs
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) demo-output build docs/api docs/gallery dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,19 +1,21 @@
 """Builds the kernels with the package: a wheel for this machine where a C++ compiler is found, else a pure one.
 
-NEARLABEL_BUILD_KERNELS=off in the environment builds none, NEARLABEL_BUILD_KERNELS=required fails if none can be built.
+NEARLABEL_BUILD_KERNELS=off in the environment builds none; NEARLABEL_BUILD_KERNELS=required fails unless every level
+can be built.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
-import sysconfig
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.tags import platform_tags
 
 VARIABLE = "NEARLABEL_BUILD_KERNELS"
+CHOICES = ("auto", "off", "required")
 
 
 class KernelsHook(BuildHookInterface):
@@ -21,20 +23,30 @@ class KernelsHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, before files are collected; `version` is "editable" or "standard"."""
-        wanted = os.environ.get(VARIABLE, "")
-        library = None
-        if wanted != "off":
-            library = _module(Path(self.root) / "build_kernels.py").build(
-                Path(self.root) / "src" / "nearlabel" / "neighbors"
-            )
-        if library is None:
-            if wanted == "required":
-                raise RuntimeError(f"The kernels could not be built, and {VARIABLE}=required.")
+        wanted = os.environ.get(VARIABLE) or "auto"
+        if wanted not in CHOICES:
+            raise ValueError(f"{VARIABLE} must be one of {', '.join(CHOICES)}, got {wanted!r}.")
+        builder = _module(Path(self.root) / "build_kernels.py")
+        folder = Path(self.root) / "src" / "nearlabel" / "neighbors"
+        if wanted == "off":
+            if version == "editable":
+                (folder / builder.NAME).unlink(missing_ok=True)  # it would still be loaded
             return
-        build_data["pure_python"] = False
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        build_data["tag"] = f"py3-none-{platform}"  # the library knows nothing of Python
-        build_data["artifacts"].append(str(library.relative_to(self.root)))
+        library = builder.build(folder, every_level=wanted == "required")
+        if library is not None:
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{_platform()}"  # the library knows nothing of Python
+            build_data["artifacts"].append(str(library.relative_to(self.root)))
+        elif wanted == "required":
+            raise RuntimeError(
+                f"The kernels could not be built, for the reason printed above, and {VARIABLE}=required. Hint: install"
+                f" g++ 11 or clang 12, or newer, or unset {VARIABLE}: without kernels answers are the same, later."
+            )
+
+
+def _platform() -> str:
+    """Return the tag of this machine. What it says of older systems (manylinux) only auditwheel can tell."""
+    return next(tag for tag in platform_tags() if not tag.startswith(("manylinux", "musllinux")))
 
 
 def _module(path: Path) -> Any:

@@ -19,12 +19,13 @@ SOURCE = Path(nearlabel.__file__).parent
 
 
 def test_dir_lists_what_there_is_to_use():
-    """Sub-packages, classes and the version; each can be got."""
+    """Sub-packages, classes, the version and what prints versions; each can be got."""
     assert {*MODULES, "MLkNN", "ExactNeighbors", "TunedThresholdsClassifierCV", "__version__"} <= set(dir(nearlabel))
+    assert inspect.isfunction(nearlabel.show_versions)
     assert "importlib" not in dir(nearlabel)
     for name in dir(nearlabel):
         thing = getattr(nearlabel, name)
-        assert inspect.isclass(thing) or inspect.ismodule(thing) or name == "__version__"
+        assert inspect.isclass(thing) or inspect.ismodule(thing) or name in ("__version__", "show_versions")
 
 
 def test_every_estimator_is_at_the_top():
@@ -48,7 +49,7 @@ def test_type_checkers_see_the_same_names():
         if alias.asname == alias.name
     }
     homes = {name: f"nearlabel.{home}" for name, home in nearlabel._HOME.items()}
-    assert seen == homes | dict.fromkeys(nearlabel._CLASSES, "nearlabel")
+    assert seen == homes | dict.fromkeys(nearlabel._OFFERED, "nearlabel")
 
 
 def test_an_unknown_name():

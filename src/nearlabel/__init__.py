@@ -14,7 +14,8 @@ sub-package:
 - `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`;
 - `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
 - `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
-- `nearlabel.testing` (checks for your own estimators).
+- `nearlabel.testing` (checks for your own estimators);
+- `nearlabel.environment` (versions of libraries, the compiled kernels).
 
 Python loads a sub-package when it is first used: ``import nearlabel`` alone loads neither numpy nor scikit-learn.
 
@@ -29,8 +30,8 @@ import importlib
 
 __version__ = "0.1.0"
 
-# Each sub-package with the classes to import from the top. Type checkers read __init__.pyi; a test keeps both equal.
-_CLASSES = {
+# Each sub-package with what it offers at the top. Type checkers read __init__.pyi; a test keeps both equal.
+_OFFERED = {
     "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture RankSVM",
     "comparison": "",
     "datasets": "",
@@ -39,6 +40,7 @@ _CLASSES = {
         "EnsembleOfBinaryRelevance EnsembleOfClassifierChains HOMER NeighborInterpolation RAkELd RAkELo "
         "RandomForestPCT SoftVote"
     ),
+    "environment": "show_versions",
     "experiments": "",
     "feature_selection": "InformationGainSelector",
     "inspection": "",
@@ -59,14 +61,14 @@ _CLASSES = {
     "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",
     "transformation": "BinaryRelevance ClassifierChain LabelPowerset SMBR",
 }
-_HOME = {name: sub_package for sub_package, names in _CLASSES.items() for name in names.split()}
+_HOME = {name: sub_package for sub_package, names in _OFFERED.items() for name in names.split()}
 
-__all__ = sorted((*_CLASSES, *_HOME))
+__all__ = sorted((*_OFFERED, *_HOME))
 
 
 def __getattr__(name: str) -> object:
     """Load a sub-package, or a class from its sub-package, when it is first used."""
-    if name in _CLASSES:
+    if name in _OFFERED:
         return importlib.import_module(f"nearlabel.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(f"nearlabel.{_HOME[name]}"), name)

@@ -3,6 +3,7 @@ from nearlabel import comparison as comparison
 from nearlabel import datasets as datasets
 from nearlabel import decision as decision
 from nearlabel import ensemble as ensemble
+from nearlabel import environment as environment
 from nearlabel import experiments as experiments
 from nearlabel import feature_selection as feature_selection
 from nearlabel import inspection as inspection
@@ -32,6 +33,7 @@ from nearlabel.ensemble import RAkELd as RAkELd
 from nearlabel.ensemble import RAkELo as RAkELo
 from nearlabel.ensemble import RandomForestPCT as RandomForestPCT
 from nearlabel.ensemble import SoftVote as SoftVote
+from nearlabel.environment import show_versions as show_versions
 from nearlabel.feature_selection import InformationGainSelector as InformationGainSelector
 from nearlabel.lazy import IBLR as IBLR
 from nearlabel.lazy import MLMLM as MLMLM

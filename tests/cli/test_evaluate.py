@@ -246,10 +246,14 @@ def test_seed_and_scale_matter(nearlabel, meka):
 
 
 def test_folder_of_records(nearlabel, meka, tmp_path):
-    """The folder holds plan and records; the same command reads them and prints the same."""
+    """The folder holds plan, records and what made them; the same command reads them and prints the same."""
     command = ("evaluate", meka, *QUICK, "--out", tmp_path / "out")
     first = nearlabel(*command)
-    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["plan.json", "records.jsonl"]
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        "made_with.jsonl",
+        "plan.json",
+        "records.jsonl",
+    ]
     assert nearlabel(*command) == first == nearlabel("evaluate", meka, *QUICK)
 
 

@@ -10,9 +10,10 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import NEIGHBOR_METHODS, THRESHOLDS, Plan, make_method, read_records, run, summarise
+from nearlabel.experiments.records import read_made_with
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.metrics import CATALOGUE
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors import ExactNeighbors, kernel_level, kernel_levels
 from nearlabel.thresholds import FixedThresholdsClassifier, MicroFOptimum, TunedThresholdsClassifierCV
 
 SCALERS = {"none": None, "minmax": MinMaxScaler, "standard": StandardScaler}
@@ -273,3 +274,29 @@ def test_an_interrupted_pair_of_workers(toy, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(plan, {"toy": toy}, out=tmp_path, n_workers=2, progress=interrupt)
     assert list(read_records(tmp_path)) == run(plan, {"toy": toy})[: 2 * 8]
+
+
+def test_what_made_the_records_stands_beside_them(toy, tmp_path):
+    """A line for each environment that made some; the records are the same in all of them."""
+    file = tmp_path / "one" / "made_with.jsonl"
+    with kernel_level("off"):
+        for _ in range(2):  # the second run finds all records
+            run(SMALL, {"toy": toy}, out=tmp_path / "one")
+            assert [line["kernels"] for line in read_made_with(tmp_path / "one")] == ["off"]
+    assert json.loads(file.read_text())["numpy"] == np.__version__
+    records = tmp_path / "one" / "records.jsonl"
+    whole = records.read_bytes()
+    records.write_bytes(b"".join(whole.splitlines(keepends=True)[: len(whole.splitlines()) // 3]))
+    with kernel_level(kernel_levels()[0]):
+        run(SMALL, {"toy": toy}, out=tmp_path / "one")
+    made = [line["kernels"] for line in read_made_with(tmp_path / "one")]
+    assert made == list(dict.fromkeys(["off", kernel_levels()[0]]))
+    assert records.read_bytes() == whole
+
+
+def test_a_folder_of_an_older_version_does_not_say_what_made_it(tmp_path):
+    """Nothing is known then, which is no error; what is no JSON is one."""
+    assert read_made_with(tmp_path) == []
+    (tmp_path / "made_with.jsonl").write_text("{}\n3\n")
+    with pytest.raises(ValueError, match=r"made_with.jsonl, line 2: must be an object of JSON, got '3'"):
+        read_made_with(tmp_path)

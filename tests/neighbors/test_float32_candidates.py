@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.neighbors import ExactNeighbors, _float32_candidates, _gemm_search, _panel_search
+from nearlabel.neighbors import (
+    ExactNeighbors,
+    _float32_candidates,
+    _gemm_search,
+    _panel_search,
+    kernel_level,
+)
 from nearlabel.neighbors._candidates import CandidateLists
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._exact import as_rows
@@ -15,6 +21,13 @@ from nearlabel.neighbors._float32_candidates import DensePanels, SparsePanels
 from nearlabel.neighbors._named_distances import distance_named
 
 N = 12_000  # three panels
+
+
+@pytest.fixture(autouse=True)
+def _without_kernels():
+    """These tests look into numpy's engine; tests/neighbors/test_kernels.py compares kernels with it."""
+    with kernel_level("off"):
+        yield
 
 
 def rows_of(kind, rng):

@@ -5,7 +5,9 @@ import pytest
 
 from nearlabel.comparison import compare
 from nearlabel.experiments import Plan, SearchPlan, read_records, run, summarise
-from nearlabel.report import run_facts
+from nearlabel.neighbors import kernel_level
+from nearlabel.neighbors._kernels import kernel_in_use
+from nearlabel.report import report_page, run_facts
 
 METRICS = ("hamming_loss", "micro_f1", "empty_predictions")
 
@@ -31,6 +33,21 @@ def test_facts_are_the_records(folder, toy):
     assert (dataset["folds"], dataset["numbers"], dataset["given_split"]) == (3, [1, 3], False)
     assert (dataset["data"]["instances"], dataset["data"]["features"]) == (36, 5)
     assert [one["support"] for one in dataset["labels"]] == toy.Y.sum(axis=0).tolist()
+
+
+def test_what_made_the_records_is_told(folder, toy, make_dataset, tmp_path):
+    """Each environment once, the level of the kernels included; nothing of a folder that does not say."""
+    with kernel_level("off"):
+        run(Plan(("brknn",), (3,), cv=2, metrics=METRICS), {"two": make_dataset("two")}, out=tmp_path / "two")
+    facts = run_facts([tmp_path])
+    assert [one["kernels"] for one in facts["made_with"]] == [kernel_in_use(), "off"]
+    assert f"numpy {np.__version__}, " in report_page(facts)
+    assert "kernels off</dd>" in report_page(facts)
+    for name in ("toy", "two"):
+        (tmp_path / name / "made_with.jsonl").unlink()
+    facts = run_facts([tmp_path])
+    assert facts["made_with"] == []
+    assert "Made with" not in report_page(facts)
 
 
 def test_unfinished_run(folder):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib.metadata
-import platform
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from nearlabel import __version__
 from nearlabel.cli import _console
+from nearlabel.environment import made_with
 from nearlabel.metrics.evaluation import title_of
 from nearlabel.papers import (
     Curve,
@@ -24,20 +22,19 @@ from nearlabel.papers import (
 
 _COLUMNS = ("data set", "method", "k", "metric", "printed", "ours", "difference", "ours, read otherwise")
 _N_NAMES = 4  # the columns before the numbers
-_LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 Part: TypeAlias = Reproduction | ReproducedOrder | Ranking | Curve
 
 
 def print_origin(page: _console.Page, paper: Paper, arguments: Sequence[str]) -> None:
     """Print where the numbers that follow come from: the paper, the command, the day, the versions, the seeds."""
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _LIBRARIES)
+    environment = ", ".join(f"{name} {value}" for name, value in made_with().items())
     page.print_text(f"# {paper.name}: {paper.title}")
     page.print_text(paper.reference)
     page.print_text(
-        f"Made by `nearlabel {' '.join(arguments)}` on {dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, with nearlabel"
-        f" {__version__}, {versions}, Python {platform.python_version()}. What draws at random has the seed 0; the"
-        f" shuffles of cross-validations have the seeds {paper.seeds}."
+        f"Made by `nearlabel {' '.join(arguments)}` on {dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, with"
+        f" {environment}. What draws at random has the seed 0; the shuffles of cross-validations have the seeds"
+        f" {paper.seeds}."
     )
 
 

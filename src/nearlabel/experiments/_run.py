@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from joblib import Parallel, delayed
 
+from nearlabel.environment import made_with
 from nearlabel.experiments._folds import Fold, Problem
 from nearlabel.experiments._problems import as_problems
 from nearlabel.experiments.records import Record, RecordFolder
@@ -56,8 +57,10 @@ def run(
         (X, y) of arrays, data frames or sparse matrices. A pair (training, test) of data is run on this given split. In
         a list, which can have no bare arrays, data sets are called by their own names.
     out : str or path, default=None
-        Folder for ``plan.json`` and ``records.jsonl``. If it contains records of the same plan, they are kept and the
-        rest is run; an interruption loses at most the folds that are running. None: nothing is written.
+        Folder for ``plan.json``, ``records.jsonl`` and ``made_with.jsonl``, which has a line for each environment that
+        made some of the records: versions, machine, level of the kernels. If the folder contains records of the same
+        plan, they are kept and the rest is run; an interruption loses at most the folds that are running. None: nothing
+        is written.
     n_workers : int, default=1
         Processes. Records and their order do not depend on it.
     progress : callable, default=None
@@ -111,8 +114,9 @@ def _run_folds(
     warned: dict[str, Warning] = {}
     parallel = Parallel(n_jobs=n_workers, batch_size=1, return_as="generator")
     with _closing(parallel(delayed(_run_fold)(plan, fold) for fold in folds[n_known:])) as work:
-        for done, (new, kept) in enumerate(work, start=n_known + 1):
+        for done, (new, kept, environment) in enumerate(work, start=n_known + 1):
             if folder is not None:
+                folder.note(environment)
                 folder.append(new)
             records += new
             warned |= {str(warning): warning for warning in kept}
@@ -134,12 +138,15 @@ def _closing(work: Any) -> Iterator[Any]:
             work.close()
 
 
-def _run_fold(plan: AnyPlan, fold: Fold) -> tuple[list[Record], list[Warning]]:
-    """Return the records of a fold and what was warned of, which a process would print in its own way."""
+def _run_fold(plan: AnyPlan, fold: Fold) -> tuple[list[Record], list[Warning], dict[str, str]]:
+    """Return the records of a fold, what was warned of and the environment.
+
+    A process would print warnings in its own way, and may use another level of the kernels than the one that asks it.
+    """
     with kept_warnings() as kept:
         values = list(plan.values(fold))
     records = zip(plan.settings(fold), values, strict=True)
-    return [setting | _filled_in(value) for setting, value in records], kept
+    return [setting | _filled_in(value) for setting, value in records], kept, made_with()
 
 
 def _filled_in(value: Any) -> Record:

@@ -18,7 +18,7 @@ except ImportError:  # Windows
 Record: TypeAlias = dict[str, Any]
 
 _FIELDS = ("dataset", "seed", "fold", "method", "metric", "value")
-_RECORDS, PLAN = "records.jsonl", "plan.json"
+_RECORDS, PLAN, _MADE_WITH = "records.jsonl", "plan.json", "made_with.jsonl"
 
 
 class RecordFolder:
@@ -101,6 +101,14 @@ class RecordFolder:
             file.flush()
             os.fsync(file.fileno())
 
+    def note(self, made_with: Mapping[str, str]) -> None:
+        """Write down what a fold was made with, beside the records: these are the same on every machine."""
+        file = self.path / _MADE_WITH
+        line = json.dumps(made_with) + "\n"
+        known = file.read_text() if file.exists() else ""
+        if line not in known.splitlines(keepends=True):
+            _write_whole(file, known + line)
+
 
 def read_records(path: str | os.PathLike[str]) -> Iterator[Record]:
     """Yield the records of a folder that `run` wrote.
@@ -151,6 +159,21 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(plan.get("problems"), dict):
         raise ValueError(f"{file} must be a plan that nearlabel wrote, got one without problems.")
     return plan
+
+
+def read_made_with(path: str | os.PathLike[str]) -> list[dict[str, str]]:
+    """Return what the records of a folder were made with, as `nearlabel.environment.made_with` says.
+
+    An element for each environment in which `run` made some of them; none if an older nearlabel wrote the folder.
+
+    Raises
+    ------
+    ValueError
+        If a line is no object of JSON.
+    """
+    file = Path(path) / _MADE_WITH
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return [_parsed(line, file, number) for number, line in enumerate(lines, 1)]
 
 
 def kinds_of_columns(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:

@@ -155,9 +155,7 @@ class KernelLists:
 
     def as_structure(self) -> ListsStructure:
         """Return what the kernel takes; valid as long as this object lives."""
-        arrays = (
-            *(self.limit, self._found, self._n_candidates, self._n_sifted, self.unresolved),
-        )
+        arrays = (*(self.limit, self._found, self._n_candidates, self._n_sifted, self.unresolved),)
         pointers = (array.ctypes.data for array in arrays)
         return ListsStructure(self.n_neighbors, self._found.shape[1], self.exact, self._absolute, *pointers)
 

@@ -72,15 +72,36 @@ class ListsStructure(ctypes.Structure):
     )
 
 
+def _opened() -> ctypes.CDLL:
+    """Return the library; raise OSError that tells why it cannot be used."""
+    if not LIBRARY.exists():
+        raise OSError("not built")
+    try:
+        opened = ctypes.CDLL(str(LIBRARY))
+    except OSError as error:
+        raise OSError(f"built, but cannot be loaded: {error}") from error
+    number = opened.nearlabel_interface() if hasattr(opened, "nearlabel_interface") else None
+    if number != _INTERFACE:
+        raise OSError(f"built for another version of nearlabel: interface {number}, not {_INTERFACE}")
+    return opened
+
+
+def kernels_state() -> str:
+    """Return "built", or why there are no kernels."""
+    try:
+        _opened()
+    except OSError as error:
+        return str(error)
+    return "built"
+
+
 @cache
 def library() -> Any:
     """Return the library; None if it was not built, cannot be loaded or is of another version."""
     try:
-        library = ctypes.CDLL(str(LIBRARY))
+        library = _opened()
     except OSError:
         return None
-    if not hasattr(library, "nearlabel_interface") or library.nearlabel_interface() != _INTERFACE:
-        return None  # of another version
     library.nearlabel_levels.restype = ctypes.c_uint32
     library.nearlabel_levels.argtypes = ()
     library.nearlabel_packed_bytes.restype = _int64

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nearlabel.datasets import Dataset
+from nearlabel.environment import made_with
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
 from nearlabel.metrics.counts import Counts, compare
 from nearlabel.report._examination import examination_of_model
@@ -106,6 +107,7 @@ def model_facts(
     return {
         "kind": "model",
         "card": dict(card),
+        "made_with": [made_with()],
         "data": {"name": data.name, "features": n_features, **figures},
         "seen": seen,
         "metrics": _metrics(Y, predicted, scores, card),

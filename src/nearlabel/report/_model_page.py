@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.report._examination_section import examination_section
 from nearlabel.report._figures import draw_co_occurrence, draw_precision_recall, draw_reliability
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
+from nearlabel.report._made_with import shown_environments
 from nearlabel.report._markup import Markup, element, join
 from nearlabel.report._numbers import shown, shown_threshold
 from nearlabel.report._tables import Column, facts_list, figure, more, notes, table
@@ -25,7 +26,7 @@ def model_title(facts: Facts) -> str:
 def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page."""
     parts = [
-        ("Model", _card(facts["card"])),
+        ("Model", _card(facts["card"], facts["made_with"])),
         ("Data", join(notes([*_seen(facts), *facts["notes"]]), data_figures(facts["data"]))),
         ("Findings in the data", examination_section(facts["examination"])),
         ("Metrics", _metrics(facts)),
@@ -42,7 +43,7 @@ def _seen(facts: Facts) -> list[str]:
     return [f"{_SEEN}{own}."] if facts["seen"] else []
 
 
-def _card(card: Facts) -> Markup:
+def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
     data = card["data"]
     known = [(name, data[name]) for name in ("rows", "features", "labels", "cardinality", "density")]
     libraries = ", ".join(f"{library} {version}" for library, version in card["versions"].items())
@@ -58,6 +59,7 @@ def _card(card: Facts) -> Markup:
         *((f"Training {name}", value) for name, value in known),
         *([("Kept of each training row", ", ".join(card["kept"]))] if card.get("kept") else []),
         ("Versions", libraries),
+        ("Figures made with", shown_environments(made_with)),
     ]
     remarks = notes([card["notes"]] if card["notes"] else [])
     return join(facts_list(pairs), remarks, more(f"{len(card['parameters'])} parameters", parameters))

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from nearlabel.comparison import Comparison, FriedmanTest, compare, read_results
 from nearlabel.experiments import Cell, Problem, problem_digest, summarise
-from nearlabel.experiments.records import Record, read_plan, run_folders
+from nearlabel.experiments.records import Record, read_made_with, read_plan, run_folders
 from nearlabel.metrics import CATALOGUE
 from nearlabel.metrics.evaluation import title_of
 from nearlabel.report._examination import examination_of_run
@@ -65,7 +65,8 @@ def run_facts(
     paths = list(paths)
     with warnings_as_notes() as notes:
         records = read_results(paths)
-    plans = [read_plan(folder) for folder in run_folders(paths)]
+    folders = run_folders(paths)
+    plans = [read_plan(folder) for folder in folders]
     cells = summarise(records)
     if not cells:
         raise ValueError("RECORDS must contain at least one value, got metrics that are undefined on every fold.")
@@ -76,6 +77,7 @@ def run_facts(
     return {
         "kind": "run",
         "plans": [_plan(plan) for plan in plans],
+        "made_with": [line for folder in folders for line in read_made_with(folder)],
         "methods": list(dict.fromkeys(cell.method for cell in cells)),
         "metrics": [_metric(name, directions) for name in dict.fromkeys(cell.metric for cell in cells)],
         "datasets": [_dataset(name, folds[name], cells, plans, open_problem) for name in _names(records)],

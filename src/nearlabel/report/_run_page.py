@@ -9,6 +9,7 @@ from nearlabel.plots import line_sample
 from nearlabel.report._examination_section import examination_section
 from nearlabel.report._figures import Curves, draw_co_occurrence, draw_curves, draw_mean_ranks
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
+from nearlabel.report._made_with import shown_environments
 from nearlabel.report._markup import Markup, element, join
 from nearlabel.report._numbers import shown_range
 from nearlabel.report._tables import Column, facts_list, figure, more, notes, table
@@ -71,6 +72,7 @@ def _settings(facts: Facts) -> Markup:
             ("Missing features", ", ".join(imputed) or None),
             ("Features scaled", ", ".join(scales)),
             ("nearlabel", ", ".join(versions)),
+            ("Made with", shown_environments(facts["made_with"])),
         ]
     )
 
