@@ -173,9 +173,11 @@ def test_what_a_level_cannot_resolve_is_searched_for_in_float32(monkeypatch):
 
 
 def test_levels(monkeypatch):
-    """A block, else the environment, else none; what is not there is refused."""
+    """A block, else the environment, else the best; what is not there is refused."""
     assert kernel_levels()[-1] == "off"
     monkeypatch.delenv("NEARLABEL_KERNELS", raising=False)
+    assert kernel_in_use() == kernel_levels()[0]
+    monkeypatch.setenv("NEARLABEL_KERNELS", "off")
     assert kernel_in_use() == "off"
     monkeypatch.setenv("NEARLABEL_KERNELS", "auto")
     assert kernel_in_use() == kernel_levels()[0]

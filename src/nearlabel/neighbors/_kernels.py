@@ -145,11 +145,11 @@ def kernel_levels() -> tuple[str, ...]:
 
 
 def kernel_in_use() -> str:
-    """Return the level that searches use now: the chosen one, or that of NEARLABEL_KERNELS, or none ("off").
+    """Return the level that searches use now: the chosen one, or that of NEARLABEL_KERNELS, or "auto".
 
-    "auto" is the fastest there is.
+    "auto" is the fastest there is, or "off" where there is none.
     """
-    chosen = _chosen.get() or os.environ.get(VARIABLE, OFF)
+    chosen = _chosen.get() or os.environ.get(VARIABLE, _AUTO)
     if chosen == _AUTO:
         return kernel_levels()[0]
     if chosen != OFF and chosen not in level_numbers():
