@@ -54,7 +54,7 @@ class CandidateLists:
         self.n_neighbors, self.exact = n_neighbors, exact
         self.limit = np.full(n_queries, NONE_YET)
         self.unresolved = np.zeros(n_queries, dtype=bool)
-        self._most = most
+        self.most = most
         self._best = np.full((n_queries, n_neighbors), np.inf, dtype=np.float32)  # least upper bounds so far
         self._parts: list[Candidates] = []
         self._n_weighed = 0  # parts whose upper bounds are among `_best`
@@ -102,12 +102,12 @@ class CandidateLists:
         if self.exact:
             return run, column
         opened = np.bincount(column, minlength=len(queries)) * length
-        unresolvable = opened > _OPENED_AT_MOST * self._most
+        unresolvable = opened > _OPENED_AT_MOST * self.most
         if not unresolvable.any():
             return run, column
         which = np.zeros_like(self.unresolved)
         which[queries] = unresolvable
-        self._mark_unresolved(which)
+        self.give_up(which)
         return run[~unresolvable[column]], column[~unresolvable[column]]
 
     def panel_seen(self) -> None:
@@ -124,9 +124,9 @@ class CandidateLists:
             self._parts = [self._first(_joined(self._parts))]
             return
         self._weigh()
-        if self._counts().max() > self._most:
+        if self._counts().max() > self.most:
             self._drop()
-            self._mark_unresolved(self._counts() > self._most)
+            self.give_up(self._counts() > self.most)
 
     def _weigh(self) -> None:
         """Lower the limits by the upper bounds of new candidates."""
@@ -151,7 +151,7 @@ class CandidateLists:
         """Drop the candidates above the limits."""
         self._parts = [part.select(part.square - part.slack <= self.limit[part.query]) for part in self._parts]
 
-    def _mark_unresolved(self, which: BoolArray) -> None:
+    def give_up(self, which: BoolArray) -> None:
         """Mark queries as unresolved; drop their candidates and take no more."""
         if which.any():
             self.unresolved |= which

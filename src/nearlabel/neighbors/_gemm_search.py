@@ -43,7 +43,7 @@ from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # up to so many, all pairs are ranked in float64: the fewest calls
 _QUERIES_PER_TILE = 1000  # not a power of two, which would map the rows of a product to the same lines of the cache
-_QUERIES_PER_BLOCK = 32_000  # sorted by nearest panel, so that queries near each other share a tile
+_TILES_PER_BLOCK = 32  # whose queries are sorted by nearest panel, so that queries near each other share a tile
 _BYTES_OF_BOUNDS = 2**24
 _WHOLE_TILE_FROM = (
     0.75  # from this share of the queries on, a product with the whole tile costs less than selecting columns
@@ -106,6 +106,11 @@ class GemmSearch:
         kind = SparsePanels if sparse.issparse(self._X) else DensePanels
         return kind(self._X, self._distance, self._pointed, resident=resident, n_jobs=n_jobs)
 
+    @property
+    def queries_per_tile(self) -> int:
+        """The most queries that are compared with a panel at once."""
+        return _QUERIES_PER_TILE
+
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
         """Return ranks and indices (n_queries, k) of the nearest rows; without queries, of each row without itself."""
         X = self._X if queries is None else queries
@@ -148,7 +153,8 @@ class GemmSearch:
         With `drop_self`, X are the training rows, and no row is its own neighbour.
         """
         unresolved = []
-        n_queries = max(_QUERIES_PER_TILE, min(_QUERIES_PER_BLOCK, _BYTES_OF_BOUNDS // (8 * self._panels.n_panels)))
+        most = _TILES_PER_BLOCK * self.queries_per_tile
+        n_queries = max(self.queries_per_tile, min(most, _BYTES_OF_BOUNDS // (8 * self._panels.n_panels)))
         for block in row_blocks(len(numbers), 1, n_queries):
             tiles = self._tiles(X, numbers[block], n_jobs)
             with part(block.start / len(numbers), block.stop / len(numbers)):
@@ -159,15 +165,15 @@ class GemmSearch:
     def _tiles(self, X: Matrix, numbers: IntArray, n_jobs: int | None) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield tiles of queries and lower bounds on their squared distances to the panels."""
         if not self._panels.bounded:
-            for tile in row_blocks(len(numbers), 1, _QUERIES_PER_TILE):
+            for tile in row_blocks(len(numbers), 1, self.queries_per_tile):
                 yield numbers[tile], np.broadcast_to(0.0, (len(numbers[tile]), self._panels.n_panels))
             return
         panels = range(self._panels.n_panels)
-        blocks = ((X, numbers[block], panels) for block in row_blocks(len(numbers), 1, _QUERIES_PER_TILE))
+        blocks = ((X, numbers[block], panels) for block in row_blocks(len(numbers), 1, self.queries_per_tile))
         with listening(None):
             lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks))
         order = np.argsort(lower.argmin(axis=1), kind="stable")  # a tile skips more panels if its queries are near
-        for tile in row_blocks(len(numbers), 1, _QUERIES_PER_TILE):
+        for tile in row_blocks(len(numbers), 1, self.queries_per_tile):
             yield numbers[order[tile]], lower[order[tile]]
 
     def _lower_bounds(self, X: Matrix, rows: IntArray, panels: Sequence[int]) -> FloatArray:
@@ -211,9 +217,12 @@ class GemmSearch:
         panel = self._panels.panel(number)
         if tile.operand is None or panel.centre is not tile.centre:
             tile.operand, tile.centre = self._panels.operand(tile.rows, panel.centre), panel.centre
-        operand = tile.operand.select(some)
+        self._compare(tile.lists, panel, tile.operand.select(some), some, takes[some])
+
+    def _compare(self, lists: CandidateLists, panel: Any, operand: Any, queries: IntArray, takes: BoolArray) -> None:
+        """Compare a panel with those of some queries that `takes` marks."""
         with self._squares(panel, operand) as squares:
-            self._offer(tile.lists, squares, panel, operand.norms, some, takes[some])
+            self._offer(lists, squares, panel, operand.norms, queries, takes)
 
     def _search_rows(self, result: Result, n_jobs: int | None) -> IntArray:
         """Search for the neighbours of the training rows, group by group of panels; return the unresolved rows."""
