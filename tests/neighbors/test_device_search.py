@@ -110,7 +110,7 @@ def hostile(kind, share, use, monkeypatch):
     X = rows_of(kind, rng, d=12)
     use(HostileDevice(X.shape[1], share=share))
     monkeypatch.setattr(_device_search, "check_sums", lambda device: None)
-    monkeypatch.setattr(_device_panels, "_parts", keep_points)
+    monkeypatch.setattr(_device_panels, "parts", keep_points)
     return X, queries_near(X, rng), 5
 
 
@@ -143,15 +143,17 @@ def test_the_device_answers(use, monkeypatch):
     assert device.put_bytes
 
 
-def test_what_eight_bits_cannot_order(use):
-    """Falls to the search without a device."""
-    use(NumpyDevice(panel_rows=4096))
+@pytest.mark.parametrize(("spread", "last"), [(0.03, DeviceSearch), (1e-6, GemmSearch)])
+def test_what_eight_bits_cannot_order(spread, last, use):
+    """Is searched for with sixteen, and what they cannot order falls to the search without a device."""
+    use(NumpyDevice(panel_rows=2048))
     rng = np.random.default_rng(0)
-    X = np.repeat(rng.normal(size=(10, 8)), 300, axis=0) + 1e-4 * rng.normal(size=(3000, 8))
-    assert_same_bits(X, X[:300], 3)
-    search = ExactNeighbors(algorithm="brute", device="cpu").fit(X)
-    search.kneighbors(X[:300], 3)
-    assert type(search._engine._plain) is GemmSearch
+    X = np.repeat(rng.normal(size=(4, 4)), 450, axis=0) + spread * rng.normal(size=(1800, 4))
+    assert_same_bits(X, X[:100], 3)
+    engine = ExactNeighbors(algorithm="brute", device="cpu").fit(X)._engine
+    engine.nearest(X[:100], 3, None)
+    assert type(engine._next) is DeviceSearch
+    assert ("_next" in vars(engine._next)) == (last is GemmSearch)
 
 
 def test_panels_that_do_not_fit(use):
@@ -188,9 +190,9 @@ def test_rounding():
     assert (up >= positive).all()
     assert (up <= positive * (1 + 2.0**-6)).all()
     singles = (positive * rng.choice([-1, 1], 1000)).astype(np.float32)
-    pieces = _device_panels._pieces(singles)
+    pieces = np.array(_device_panels._pieces(singles, 3))
     np.testing.assert_array_equal(eight_bits(pieces), pieces)
-    np.testing.assert_array_equal(pieces.astype(np.float64).sum(axis=1), singles)
+    np.testing.assert_array_equal(pieces.astype(np.float64).sum(axis=0), singles)
 
 
 def test_it_is_a_parameter(use):

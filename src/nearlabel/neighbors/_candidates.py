@@ -54,7 +54,7 @@ class CandidateLists:
         self.n_neighbors, self.exact = n_neighbors, exact
         self.limit = np.full(n_queries, NONE_YET)
         self.unresolved = np.zeros(n_queries, dtype=bool)
-        self.most = most
+        self._most = most
         self._best = np.full((n_queries, n_neighbors), np.inf, dtype=np.float32)  # least upper bounds so far
         self._parts: list[Candidates] = []
         self._n_weighed = 0  # parts whose upper bounds are among `_best`
@@ -102,7 +102,7 @@ class CandidateLists:
         if self.exact:
             return run, column
         opened = np.bincount(column, minlength=len(queries)) * length
-        unresolvable = opened > _OPENED_AT_MOST * self.most
+        unresolvable = opened > _OPENED_AT_MOST * self._most
         if not unresolvable.any():
             return run, column
         which = np.zeros_like(self.unresolved)
@@ -124,9 +124,9 @@ class CandidateLists:
             self._parts = [self._first(_joined(self._parts))]
             return
         self._weigh()
-        if self._counts().max() > self.most:
+        if self._counts().max() > self._most:
             self._drop()
-            self.give_up(self._counts() > self.most)
+            self.give_up(self._counts() > self._most)
 
     def _weigh(self) -> None:
         """Lower the limits by the upper bounds of new candidates."""

@@ -1,7 +1,8 @@
 """Points as an accelerator multiplies them: in bf16, with what bounds the error of each score among the factors.
 
 Let x be a row and q a query, centred and scaled, x = xb + xr and q = qb + qr, where xb and qb have the eight
-significant bits of bf16, and the norms of the rests xr and qr are computed, not estimated. A device computes the score
+significant bits of bf16 (or sixteen, see below), and the norms of the rests xr and qr are computed, not estimated. A
+device computes the *score*
 
     s = qb·xb + i + N A + R B,    which bounds    q·x - |x|²/2 = (|q|² - |q - x|²) / 2    from above,
 
@@ -25,6 +26,10 @@ between s less twice the slack and s. `absolute` is what `_float32_candidates.py
 flushes it to zero, and the noise of the rank. Norms are raised by more than their own rounding. Rounding i to float32,
 and centring, squares and ranks in float64, cost less than the 16 terms that n has too many, but for the part of |q|²,
 which is in the *blur*.
+
+**Sixteen bits.** Where eight cannot order the rows, xb = x1 + x2 and qb = q1 + q2, each of eight bits. The product of
+[x1, x2, x1] and [q1, q1, q2] lacks q2·x2 only, at most 2^-16 |q| |x| (1 + 2^-5), which A has in addition. The absolute
+values of its terms may add up to (1 + 2^-5) |q| |x|, so g is larger by that.
 """
 
 from __future__ import annotations
@@ -40,9 +45,13 @@ from nearlabel.neighbors._distances import PointDistance
 from nearlabel.neighbors._float32_candidates import DensePanels, Float32Array, Layout
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
+MOST_FEATURES_OF_DEVICE = 2**18  # g < 1/4
 LONGEST_GROUP = 256  # rows of a panel that bound the k-th neighbour together; panels are padded to a multiple
-_PIECES = 3
-_COLUMNS = _PIECES + 2  # of a factor beside the coordinates
+_PAIRS = {1: [(0, 0)], 2: [(0, 0), (1, 0), (0, 1)]}  # pieces of rows and of queries that are multiplied
+_LACKING = {1: 0.0, 2: 2.0**-16 * (1 + 2.0**-5)}  # of |q| |x|
+_INITIAL = 3  # pieces of an initial value
+_COLUMNS = _INITIAL + 2  # of a factor beside the coordinates
+_PANEL_BYTES = 2**28  # of a factor in float32, which makes panels of many features shorter
 _WIDTH = 16  # a factor has a multiple of so many columns, as matrix units want
 _UNIT = 2.0**-22
 _PADDING = np.float32(-3e38)  # score of rows that only fill a group: below that of any row, also above all limits
@@ -162,9 +171,12 @@ class DevicePanels(DensePanels):
 
     _seeks_whole = False  # equal distances are told apart in float64, like others
 
-    def __init__(self, X: Matrix, distance: PointDistance, rows: IntArray, device: Device, n_jobs: int | None) -> None:
-        self._device = device
-        self._width = -(-(X.shape[1] + _COLUMNS) // _WIDTH) * _WIDTH
+    def __init__(
+        self, X: Matrix, distance: PointDistance, rows: IntArray, device: Device, n_pieces: int, n_jobs: int | None
+    ) -> None:
+        self._device, self._n_pieces = device, n_pieces
+        self._n_coordinates = len(_PAIRS[n_pieces]) * X.shape[1]
+        self._width = -(-(self._n_coordinates + _COLUMNS) // _WIDTH) * _WIDTH
         self._growth = growth(self._width)
         self._safety = 1 + 2 * self._growth + 2.0**-20
         self._blur = float(X.shape[1] + 16) * 2.0**-52
@@ -174,7 +186,7 @@ class DevicePanels(DensePanels):
     @property
     def panel_rows(self) -> int:
         """The most rows of a panel."""
-        return self._device.panel_rows
+        return min(self._device.panel_rows, max(LONGEST_GROUP, _PANEL_BYTES // (4 * int(self._width))))
 
     def _moved(self, panels: list[Any]) -> Iterator[DevicePanel]:
         """Put panels on the device as long as there is room."""
@@ -185,36 +197,39 @@ class DevicePanels(DensePanels):
 
     def _stored(self, layout: Layout) -> Any:
         rows, _, centre, middle, radius = layout
-        n_rows, n_features = len(rows), self._X.shape[1]
-        filled = -(-n_rows // LONGEST_GROUP) * LONGEST_GROUP
+        n_rows, filled = len(rows), -(-len(rows) // LONGEST_GROUP) * LONGEST_GROUP
         factor = np.zeros((filled, self._width), dtype=np.float32)
         squares, norms, rests = np.zeros((3, filled))
         for some, points in self._in_blocks(rows):
             centred = self._scaled(points - centre)
-            factor[some, :n_features], squares[some], norms[some], rests[some] = _parts(centred)
+            factor[some, : self._n_coordinates], *of_some = self._parts(centred, of_query=False)
+            squares[some], norms[some], rests[some] = of_some
         slack = self._slack(norms, rests)
         initial = (slack.alone - squares / 2).astype(np.float32)
         initial[n_rows:] = _PADDING
-        factor[:, n_features : n_features + _PIECES] = _pieces(initial)
-        factor[:, n_features + _PIECES] = slack.of_norm
-        factor[:, n_features + _PIECES + 1] = slack.of_rest
+        factor[:, self._n_coordinates :][:, :_COLUMNS] = np.column_stack([*_pieces(initial, _INITIAL), *slack[:2]])
         return DevicePanel(n_rows, rows, self._device.factor(factor), slack, centre, middle, radius)
+
+    def _parts(self, points: FloatArray, *, of_query: bool) -> tuple[Float32Array, FloatArray, FloatArray, FloatArray]:
+        """Return the columns of the coordinates, squared norms, and norms of points and rests."""
+        pieces, squares, norms, rests = parts(points, self._n_pieces)
+        return np.hstack([pieces[pair[of_query]] for pair in _PAIRS[self._n_pieces]]), squares, norms, rests
 
     def _slack(self, norms: FloatArray, rests: FloatArray) -> Slack:
         """Return A, B and C of rows with these norms, of the points and of what rounding drops."""
         both, growth, safety = norms + rests, self._growth, self._safety
-        of_norm, of_rest = (eight_bits_up(safety * of) for of in (rests + growth * both, (1 + growth) * both))
+        of_norm = eight_bits_up(safety * (rests + growth * both + _LACKING[self._n_pieces] * norms))
+        of_rest = eight_bits_up(safety * (1 + growth) * both)
         return Slack(of_norm, of_rest, single(safety * (growth * np.square(norms) + self._absolute), np.inf))
 
     def operand(self, X: Matrix, centre: FloatArray) -> Any:
         """Centre, scale and round queries."""
         centred, _, far = self._centred(X, centre)
-        n_features = X.shape[1]
         factor = np.zeros((len(centred), self._width), dtype=np.float32)
-        factor[:, :n_features], squares, *lengths = _parts(centred)
+        factor[:, : self._n_coordinates], squares, *lengths = self._parts(centred, of_query=True)
         norms, rests = (eight_bits_up(of) for of in lengths)
-        factor[:, n_features : n_features + _PIECES] = 1.0
-        factor[:, n_features + _PIECES], factor[:, n_features + _PIECES + 1] = norms, rests
+        ones = np.ones((len(centred), _INITIAL), dtype=np.float32)
+        factor[:, self._n_coordinates :][:, :_COLUMNS] = np.column_stack([ones, norms, rests])
         on_device = self._device.put(self._device.factor(factor))
         return DeviceQueries(on_device, norms, rests, squares, far, self._blur)
 
@@ -235,15 +250,24 @@ def check_sums(device: Device) -> None:
 def growth(n_terms: int) -> float:
     """Return the bound g on the relative error of a sum, derived above."""
     n_units = (n_terms + 16) * _UNIT
-    return n_units / (1 - n_units)
+    return (1 + 2.0**-5) * n_units / (1 - n_units)
 
 
-def _parts(points: FloatArray) -> tuple[Float32Array, FloatArray, FloatArray, FloatArray]:
-    """Return points rounded to eight bits, their squared norms, and from above |x| and |x - rounded x|."""
-    rounded = eight_bits(points.astype(np.float32))
-    rests = points - rounded
+def parts(points: FloatArray, n_pieces: int) -> tuple[list[Float32Array], FloatArray, FloatArray, FloatArray]:
+    """Return pieces of eight bits of points, their squared norms, and from above |x| and |x - their sum|."""
+    pieces = _pieces(points, n_pieces)
+    rests = points - np.sum(pieces, axis=0, dtype=np.float64)
     squares, left = (np.einsum("ij,ij->i", of, of) for of in (points, rests))
-    return rounded, squares, np.sqrt(squares) * (1 + 2.0**-30), np.sqrt(left) * (1 + 2.0**-30)
+    return pieces, squares, np.sqrt(squares) * (1 + 2.0**-30), np.sqrt(left) * (1 + 2.0**-30)
+
+
+def _pieces(values: FloatArray | Float32Array, n_pieces: int) -> list[Float32Array]:
+    """Return numbers of eight bits whose sums are nearest to the values; three are those of float32 themselves."""
+    pieces = []
+    for _ in range(n_pieces):
+        pieces.append(eight_bits(values.astype(np.float32)))
+        values = values - pieces[-1]
+    return pieces
 
 
 def eight_bits(values: Float32Array) -> Float32Array:
@@ -260,12 +284,3 @@ def eight_bits_up(values: FloatArray) -> Float32Array:
 def single(values: FloatArray, towards: float) -> Float32Array:
     """Convert to float32, rounded up (towards infinity) or down."""
     return np.nextafter(values.astype(np.float32), np.float32(towards))
-
-
-def _pieces(values: Float32Array) -> Float32Array:
-    """Return numbers of eight bits (n, 3) whose sums are the values."""
-    pieces = np.empty((len(values), _PIECES), dtype=np.float32)
-    for place in range(_PIECES):
-        pieces[:, place] = eight_bits(values)
-        values = values - pieces[:, place]
-    return pieces

@@ -8,6 +8,7 @@ Training rows are queries like others, each one neighbour more, of which the row
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ from nearlabel.utils.types import BoolArray, IntArray, Matrix
 
 _LONGEST_RUN = 32
 _GROUPS_PER_NEIGHBOR = 8  # in a panel: the k-th greatest of few groups bounds the k-th neighbour badly
-_RUNS_AT_MOST = 4  # a query may open so many times fewer runs of a panel than it may have candidates
+_RUNS_AT_LEAST, _RUNS_PER_NEIGHBOR = 256, 2  # of a panel, which a query may open before it is given up
 _RESOLVED_AT_A_TIME = 32_000
 
 
@@ -48,15 +49,18 @@ class _Found(NamedTuple):
 class DeviceSearch(GemmSearch):
     """Find candidates on an accelerator and order them by their ranks in float64.
 
-    Queries that eight bits of a coordinate cannot resolve are answered by the search without a device.
+    Coordinates have one piece of eight bits. Queries that it cannot resolve are searched for with two, which are three
+    products, and what is then left by the search without a device.
     """
 
-    def __init__(self, X: Matrix, distance: PointDistance, *, device: Device, n_jobs: int | None) -> None:
-        self._device, self._n_jobs, self._lock = device, n_jobs, Lock()
+    def __init__(
+        self, X: Matrix, distance: PointDistance, *, device: Device, n_jobs: int | None, n_pieces: int = 1
+    ) -> None:
+        self._device, self._n_pieces, self._n_jobs, self._lock = device, n_pieces, n_jobs, Lock()
         super().__init__(X, distance, resident=True, n_jobs=n_jobs)
 
     def _make_panels(self, *, resident: bool, n_jobs: int | None) -> Any:
-        return DevicePanels(self._X, self._distance, self._pointed, self._device, n_jobs)
+        return DevicePanels(self._X, self._distance, self._pointed, self._device, self._n_pieces, n_jobs)
 
     @property
     def queries_per_tile(self) -> int:
@@ -113,7 +117,7 @@ class DeviceSearch(GemmSearch):
         """Return which queries have too many runs within their limits, as eight bits cannot order them: given up."""
         thresholds = self._device.put(operand.thresholds(lists.limit[queries], takes))
         n_opened = self._device.get((best >= thresholds).sum(0))
-        crowded = n_opened > lists.most // _RUNS_AT_MOST
+        crowded = n_opened > _RUNS_AT_LEAST + _RUNS_PER_NEIGHBOR * lists.n_neighbors
         if crowded.any():
             which = np.zeros_like(lists.unresolved)
             which[queries] = crowded
@@ -121,11 +125,15 @@ class DeviceSearch(GemmSearch):
         return np.asarray(crowded)
 
     def _resolve(self, X: Matrix, numbers: IntArray, result: Result, n_jobs: int | None, *, drop_self: bool) -> None:
-        if not hasattr(self, "_plain"):
-            self._plain = point_search(self._X, self._distance, self._n_jobs)
         for block in row_blocks(len(numbers), 1, _RESOLVED_AT_A_TIME):
             some = numbers[block]
-            result.ranks[some], result.indices[some] = self._plain.nearest(X[some], result.ranks.shape[1], n_jobs)
+            result.ranks[some], result.indices[some] = self._next.nearest(X[some], result.ranks.shape[1], n_jobs)
+
+    @cached_property
+    def _next(self) -> GemmSearch:
+        if self._n_pieces > 1:
+            return point_search(self._X, self._distance, self._n_jobs)
+        return DeviceSearch(self._X, self._distance, device=self._device, n_jobs=self._n_jobs, n_pieces=2)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be made anew where it is loaded: arrays of a device are not of another process."""

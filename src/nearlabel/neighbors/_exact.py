@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.neighbors._bounds_search import BoundsSearch
+from nearlabel.neighbors._device_panels import MOST_FEATURES_OF_DEVICE
 from nearlabel.neighbors._device_search import device_search
 from nearlabel.neighbors._distances import PointDistance, TreeDistance
 from nearlabel.neighbors._drop_self import drop_self
@@ -170,10 +171,10 @@ class ExactNeighbors(BaseEstimator):
         distance, given = self._distance, f"got {self.device!r} with"
         if self._as_sparse:
             raise ValueError(f"device must be None for sparse rows, got {self.device!r}.")
-        if not isinstance(distance, PointDistance) or rows.shape[1] > MOST_FEATURES:
+        if not isinstance(distance, PointDistance) or rows.shape[1] > MOST_FEATURES_OF_DEVICE:
             raise ValueError(
                 "device must be None for other metrics than 'euclidean', 'sqeuclidean' and 'cosine', and for more than"
-                f" {MOST_FEATURES} features, {given} metric={self.metric!r} and {rows.shape[1]} features."
+                f" {MOST_FEATURES_OF_DEVICE} features, {given} metric={self.metric!r} and {rows.shape[1]} features."
             )
         if self.algorithm == "kd_tree":
             raise ValueError(f"device must be None for a tree, {given} algorithm='kd_tree'.")
