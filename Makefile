@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-long test-oldest mutants sanitize bench docs lint types check clean
+.PHONY: help demo test test-long test-oldest test-gpu mutants sanitize bench docs lint types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,10 @@ ONCE = lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_re
 
 test-oldest:  ## the ordinary tests with the oldest libraries that are supported, but for some long tests
 	PYTEST_ADDOPTS="$(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
+
+test-gpu: $(BIN)/python  ## install torch (gigabytes, or what is there) and test the search by a device, on a GPU too if there is one
+	$(INSTALL) '.[test,gpu]'
+	$(BIN)/python -m pytest tests/neighbors/test_device_search.py tests/neighbors/test_torch.py
 
 mutants: $(BIN)/python  ## break votes, counts, searches, thresholds ... on purpose: the tests must notice (ONLY=words: some)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'

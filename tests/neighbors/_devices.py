@@ -68,9 +68,10 @@ class TruncatingDevice(NumpyDevice):
 
 
 class HostileDevice(NumpyDevice):
-    """Puts scores off by `share` of what rounding to four bits may cost, up or down by chance.
+    """Puts scores off by `share` of all that rounding and sums may cost, up or down by chance.
 
-    `keep_points` lets it have the points instead of the rounded ones, so that the errors are its own.
+    It claims to keep four bits of a coordinate, or eight of two pieces. `keep_points` gives it the points, so
+    that all errors are its own: |q| |xr| + |qr| (|x| + |xr|), and 2^-22 of all absolute values for each term.
     """
 
     def __init__(self, n_features, share=0.99, **options):
@@ -79,18 +80,28 @@ class HostileDevice(NumpyDevice):
 
     def product(self, left, right):
         left, right = left.astype(np.float64), right.astype(np.float64)
-        one_piece = left.shape[1] <= -(-(self.n_features + 5) // 16) * 16
-        start = self.n_features * (1 if one_piece else 3) + 3
-        slack = left[:, start : start + 2] @ right[:, start : start + 2].T
-        signs = np.random.default_rng(0).choice([-1, 1], slack.shape)
-        return (left @ right.T + self.share * signs * slack).astype(np.float32)
+        n_pieces = 1 if left.shape[1] <= -(-(self.n_features + 5) // 16) * 16 else 2
+        (x, xr), (q, qr) = (self._lengths(of[:, : self.n_features], n_pieces) for of in (left, right))
+        of_rests = np.outer(xr, q) + np.outer(x + xr, qr)
+        of_sums = left.shape[1] * 2.0**-22 * (np.abs(left) @ np.abs(right).T)
+        signs = np.random.default_rng(0).choice([-1, 1], of_sums.shape)
+        return (left @ right.T + self.share * signs * (of_rests + of_sums)).astype(np.float32)
+
+    @staticmethod
+    def _lengths(points, n_pieces):
+        return np.linalg.norm(points, axis=1), np.linalg.norm(rests_of(points, n_pieces), axis=1)
+
+
+def rests_of(points, n_pieces):
+    """What rounding to four bits a piece drops."""
+    fractions, exponents = np.frexp(points)
+    steps = 16**n_pieces
+    return points - np.ldexp(np.rint(fractions * steps) / steps, exponents)
 
 
 def keep_points(points, n_pieces):
-    """Take the place of `parts`: points in float32, and the norms of what rounding to four bits a piece drops."""
-    fractions, exponents = np.frexp(points)
-    steps = 16**n_pieces
-    rests = points - np.ldexp(np.rint(fractions * steps) / steps, exponents)
+    """Take the place of `parts`: points in float32, and the norms of what a hostile device claims to drop."""
+    rests = rests_of(points, n_pieces)
     squares, left = (np.einsum("ij,ij->i", of, of) for of in (points, rests))
     pieces = [points.astype(np.float32), *[np.zeros(points.shape, dtype=np.float32)] * (n_pieces - 1)]
     return pieces, squares, np.sqrt(squares) * (1 + 2**-30), np.sqrt(left) * (1 + 2**-30)

@@ -114,7 +114,7 @@ class DeviceSearch(GemmSearch):
     def _crowded(
         self, best: Any, lists: CandidateLists, operand: DeviceQueries, queries: IntArray, takes: BoolArray
     ) -> BoolArray:
-        """Return which queries have too many runs within their limits, as eight bits cannot order them: given up."""
+        """Return which queries have more runs within their limits than they may open; they are given up."""
         thresholds = self._device.put(operand.thresholds(lists.limit[queries], takes))
         n_opened = self._device.get((best >= thresholds).sum(0))
         crowded = n_opened > _RUNS_AT_LEAST + _RUNS_PER_NEIGHBOR * lists.n_neighbors

@@ -64,6 +64,11 @@ class ExactNeighbors(BaseEstimator):
     n_jobs : int, default=None
         Number of threads, as in joblib; within each, the linear algebra library uses one. None: as many as that library
         would use.
+    device : str, default=None
+        Where candidates are found: None, here; "cuda", or "cuda:1" and so on, by torch on a GPU (``pip install
+        'nearlabel[gpu]'``); "cpu", by torch on the processor, slower than None, to try it. For dense rows and the
+        metrics "euclidean", "sqeuclidean" and "cosine". The result is the same, to the bit. The device holds a copy of
+        2 bytes a number, also of rows mapped from a file; what does not fit there stays in memory.
 
     Attributes
     ----------
@@ -129,7 +134,9 @@ class ExactNeighbors(BaseEstimator):
         ------
         ValueError
             If X is not two-dimensional, has infinite values, NaN without a metric for it, or rows whose squared norm
-            overflows, or if the metric or the algorithm is unknown or they do not go together.
+            overflows, or if the metric, the algorithm or the device is unknown or they do not go together.
+        ImportError
+            If a device is given and torch cannot be imported.
         """
         rows = as_rows(self._checked(X))
         distance = distance_named(self.metric, self.metric_params)
