@@ -9,9 +9,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.neighbors import ExactNeighbors, _device_panels, _device_search
-from nearlabel.neighbors._device_panels import eight_bits, eight_bits_up, growth
+from nearlabel.neighbors._device_panels import DevicePanels, eight_bits, eight_bits_up, growth
 from nearlabel.neighbors._device_search import DeviceSearch
 from nearlabel.neighbors._gemm_search import GemmSearch
+from nearlabel.neighbors._named_distances import distance_named
 from nearlabel.persistence._searches import SavedSearch
 from neighbors._devices import HostileDevice, NumpyDevice, TruncatingDevice, keep_points
 from neighbors.test_kernels import KINDS, rows_of
@@ -90,6 +91,28 @@ def test_sums_that_are_cut_off(block, use):
         assert errors.max() > 0
     X = 10 + rng.normal(size=(100, 9))
     assert_same_bits(X, X[:20] + 0.1, 3)
+
+
+@pytest.mark.parametrize("n_pieces", [1, 2])
+@pytest.mark.parametrize("d", [1, 3, 40])
+def test_the_bound_where_it_is_tight(n_pieces, d):
+    """All coordinates are rounded in one direction, as far as can be: the slack still has what sums may cost."""
+    rng = np.random.default_rng(0)
+    dropped = (1 + 120.4999 * 2.0**-7) / 4  # of the last of eight bits, and of the last of the next eight 0.4999
+    values = 1 + (rng.integers(0, 128, (2, 30, 1)) + dropped) * 2.0**-7
+    rows, queries = np.repeat(np.ldexp(values, rng.integers(-3, 4, (2, 30, 1))), d, axis=2)
+    rows = np.concatenate([rows, -rows])  # so that the centre is 0
+    panels = DevicePanels(rows, distance_named("euclidean", None), np.arange(60), NumpyDevice(), n_pieces, None)
+    panel, asked = panels.panel(0), panels.operand(queries, np.zeros(d))
+    assert not panel.centre.any()
+    left, right = panel.factor[:60].astype(np.float64), asked.factor.astype(np.float64)
+    row, query = (which.ravel() for which in np.indices((60, 30)))
+    scores = (left @ right.T).ravel()
+    true = np.square(rows[panel.rows[row]] - queries[query]).sum(axis=1)
+    of_sums = len(left.T) * 2.0**-22 * (np.abs(left) @ np.abs(right).T).ravel()
+    assert (scores - (np.square(queries[query]).sum(axis=1) - true) / 2 >= of_sums).all()
+    squares, errors = asked.squares_of(query, row, scores.astype(np.float32), panel.slack)
+    assert (np.abs(squares - true) <= errors).all()
 
 
 def test_a_device_of_short_sums_is_refused(use):
