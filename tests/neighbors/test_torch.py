@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from nearlabel.neighbors import ExactNeighbors, _torch
+from nearlabel.neighbors import ExactNeighbors, _device_search, _torch
 from nearlabel.neighbors._device_panels import check_sums
 from nearlabel.neighbors._device_search import DeviceSearch
 from nearlabel.neighbors._torch import device_named
@@ -68,3 +68,15 @@ def test_a_gpu_that_is_not_there():
     name = f"cuda:{torch.cuda.device_count()}"
     with pytest.raises(ValueError, match=f"device must be one that torch finds here, got '{name}'. It finds"):
         ExactNeighbors(device=name).fit([[0.0], [1.0]])
+
+
+def test_factors_in_bf16(monkeypatch):
+    """As a GPU has them: they lose nothing, so sums of their products in float32 give the same answers."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch, "mm", lambda left, right, out_dtype: left.to(out_dtype) @ right.to(out_dtype))
+    device = device_named("cpu")
+    device._in_bf16 = True
+    assert device.factor(np.ones((2, 3), dtype=np.float32)).dtype == torch.bfloat16
+    monkeypatch.setattr(_device_search, "device_named", lambda name: device)
+    X = np.random.default_rng(0).normal(size=(5000, 9))
+    assert_same_bits(X, X[:100] + 0.01, 4)
