@@ -154,7 +154,8 @@ class DeviceQueries:
     def limits(self, scores: Float32Array) -> Float32Array:
         """Return upper bounds on squared distances, given lower bounds on scores, of some roundings in float32."""
         scores64 = scores.astype(np.float64)
-        return single(self.squares * (1 + self.blur) - 2 * scores64 + _SINGLE * np.abs(scores64), np.inf)
+        squares = np.where(self.far, np.inf, self.squares)
+        return single(squares * (1 + self.blur) - 2 * scores64 + _SINGLE * np.abs(scores64), np.inf)
 
     def squares_of(
         self, query: IntArray, row: IntArray, scores: Float32Array, slack: Slack
