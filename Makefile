@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-long test-oldest test-kernels mutants sanitize wheels bench docs lint types check clean
+.PHONY: help demo test test-long test-oldest test-kernels test-gpu mutants sanitize wheels bench docs lint types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,6 +37,10 @@ test-oldest:  ## the ordinary tests with the oldest libraries that are supported
 test-kernels: $(BIN)/python  ## the tests of neighbours with each level of the kernels, and without; they must be built where a compiler is
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python tests/levels.py --numprocesses auto --dist loadfile
+
+test-gpu: $(BIN)/python  ## install torch (gigabytes, or what is there) and test the search by a device, on a GPU too if there is one
+	$(INSTALL) '.[test,gpu]'
+	$(BIN)/python -m pytest tests/neighbors/test_device_search.py tests/neighbors/test_torch.py
 
 mutants: $(BIN)/python  ## break votes, counts, searches, thresholds ... on purpose: the tests must notice (ONLY=words: some)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'

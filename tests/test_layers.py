@@ -34,6 +34,7 @@ OPTIONAL_HOME = {
     "skops": "persistence/_archive.py",
     "pandas": ("datasets/_frames.py", "testing.py", "utils/tables.py"),
     "faiss": "neighbors/_faiss.py",
+    "torch": "neighbors/_torch.py",
     "usearch": "neighbors/_usearch.py",
 }
 

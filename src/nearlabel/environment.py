@@ -16,7 +16,7 @@ __all__ = ["environment", "made_with", "show_versions"]
 _CORE = ("numpy", "scipy", "scikit-learn")
 _OTHERS = (
     *("joblib", "threadpoolctl"),  # of scikit-learn
-    *("dask", "distributed", "faiss-cpu", "usearch"),
+    *("dask", "distributed", "faiss-cpu", "torch", "usearch"),
     *("pandas", "polars", "pyarrow", "openpyxl"),
     *("matplotlib", "pooch", "rich", "skops"),
 )

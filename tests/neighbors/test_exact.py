@@ -209,13 +209,13 @@ def test_wide_indices_of_sparse_rows(metric):
 def test_one_far_row_opens_no_other_pairs(monkeypatch):
     """Bounds belong to runs: with one row at 1e14 about as many pairs are refined as without it."""
     refined = []
-    ranks = _gemm_search.GemmSearch._ranks
+    ranks = _panel_search.PanelSearch._ranks
 
     def counting(self, rows, found):
         refined.append(len(found.query))
         return ranks(self, rows, found)
 
-    monkeypatch.setattr(_gemm_search.GemmSearch, "_ranks", counting)
+    monkeypatch.setattr(_panel_search.PanelSearch, "_ranks", counting)
     X = np.random.default_rng(0).normal(size=(4000, 5))
     counts = []
     for far in (0.0, 1e14):

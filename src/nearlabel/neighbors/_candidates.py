@@ -107,7 +107,7 @@ class CandidateLists:
             return run, column
         which = np.zeros_like(self.unresolved)
         which[queries] = unresolvable
-        self._mark_unresolved(which)
+        self.give_up(which)
         return run[~unresolvable[column]], column[~unresolvable[column]]
 
     def panel_seen(self) -> None:
@@ -126,7 +126,7 @@ class CandidateLists:
         self._weigh()
         if self._counts().max() > self._most:
             self._drop()
-            self._mark_unresolved(self._counts() > self._most)
+            self.give_up(self._counts() > self._most)
 
     def _weigh(self) -> None:
         """Lower the limits by the upper bounds of new candidates."""
@@ -151,7 +151,7 @@ class CandidateLists:
         """Drop the candidates above the limits."""
         self._parts = [part.select(part.square - part.slack <= self.limit[part.query]) for part in self._parts]
 
-    def _mark_unresolved(self, which: BoolArray) -> None:
+    def give_up(self, which: BoolArray) -> None:
         """Mark queries as unresolved; drop their candidates and take no more."""
         if which.any():
             self.unresolved |= which

@@ -12,6 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nearlabel.neighbors._bounds_search import BoundsSearch
+from nearlabel.neighbors._device_panels import MOST_FEATURES_OF_DEVICE
+from nearlabel.neighbors._device_search import device_search
 from nearlabel.neighbors._distances import PointDistance, TreeDistance
 from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._duplicate_rows import find_duplicates
@@ -62,6 +64,11 @@ class ExactNeighbors(BaseEstimator):
     n_jobs : int, default=None
         Number of threads, as in joblib; within each, the linear algebra library uses one. None: as many as that library
         would use.
+    device : str, default=None
+        Where candidates are found: None, here; "cuda", or "cuda:1" and so on, by torch on a GPU (``pip install
+        'nearlabel[gpu]'``); "cpu", by torch on the processor, slower than None, to try it. For dense rows and the
+        metrics "euclidean", "sqeuclidean" and "cosine". The result is the same, to the bit. The device holds a copy of
+        2 bytes a number, also of rows mapped from a file; what does not fit there stays in memory.
 
     Attributes
     ----------
@@ -99,12 +106,14 @@ class ExactNeighbors(BaseEstimator):
         algorithm: str = "auto",
         metric_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.metric = metric
         self.n_neighbors = n_neighbors
         self.algorithm = algorithm
         self.metric_params = metric_params
         self.n_jobs = n_jobs
+        self.device = device
 
     def fit(self, X: MatrixLike, y: None = None) -> Self:
         """Keep the training rows.
@@ -125,7 +134,9 @@ class ExactNeighbors(BaseEstimator):
         ------
         ValueError
             If X is not two-dimensional, has infinite values, NaN without a metric for it, or rows whose squared norm
-            overflows, or if the metric or the algorithm is unknown or they do not go together.
+            overflows, or if the metric, the algorithm or the device is unknown or they do not go together.
+        ImportError
+            If a device is given and torch cannot be imported.
         """
         rows = as_rows(self._checked(X))
         distance = distance_named(self.metric, self.metric_params)
@@ -150,6 +161,8 @@ class ExactNeighbors(BaseEstimator):
         check_choice("algorithm", self.algorithm, ("auto", "brute", "kd_tree"))
         if self.n_jobs is not None:
             check_integer("n_jobs", self.n_jobs, low=-(2**31))
+        if self.device is not None:
+            return self._device_search_of(rows)
         if isinstance(distance, TreeDistance) and self._takes_tree(rows):
             return TreeSearch(rows, distance)
         if self.algorithm == "kd_tree":
@@ -160,6 +173,19 @@ class ExactNeighbors(BaseEstimator):
         if isinstance(distance, PointDistance) and rows.shape[1] <= MOST_FEATURES:
             return point_search(rows, distance, self.n_jobs)
         return BoundsSearch(rows, distance)
+
+    def _device_search_of(self, rows: Matrix) -> PanelSearch:
+        distance, given = self._distance, f"got {self.device!r} with"
+        if self._as_sparse:
+            raise ValueError(f"device must be None for sparse rows, got {self.device!r}.")
+        if not isinstance(distance, PointDistance) or rows.shape[1] > MOST_FEATURES_OF_DEVICE:
+            raise ValueError(
+                "device must be None for other metrics than 'euclidean', 'sqeuclidean' and 'cosine', and for more than"
+                f" {MOST_FEATURES_OF_DEVICE} features, {given} metric={self.metric!r} and {rows.shape[1]} features."
+            )
+        if self.algorithm == "kd_tree":
+            raise ValueError(f"device must be None for a tree, {given} algorithm='kd_tree'.")
+        return device_search(rows, distance, self.device, self.n_jobs)
 
     def _takes_tree(self, rows: Matrix) -> bool:
         """Return whether to use a tree: dense rows, and `algorithm` says so or there are few features."""

@@ -181,6 +181,8 @@ class DensePanels(_Bounded):
     Rows that are not `resident` (mapped from a file) keep their order, and panels are built whenever they are needed.
     """
 
+    _seeks_whole = True  # whether sums of whole numbers are told apart from others
+
     def __init__(
         self, X: Matrix, distance: PointDistance, rows: IntArray, *, resident: bool, n_jobs: int | None
     ) -> None:
@@ -188,7 +190,7 @@ class DensePanels(_Bounded):
         n_features = X.shape[1]
         low, high = distance.extent(X)
         self._centre = self._middle(rows)
-        self.whole = distance.exact and _are_whole(X)
+        self.whole = self._seeks_whole and distance.exact and _are_whole(X)
         if self.whole:
             self._centre = np.floor(self._centre)
         reach = _length(np.maximum(high - self._centre, self._centre - low))
@@ -201,6 +203,11 @@ class DensePanels(_Bounded):
         self._panels = in_threads(n_jobs, self._make, leaves) if resident else None
         self._middles = np.array([panel.middle - self._centre for panel in self._panels or ()])
         self._radii = np.array([panel.radius for panel in self._panels or ()])
+
+    @property
+    def panel_rows(self) -> int:
+        """The most rows of a panel."""
+        return PANEL_ROWS
 
     def panel(self, number: int) -> Panel:
         """Return a panel."""
@@ -272,8 +279,8 @@ class DensePanels(_Bounded):
         """Halve the rows along their widest coordinate until they fit into a panel and have no clear gap."""
         some = rows[:: 1 + len(rows) // _SAMPLE]
         widest = int(np.argmax(self._points(some).var(axis=0)))
-        gap = _clear_gap(self._distance.coordinate(self._X, some, widest)) if len(rows) > PANEL_ROWS // 4 else None
-        if len(rows) <= PANEL_ROWS and gap is None:
+        gap = _clear_gap(self._distance.coordinate(self._X, some, widest)) if len(rows) > self.panel_rows // 4 else None
+        if len(rows) <= self.panel_rows and gap is None:
             yield rows
             return
         values = self._distance.coordinate(self._X, rows, widest)

@@ -78,9 +78,12 @@ class GemmSearch(PanelSearch):
         panel = self._panels.panel(number)
         if tile.operand is None or panel.centre is not tile.centre:
             tile.operand, tile.centre = self._panels.operand(tile.rows, panel.centre), panel.centre
-        operand = tile.operand.select(some)
+        self._compare(tile.lists, panel, tile.operand.select(some), some, takes[some])
+
+    def _compare(self, lists: CandidateLists, panel: Any, operand: Any, queries: IntArray, takes: BoolArray) -> None:
+        """Compare a panel with those of some queries that `takes` marks."""
         with self._squares(panel, operand) as squares:
-            self._offer(tile.lists, squares, panel, operand.norms, some, takes[some])
+            self._offer(lists, squares, panel, operand.norms, queries, takes)
 
     def _compare_rows(self, member: QueryPanel, number: int, takes: BoolArray) -> None:
         panel = member.panel if number == member.number else self._panels.panel(number)

@@ -33,7 +33,7 @@ from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _FEW_PAIRS, _NUMBERS_OF_FEW = 1000, 2**17  # up to so many, all pairs are ranked in float64: the fewest calls
 QUERIES_PER_TILE = 1000  # not a power of two, which would map the rows of a product to the same lines of the cache
-_QUERIES_PER_BLOCK = 32_000  # sorted by nearest panel, so that queries near each other share a tile
+_TILES_PER_BLOCK = 32  # whose queries are sorted by nearest panel, so that queries near each other share a tile
 _BYTES_OF_BOUNDS = 2**24
 _COMPLETED_AT_A_TIME = 2  # panels of a group that are compared with all others before the next ones are
 _PANELS_PER_GROUP = 32  # whose candidates are in memory at a time, and whose comparisons serve both panels
@@ -102,6 +102,11 @@ class PanelSearch(ABC):
     def _compare_both(self, one: QueryPanel, other: QueryPanel) -> None:
         """Find candidates for the rows of two panels in each other, by one comparison; take their locks."""
 
+    @property
+    def queries_per_tile(self) -> int:
+        """The most queries that are compared with a panel at once."""
+        return QUERIES_PER_TILE
+
     def nearest(self, queries: Matrix | None, k: int, n_jobs: int | None) -> Result:
         """Return ranks and indices (n_queries, k) of the nearest rows; without queries, of each row without itself."""
         X = self._X if queries is None else queries
@@ -144,7 +149,8 @@ class PanelSearch(ABC):
         With `drop_self`, X are the training rows, and no row is its own neighbour.
         """
         unresolved = []
-        n_queries = max(QUERIES_PER_TILE, min(_QUERIES_PER_BLOCK, _BYTES_OF_BOUNDS // (8 * self._panels.n_panels)))
+        most = _TILES_PER_BLOCK * self.queries_per_tile
+        n_queries = max(self.queries_per_tile, min(most, _BYTES_OF_BOUNDS // (8 * self._panels.n_panels)))
         for block in row_blocks(len(numbers), 1, n_queries):
             tiles = self._tiles(X, numbers[block], n_jobs)
             with part(block.start / len(numbers), block.stop / len(numbers)):
@@ -155,15 +161,15 @@ class PanelSearch(ABC):
     def _tiles(self, X: Matrix, numbers: IntArray, n_jobs: int | None) -> Iterator[tuple[IntArray, FloatArray]]:
         """Yield tiles of queries and lower bounds on their squared distances to the panels."""
         if not self._panels.bounded:
-            for tile in row_blocks(len(numbers), 1, QUERIES_PER_TILE):
+            for tile in row_blocks(len(numbers), 1, self.queries_per_tile):
                 yield numbers[tile], np.broadcast_to(0.0, (len(numbers[tile]), self._panels.n_panels))
             return
         panels = range(self._panels.n_panels)
-        blocks = ((X, numbers[block], panels) for block in row_blocks(len(numbers), 1, QUERIES_PER_TILE))
+        blocks = ((X, numbers[block], panels) for block in row_blocks(len(numbers), 1, self.queries_per_tile))
         with listening(None):
             lower = np.concatenate(in_threads(n_jobs, self._lower_bounds, blocks))
         order = np.argsort(lower.argmin(axis=1), kind="stable")  # a tile skips more panels if its queries are near
-        for tile in row_blocks(len(numbers), 1, QUERIES_PER_TILE):
+        for tile in row_blocks(len(numbers), 1, self.queries_per_tile):
             yield numbers[order[tile]], lower[order[tile]]
 
     def _lower_bounds(self, X: Matrix, rows: IntArray, panels: Sequence[int]) -> FloatArray:

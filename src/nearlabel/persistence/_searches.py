@@ -68,6 +68,8 @@ class SavedSearch:
         fitted = hasattr(search, "n_samples_fit_")
         rows = _in_memory(_ROWS_OF[type(search)](search)) if fitted else None
         parameters = map_parts(search.get_params(deep=False), _in_memory)
+        if "device" in parameters:
+            parameters["device"] = None  # it belongs to a machine, and changes no answer
         return cls(type(search).__name__, parameters, rows, getattr(search, "feature_names_in_", None))
 
     def rebuilt(self) -> Any:

@@ -1,0 +1,287 @@
+"""Points as an accelerator multiplies them: in bf16, with what bounds the error of each score among the factors.
+
+Let x be a row and q a query, centred and scaled, x = xb + xr and q = qb + qr, where xb and qb have the eight
+significant bits of bf16 (or sixteen, see below), and the norms of the rests xr and qr are computed, not estimated. A
+device computes the *score*
+
+    s = qb·xb + i + N A + R B,    which bounds    q·x - |x|²/2 = (|q|² - |q - x|²) / 2    from above,
+
+as one product: i is stored in three pieces of eight bits (float32 has 24), multiplied by ones; N ≥ |q|, R ≥ |qr|, A and
+B are rounded up to eight bits. So bounds cost a few columns of the factors, and no other pass over the scores.
+
+**The bound.** By Cauchy and Schwarz |q·x - qb·xb| = |q·xr + qr·xb| ≤ |q| |xr| + |qr| (|x| + |xr|). Products of numbers
+of eight bits are exact in float32, and a sum of n of them is off by at most g times the sum of their absolute values,
+g = n v / (1 - n v). Here v is 2^-22, not 2^-24. Processors round to the nearest (Higham, Accuracy and Stability of
+Numerical Algorithms, 2002, section 3.1), but matrix units of accelerators add some products to the sum so far at once,
+aligned to the largest of them and cut off there (Fasi, Higham, Mikaitis and Pranesh, Numerical behavior of NVIDIA
+tensor cores, PeerJ Computer Science 7:e330, 2021; Blanchard, Higham, Lopez, Mary and Pranesh, Mixed precision block
+fused multiply-add, SIAM Journal on Scientific Computing 42, 2020). That drops less than 2^-23 of the largest from each
+term, and once more where the sum is normalised: at most 2n times, for blocks of any size in any order. With
+
+    A = (1 + ε) (|xr| + g (|x| + |xr|)),    B = (1 + ε) (1 + g) (|x| + |xr|),    C = (1 + ε) (g |x|² + absolute),
+
+ε = 2g + 2^-20 and i = C - |x|²/2, the slack N A + R B + C exceeds both errors, that of the rests and that of the sum,
+g (|qb| |xb| + N A + R B + 1.01 |i|), as |qb| |xb| ≤ (|q| + |qr|) (|x| + |xr|) and g < 1/2. So the exact number is
+between s less twice the slack and s. `absolute` is what `_float32_candidates.py` says: underflow, also where a device
+flushes it to zero, and the noise of the rank. Norms are raised by more than their own rounding. Rounding i to float32,
+and centring, squares and ranks in float64, cost less than the 16 terms that n has too many, but for the part of |q|²,
+which is in the *blur*.
+
+**Sixteen bits.** Where eight cannot order the rows, xb = x1 + x2 and qb = q1 + q2, each of eight bits. The product of
+[x1, x2, x1] and [q1, q1, q2] lacks q2·x2 only, at most 2^-16 |q| |x| (1 + 2^-5), which A has in addition. The absolute
+values of its terms may add up to (1 + 2^-5) |q| |x|, so g is larger by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel.neighbors._distances import PointDistance
+from nearlabel.neighbors._float32_candidates import DensePanels, Float32Array, Layout
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+
+MOST_FEATURES_OF_DEVICE = 2**18  # g < 1/4
+LONGEST_GROUP = 256  # rows of a panel that bound the k-th neighbour together; panels are padded to a multiple
+_PAIRS = {1: [(0, 0)], 2: [(0, 0), (1, 0), (0, 1)]}  # pieces of rows and of queries that are multiplied
+_LACKING = {1: 0.0, 2: 2.0**-16 * (1 + 2.0**-5)}  # of |q| |x|
+_INITIAL = 3  # pieces of an initial value
+_COLUMNS = _INITIAL + 2  # of a factor beside the coordinates
+_PANEL_BYTES = 2**28  # of a factor in float32, which makes panels of many features shorter
+_WIDTH = 16  # a factor has a multiple of so many columns, as matrix units want
+_UNIT = 2.0**-22
+_PADDING = np.float32(-3e38)  # score of rows that only fill a group: below that of any row, also above all limits
+_UP = 1 + 2.0**-20
+_SINGLE = 2.0**-21  # a few roundings to float32
+
+
+class Device(Protocol):
+    """Arrays of an accelerator. They are compared, computed with, indexed and reshaped as those of numpy are."""
+
+    name: str
+    panel_rows: int  # the most rows, a multiple of `LONGEST_GROUP`, and queries that are compared at once
+    tile_queries: int
+
+    def room(self) -> int:
+        """Return how many bytes panels may take."""
+        ...
+
+    def factor(self, values: Float32Array) -> Any:
+        """Return numbers of eight significant bits in the format that is multiplied fastest, not yet on the device."""
+        ...
+
+    def put(self, array: Any) -> Any:
+        """Return a numpy array or a factor on the device; what is there already itself."""
+        ...
+
+    def get(self, array: Any) -> NDArray[Any]:
+        """Return an array as one of numpy."""
+        ...
+
+    def product(self, left: Any, right: Any) -> Any:
+        """Return the products (n_left, n_right) of the rows of two factors, summed in float32 or better."""
+        ...
+
+    def greatest(self, values: Any, axis: int) -> Any:
+        """Return the greatest values along an axis."""
+        ...
+
+    def kth_greatest(self, values: Any, k: int) -> Any:
+        """Return the k-th greatest value of each column."""
+        ...
+
+    def nonzero(self, mask: Any) -> tuple[Any, Any]:
+        """Return rows and columns of the true values."""
+        ...
+
+
+class Slack(NamedTuple):
+    """What rows add to their scores: ``of_norm`` times N, ``of_rest`` times R, and ``alone``; arrays (n_rows,)."""
+
+    of_norm: Float32Array
+    of_rest: Float32Array
+    alone: Float32Array
+
+    def of_groups(self, length: int) -> Slack:
+        """Return the largest of each group of consecutive rows."""
+        return Slack(*(values.reshape(-1, length).max(axis=1) for values in self))
+
+
+@dataclass(frozen=True)
+class DevicePanel:
+    """Training rows stored together: `n_rows` of them, padded; the other fields are those of `Panel`."""
+
+    n_rows: int
+    rows: IntArray
+    factor: Any
+    slack: Slack
+    centre: FloatArray
+    middle: FloatArray
+    radius: float
+
+
+@dataclass(frozen=True)
+class DeviceQueries:
+    """Queries as a factor for the panels of a centre, with their N and R and squared norms (n_queries,).
+
+    Those that are `far`, out of bounds, are zeros, and have no candidate.
+    """
+
+    factor: Any
+    norms: Float32Array
+    rests: Float32Array
+    squares: FloatArray
+    far: BoolArray
+    blur: float
+
+    def select(self, which: IntArray) -> DeviceQueries:
+        """Return some of the queries, in ascending order; all of them without a copy."""
+        if len(which) == len(self.norms):
+            return self
+        names = "factor", "norms", "rests", "squares", "far"
+        return replace(self, **{name: getattr(self, name)[which] for name in names})
+
+    def thresholds(self, limits: Float32Array, takes: BoolArray) -> Float32Array:
+        """Return the least scores of candidates, given limits of squared distances; infinite for whom none is taken."""
+        scores = single((self.squares * (1 - self.blur) - limits) / 2, -np.inf)
+        scores[self.far | ~takes] = np.inf
+        return scores
+
+    def limits(self, scores: Float32Array) -> Float32Array:
+        """Return upper bounds on squared distances, given lower bounds on scores, of some roundings in float32."""
+        scores64 = scores.astype(np.float64)
+        squares = np.where(self.far, np.inf, self.squares)
+        return single(squares * (1 + self.blur) - 2 * scores64 + _SINGLE * np.abs(scores64), np.inf)
+
+    def squares_of(
+        self, query: IntArray, row: IntArray, scores: Float32Array, slack: Slack
+    ) -> tuple[Float32Array, Float32Array]:
+        """Return squared distances of pairs of a query and a row, and the largest errors of these."""
+        norm, rest, square = self.norms[query].astype(np.float64), self.rests[query], self.squares[query]
+        half = norm * slack.of_norm[row] + rest * slack.of_rest[row] + slack.alone[row]
+        errors = _UP * 2 * half + self.blur * square + _SINGLE * np.square(norm + slack.of_rest[row])
+        return (square - 2 * (scores - half)).astype(np.float32), errors.astype(np.float32)
+
+
+class DevicePanels(DensePanels):
+    """Panels in the format of a device: on it as far as there is room, the others in memory until they are needed."""
+
+    _seeks_whole = False  # equal distances are told apart in float64, like others
+
+    def __init__(
+        self, X: Matrix, distance: PointDistance, rows: IntArray, device: Device, n_pieces: int, n_jobs: int | None
+    ) -> None:
+        self._device, self._n_pieces = device, n_pieces
+        self._n_coordinates = len(_PAIRS[n_pieces]) * X.shape[1]
+        self._width = -(-(self._n_coordinates + _COLUMNS) // _WIDTH) * _WIDTH
+        self._growth = growth(self._width)
+        self._safety = 1 + 2 * self._growth + 2.0**-20
+        self._blur = float(X.shape[1] + 16) * 2.0**-52
+        super().__init__(X, distance, rows, resident=True, n_jobs=n_jobs)
+        self._panels = list(self._moved(self._panels or []))
+
+    @property
+    def panel_rows(self) -> int:
+        """The most rows of a panel."""
+        return min(self._device.panel_rows, max(LONGEST_GROUP, _PANEL_BYTES // (4 * int(self._width))))
+
+    def _moved(self, panels: list[Any]) -> Iterator[DevicePanel]:
+        """Put panels on the device as long as there is room."""
+        room = self._device.room()
+        for panel in panels:
+            room -= panel.factor.nbytes
+            yield replace(panel, factor=self._device.put(panel.factor)) if room >= 0 else panel
+
+    def _stored(self, layout: Layout) -> Any:
+        rows, _, centre, middle, radius = layout
+        n_rows, filled = len(rows), -(-len(rows) // LONGEST_GROUP) * LONGEST_GROUP
+        factor = np.zeros((filled, self._width), dtype=np.float32)
+        squares, norms, rests = np.zeros((3, filled))
+        for some, points in self._in_blocks(rows):
+            centred = self._scaled(points - centre)
+            factor[some, : self._n_coordinates], *of_some = self._parts(centred, of_query=False)
+            squares[some], norms[some], rests[some] = of_some
+        slack = self._slack(norms, rests)
+        initial = (slack.alone - squares / 2).astype(np.float32)
+        initial[n_rows:] = _PADDING
+        factor[:, self._n_coordinates :][:, :_COLUMNS] = np.column_stack([*_pieces(initial, _INITIAL), *slack[:2]])
+        return DevicePanel(n_rows, rows, self._device.factor(factor), slack, centre, middle, radius)
+
+    def _parts(self, points: FloatArray, *, of_query: bool) -> tuple[Float32Array, FloatArray, FloatArray, FloatArray]:
+        """Return the columns of the coordinates, squared norms, and norms of points and rests."""
+        pieces, squares, norms, rests = parts(points, self._n_pieces)
+        return np.hstack([pieces[pair[of_query]] for pair in _PAIRS[self._n_pieces]]), squares, norms, rests
+
+    def _slack(self, norms: FloatArray, rests: FloatArray) -> Slack:
+        """Return A, B and C of rows with these norms, of the points and of what rounding drops."""
+        both, growth, safety = norms + rests, self._growth, self._safety
+        of_norm = eight_bits_up(safety * (rests + growth * both + _LACKING[self._n_pieces] * norms))
+        of_rest = eight_bits_up(safety * (1 + growth) * both)
+        return Slack(of_norm, of_rest, single(safety * (growth * np.square(norms) + self._absolute), np.inf))
+
+    def operand(self, X: Matrix, centre: FloatArray) -> Any:
+        """Centre, scale and round queries."""
+        centred, _, far = self._centred(X, centre)
+        factor = np.zeros((len(centred), self._width), dtype=np.float32)
+        factor[:, : self._n_coordinates], squares, *lengths = self._parts(centred, of_query=True)
+        norms, rests = (eight_bits_up(of) for of in lengths)
+        ones = np.ones((len(centred), _INITIAL), dtype=np.float32)
+        factor[:, self._n_coordinates :][:, :_COLUMNS] = np.column_stack([ones, norms, rests])
+        on_device = self._device.put(self._device.factor(factor))
+        return DeviceQueries(on_device, norms, rests, squares, far, self._blur)
+
+
+def check_sums(device: Device) -> None:
+    """Raise ValueError if sums of a device are off by more than the bound allows: a test of it, not a proof."""
+    n_terms = 512
+    lengths = np.random.default_rng(0).lognormal(sigma=3.0, size=(2, 64, n_terms)).astype(np.float32)
+    signs = np.random.default_rng(1).choice(np.array([-1, 1], dtype=np.float32), (64, n_terms))
+    left, right = eight_bits(lengths)
+    most = growth(n_terms) * (left.astype(np.float64) @ right.T)
+    for some in (left, left * signs):
+        product = device.get(device.product(*(device.put(device.factor(factor)) for factor in (some, right))))
+        if not (np.abs(product - some.astype(np.float64) @ right.T) <= most).all():
+            raise ValueError(f"device must sum products in float32, got {device.name!r}, whose sums are off by more.")
+
+
+def growth(n_terms: int) -> float:
+    """Return the bound g on the relative error of a sum, derived above."""
+    n_units = (n_terms + 16) * _UNIT
+    return (1 + 2.0**-5) * n_units / (1 - n_units)
+
+
+def parts(points: FloatArray, n_pieces: int) -> tuple[list[Float32Array], FloatArray, FloatArray, FloatArray]:
+    """Return pieces of eight bits of points, their squared norms, and from above |x| and |x - their sum|."""
+    pieces = _pieces(points, n_pieces)
+    rests = points - np.sum(pieces, axis=0, dtype=np.float64)
+    squares, left = (np.einsum("ij,ij->i", of, of) for of in (points, rests))
+    return pieces, squares, np.sqrt(squares) * (1 + 2.0**-30), np.sqrt(left) * (1 + 2.0**-30)
+
+
+def _pieces(values: FloatArray | Float32Array, n_pieces: int) -> list[Float32Array]:
+    """Return numbers of eight bits whose sums are nearest to the values; three are those of float32 themselves."""
+    pieces = []
+    for _ in range(n_pieces):
+        pieces.append(eight_bits(values.astype(np.float32)))
+        values = values - pieces[-1]
+    return pieces
+
+
+def eight_bits(values: Float32Array) -> Float32Array:
+    """Round to eight significant bits, to the nearest."""
+    bits = values.view(np.uint32)
+    return np.asarray((bits + (0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)).view(np.float32))
+
+
+def eight_bits_up(values: FloatArray) -> Float32Array:
+    """Round numbers of at least 0 up to eight significant bits."""
+    return np.asarray((single(values, np.inf).view(np.uint32) + 0xFFFF & np.uint32(0xFFFF0000)).view(np.float32))
+
+
+def single(values: FloatArray, towards: float) -> Float32Array:
+    """Convert to float32, rounded up (towards infinity) or down."""
+    return np.nextafter(values.astype(np.float32), np.float32(towards))
