@@ -11,8 +11,8 @@ from sklearn.base import clone
 from nearlabel.neighbors import ExactNeighbors, _device_panels, _device_search
 from nearlabel.neighbors._device_panels import DevicePanels, eight_bits, eight_bits_up, growth
 from nearlabel.neighbors._device_search import DeviceSearch
-from nearlabel.neighbors._panel_search import PanelSearch
 from nearlabel.neighbors._named_distances import distance_named
+from nearlabel.neighbors._panel_search import PanelSearch
 from nearlabel.persistence._searches import SavedSearch
 from neighbors._devices import HostileDevice, NumpyDevice, TruncatingDevice, keep_points
 from neighbors.test_kernels import KINDS, rows_of
