@@ -36,14 +36,16 @@ float unit_of(const double *point, int32_t n_features, double norm) {
 float store(const double *point, int32_t n_features, double norm, bool as_rows, int64_t place, int32_t depth,
             void *packed, double *stored) {
   const float unit = unit_of(point, n_features, norm);
+  const double per_unit = 1 / double{unit};
+  for (int32_t j = 0; j < n_features; ++j) stored[j] = std::nearbyint(point[j] * per_unit);
   const int64_t first = as_rows ? place / kRows * kRows * depth + place % kRows * 2 : place * depth;
   const int64_t stride = as_rows ? 2 * kRows : 2;  // from a pair to the next
   int16_t *to = static_cast<int16_t *>(packed) + first;
-  for (int32_t j = 0; j < n_features; ++j) {
-    const double whole = std::nearbyint(point[j] / unit);
-    to[j / 2 * stride + j % 2] = static_cast<int16_t>(whole);
-    stored[j] = whole * unit;
+  for (int32_t j = 0; j < n_features; j += 2) {
+    to[j / 2 * stride] = static_cast<int16_t>(stored[j]);
+    to[j / 2 * stride + 1] = j + 1 < n_features ? static_cast<int16_t>(stored[j + 1]) : int16_t{0};
   }
+  for (int32_t j = 0; j < n_features; ++j) stored[j] *= unit;
   return unit;
 }
 

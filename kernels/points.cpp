@@ -32,8 +32,8 @@ class Reader {
       read<double>(source_.rows[i]);
     else
       read<float>(source_.rows[i]);
-    if (source_.unit_length != 0) divide_by_length();
-    for (size_t j = 0; j < point_.size(); ++j) point_[j] -= source_.centre[j];
+    const double factor = source_.unit_length != 0 ? one_over_length() : 1;
+    for (size_t j = 0; j < point_.size(); ++j) point_[j] = point_[j] * factor - source_.centre[j];
     scale(source_.exponent);
     return point_.data();
   }
@@ -55,16 +55,17 @@ class Reader {
     for (double &value : point_) value = value * first * second;
   }
 
-  // A power of two first, so that no square overflows.
-  void divide_by_length() {
+  // Values whose squares may leave float64 are multiplied by a power of two first.
+  double one_over_length() {
+    const double some = square(point_.data(), source_.n_features);
+    if (some > 0x1p-900 && some < 0x1p900) return 1 / std::sqrt(some);
     double largest = 0;
     for (const double value : point_) largest = std::max(largest, std::fabs(value));
-    if (largest == 0) return;
+    if (largest == 0) return 1;
     int exponent;
     std::frexp(largest, &exponent);
     scale(-exponent);
-    const double length = std::sqrt(square(point_.data(), source_.n_features));
-    for (double &value : point_) value /= length;
+    return 1 / std::sqrt(square(point_.data(), source_.n_features));
   }
 
   const Source &source_;

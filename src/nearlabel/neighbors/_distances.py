@@ -35,6 +35,9 @@ from nearlabel.utils.validation import as_dense
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
 _PAIRS_AT_A_TIME = 8192
+_CACHED_BYTES = 2**18
+
+Coordinates: TypeAlias = Callable[[IntArray, int], FloatArray]  # of numbers of rows and the number of a feature
 
 
 @dataclass(frozen=True)
@@ -157,9 +160,9 @@ class SquaredEuclidean:
         """Return the rows themselves."""
         return X
 
-    def coordinate(self, X: Matrix, rows: IntArray, feature: int) -> FloatArray:
-        """Return a column."""
-        return np.asarray(X[rows, feature], dtype=np.float64)
+    def coordinates(self, X: Matrix) -> Coordinates:
+        """Return what gives a column of some rows."""
+        return lambda rows, feature: np.asarray(X[rows, feature], dtype=np.float64)
 
     def extent(self, X: Matrix) -> tuple[FloatArray, FloatArray]:
         """Return the least and the largest value of each column."""
@@ -280,12 +283,12 @@ class Cosine:
         values: Matrix = _scaled_by_powers_of_two(X)
         return _divide_rows(values, _lengths(_squared_norms(values)))
 
-    def coordinate(self, X: Matrix, rows: IntArray, feature: int) -> FloatArray:
-        """Return a column, each value divided by the largest of its row."""
-        blocks = row_blocks(len(rows), 8 * X.shape[1], 2**20)
-        largest = np.concatenate([np.abs(X[rows[block]]).max(axis=1) for block in blocks])
-        column = np.asarray(X[rows, feature], dtype=np.float64)
-        return np.asarray(np.divide(column, largest, out=np.zeros(len(rows)), where=largest > 0))
+    def coordinates(self, X: Matrix) -> Coordinates:
+        """Return what gives a column of some rows, each value divided by the largest of its row."""
+        blocks = row_blocks(X.shape[0], X.shape[1] * X.itemsize, _CACHED_BYTES)
+        largest = np.concatenate([np.abs(X[block]).max(axis=1) for block in blocks]).astype(np.float64)
+        per_largest = np.divide(1.0, largest, out=np.zeros(len(largest)), where=largest > _TINY)
+        return lambda rows, feature: np.asarray(X[rows, feature] * per_largest[rows])
 
     def extent(self, X: Matrix) -> tuple[FloatArray, FloatArray]:
         """Return -1 and 1."""

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.neighbors._distances import PointDistance, rounding64
+from nearlabel.neighbors._distances import Coordinates, PointDistance, rounding64
 from nearlabel.neighbors._exact_distances import as_float64
 from nearlabel.neighbors._threads import in_threads
 from nearlabel.utils.blocks import row_blocks
@@ -196,7 +196,9 @@ class DensePanels(_Bounded):
         reach = _length(np.maximum(high - self._centre, self._centre - low))
         self.whole = self.whole and 4 * reach * reach < _EXACT_BELOW
         super().__init__(distance, n_features, reach)
-        self._leaves = list(self._compact(rows) if resident and not self.whole else _slices(rows))
+        self._leaves = list(
+            self._compact(rows, distance.coordinates(X)) if resident and not self.whole else _slices(rows)
+        )
         self.n_panels = len(self._leaves)
         self.bounded = resident and not self.whole and self.n_panels > 1
         leaves = ((leaf, self.bounded) for leaf in self._leaves)
@@ -275,22 +277,22 @@ class DensePanels(_Bounded):
     def _scaled(self, values: FloatArray) -> FloatArray:
         return np.ldexp(values, self._exponent) if self._exponent else values
 
-    def _compact(self, rows: IntArray) -> Iterator[IntArray]:
+    def _compact(self, rows: IntArray, coordinate: Coordinates) -> Iterator[IntArray]:
         """Halve the rows along their widest coordinate until they fit into a panel and have no clear gap."""
         some = rows[:: 1 + len(rows) // _SAMPLE]
         widest = int(np.argmax(self._points(some).var(axis=0)))
-        gap = _clear_gap(self._distance.coordinate(self._X, some, widest)) if len(rows) > self.panel_rows // 4 else None
+        gap = _clear_gap(coordinate(some, widest)) if len(rows) > self.panel_rows // 4 else None
         if len(rows) <= self.panel_rows and gap is None:
             yield rows
             return
-        values = self._distance.coordinate(self._X, rows, widest)
+        values = coordinate(rows, widest)
         if gap is None:
             near = np.zeros(len(rows), dtype=bool)
             near[np.argpartition(values, len(rows) // 2)[: len(rows) // 2]] = True
         else:
             near = values <= gap
-        yield from self._compact(rows[near])
-        yield from self._compact(rows[~near])
+        yield from self._compact(rows[near], coordinate)
+        yield from self._compact(rows[~near], coordinate)
 
     def _make(self, rows: IntArray, compact: bool) -> Any:
         centre, middle, radius = self._centre, self._centre, np.inf
