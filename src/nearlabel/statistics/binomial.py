@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -30,14 +30,31 @@ def fit_binomial(design: FloatArray, successes: FloatArray, trials: FloatArray, 
     """
     if not 0 < successes.sum() < trials.sum():
         return BinomialFit(np.zeros(1 + design.shape[1]), converged=False)
-    center = design[0] + np.mean(design - design[0], axis=0)  # a constant column is 0 exactly
-    size = np.sqrt(np.mean((design - center) ** 2, axis=0))
-    size[size == 0] = 1.0
-    columns = np.column_stack([np.ones(len(design)), (design - center) / size])
+    columns = Standardised.of(design)
     penalty = np.append(0.0, np.full(design.shape[1], ridge))
-    coef, converged = _newton(_Loss(columns, successes, trials, penalty))
-    slopes = coef[1:] / size
-    return BinomialFit(np.append(coef[0] - center @ slopes, slopes), converged)
+    coef, converged = _newton(_Loss(columns.values, successes, trials, penalty))
+    return BinomialFit(columns.as_given(coef), converged)
+
+
+class Standardised(NamedTuple):
+    """Columns of mean 0 and deviation 1 after one of ones (n, 1 + p); a constant one is 0 exactly."""
+
+    values: FloatArray
+    center: FloatArray
+    size: FloatArray
+
+    @classmethod
+    def of(cls, design: FloatArray) -> Self:
+        """Standardise the columns of a design (n, p)."""
+        center = design[0] + np.mean(design - design[0], axis=0)
+        size = np.sqrt(np.mean((design - center) ** 2, axis=0))
+        size[size == 0] = 1.0
+        return cls(np.column_stack([np.ones(len(design)), (design - center) / size]), center, size)
+
+    def as_given(self, coef: FloatArray) -> FloatArray:
+        """Return coefficients of the columns as they were given, the intercept first (..., 1 + p)."""
+        slopes = coef[..., 1:] / self.size
+        return np.concatenate([coef[..., :1] - (slopes @ self.center)[..., np.newaxis], slopes], axis=-1)
 
 
 class _Loss(NamedTuple):
