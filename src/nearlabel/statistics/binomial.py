@@ -6,7 +6,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import expit
 
 from nearlabel.utils.types import FloatArray
 
@@ -67,13 +66,17 @@ class _Loss(NamedTuple):
 
     def value(self, coef: FloatArray) -> float:
         """Return the loss."""
-        linear, failures = self.columns @ coef, self.trials - self.successes
-        loss = self.successes * np.logaddexp(0.0, -linear) + failures * np.logaddexp(0.0, linear)
+        linear = self.columns @ coef
+        wrong = np.where(linear > 0, self.trials - self.successes, self.successes)
+        loss = self.trials * np.log1p(np.exp(-np.abs(linear))) + wrong * np.abs(linear)
         return float(loss.sum() + self.penalty @ coef**2)
 
     def derivatives(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradient and Hessian; no difference of nearly equal numbers is taken."""
-        share, rest = expit(self.columns @ coef), expit(-self.columns @ coef)
+        linear = self.columns @ coef
+        small = np.exp(-np.abs(linear))
+        larger, smaller = 1.0 / (1.0 + small), small / (1.0 + small)
+        share, rest = np.where(linear > 0, larger, smaller), np.where(linear > 0, smaller, larger)
         residuals = (self.trials - self.successes) * share - self.successes * rest
         hessian = (self.columns.T * (self.trials * share * rest)) @ self.columns + np.diag(2 * self.penalty)
         return self.columns.T @ residuals + 2 * self.penalty * coef, hessian

@@ -5,30 +5,31 @@ For each label, with signs s_i = 1 or -1 and weights c_i of the rows, `minimise`
     f(w) = Σ_i c_i loss(s_i x_i·w) + Σ_j penalty_j w_j²
 
 for a convex loss of the margin: the logistic, or the squared hinge of scikit-learn's ``LinearSVC``. A Newton step p
-solves H p = -g, with gradient g and Hessian H = Xᵀ diag(c loss'') X + 2 diag(penalty). Conjugate gradients need products
-with X and Xᵀ only, and those of all labels are one matrix product each: that is what the labels share.
+solves H p = -g, with gradient g and Hessian H = Xᵀ diag(c loss'') X + 2 diag(penalty). Conjugate gradients take
+products with X and Xᵀ only, and those of all labels are one matrix product each: that is what the labels share.
 
 The columns are turned to their principal axes first. There H is near the diagonal of a·XᵀX + 2 penalty, with a the mean
 of c loss'': the conjugate gradients of residuals divided by it are few. Where they are not, H is factorised before the
 next step, and again when that H has become too old to help. Where only some rows change their loss'', as by the squared
-hinge and where folds leave rows out, H changes by those rows, and p is solved for directly. Any step of conjugate
-gradients points downhill, so none of this changes the minimum; it decides how soon it is reached.
+hinge and where folds leave rows out, H changes by those rows, and p is solved for directly. Whatever way is taken, p
+points downhill; the ways decide how soon the minimum is reached, not which it is.
 
-A step along p ends where the slope has fallen to a tenth of its start and f has not grown: so the gradient tends to 0 wherever f has one minimum (Nocedal and Wright: Numerical Optimization, 2006, chapters 3 and 7).
-The fit of a label has converged when -g·p, twice what one more step gains, is at most 1e-20 of f.
+A step along p ends where the slope has fallen to a tenth of its start and f has not grown, so the gradient tends to 0
+wherever f has one minimum (Nocedal and Wright: Numerical Optimization, 2006, chapters 3 and 7). The fit of a label has
+converged when -g·p, twice what one more step gains, is at most 1e-20 of f, or when no step falls any more and -g·p is
+lost in the rounding of f.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import eigh, qr
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
 _MOST_STEPS = 200
 _MOST_TRIALS = 60  # of the length of a step
@@ -36,11 +37,9 @@ _ENOUGH = 1e-20
 _ROUNDING = 1e-12  # of f
 _TINY = np.finfo(np.float64).tiny  # what a gradient of 0 is divided by
 _FLATTER = 0.1  # the slope where a step ends, of that where it starts
-_PATIENCE = 4  # conjugate gradients, before H is due
-_MOST_GRADIENTS, _MOST_WITHOUT = 12, 50  # conjugate gradients of a step, where there are Hessians and where not
+_PATIENCE = 4  # conjugate gradients, from which on H is due
+_MOST_GRADIENTS = 12  # conjugate gradients of a step
 _FEW_CHANGES = 3  # H is changed by the rows that differ where they are at most one in so many
-_MOST_AXES = 2000  # with more columns the axes, and H, would cost more than they save
-_DENSE = 0.1  # share of cells other than 0, from which on sparse rows are handled as dense ones
 _BLOCK_CELLS, _BLOCK_HESSIANS = 2**18, 2**24  # so many cells of labels and rows, and of Hessians, at a time
 
 Loss = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
@@ -49,7 +48,7 @@ Loss = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
 def squared_hinge(margins: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return max(0, 1 - margin)² and its two derivatives."""
     slack = np.maximum(1.0 - margins, 0.0)
-    return slack**2, -2.0 * slack, 2.0 * (slack > 0)
+    return slack**2, -2.0 * slack, np.where(slack > 0, 2.0, 0.0)
 
 
 def logistic(margins: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -67,17 +66,11 @@ class Columns:
     change nothing.
     """
 
-    def __init__(self, X: Matrix, n_fixed: int = 0) -> None:
-        if sparse.issparse(X) and X.nnz >= _DENSE * X.shape[0] * X.shape[1]:
-            X = X.toarray()
-        self._n_fixed, self._is_sparse = n_fixed, sparse.issparse(X)
-        self._axes = None if self._is_sparse else _principal_axes(X[:, n_fixed:])
-        if self._axes is not None:
-            X = np.hstack([X[:, :n_fixed], X[:, n_fixed:] @ self._axes])
-        self._X = sparse.csr_array(X) if self._is_sparse else np.ascontiguousarray(X)
-        self._transposed = sparse.csr_array(self._X.T) if self._is_sparse else self._X.T
+    def __init__(self, X: FloatArray, n_fixed: int = 0) -> None:
+        self._n_fixed, self._axes = n_fixed, _principal_axes(X[:, n_fixed:])
+        self._X = np.hstack([X[:, :n_fixed], X[:, n_fixed:] @ self._axes])
         self.shape: tuple[int, int] = self._X.shape
-        self.squares: FloatArray = np.asarray((self._X * self._X).sum(axis=0)).reshape(-1)
+        self.squares: FloatArray = np.einsum("ij,ij->j", self._X, self._X)
 
     @property
     def labels_at_a_time(self) -> int:
@@ -87,37 +80,29 @@ class Columns:
 
     def times(self, coef: FloatArray) -> FloatArray:
         """Return w·x of every row (m, n)."""
-        return np.ascontiguousarray((self._X @ coef.T).T) if self._is_sparse else coef @ self._transposed
+        return np.asarray(coef @ self._X.T)
 
     def back(self, values: FloatArray) -> FloatArray:
         """Return Σ_i value_i x_i (m, d)."""
-        return np.ascontiguousarray((self._transposed @ values.T).T) if self._is_sparse else values @ self._X
-
-    @property
-    def have_hessians(self) -> bool:
-        """Whether Hessians are worth their cost."""
-        return not self._is_sparse and self.shape[1] <= _MOST_AXES
+        return np.asarray(values @ self._X)
 
     def outer_products(self, weights: FloatArray) -> FloatArray:
-        """Return Σ_i weight_i x_i x_iᵀ (d, d) for weights (n,) of one sign or both."""
+        """Return Σ_i weight_i x_i x_iᵀ (d, d) for weights (n,)."""
         rows = np.flatnonzero(weights)
-        chosen = self._X.take(rows, axis=0)
-        if weights.min() < 0:
-            return np.asarray((chosen.T * weights[rows]) @ chosen)
-        chosen *= np.sqrt(weights[rows])[:, np.newaxis]
-        return np.asarray(chosen.T @ chosen)  # of a matrix with itself numpy computes one half
+        chosen, known = self._X.take(rows, axis=0), weights[rows]
+        if len(rows) and known.min() < 0 < known.max():
+            return np.asarray((chosen.T * known) @ chosen)
+        chosen *= np.sqrt(np.abs(known))[:, np.newaxis]
+        sign = -1.0 if len(rows) and known[0] < 0 else 1.0
+        return np.asarray(sign * (chosen.T @ chosen))  # numpy computes one half of a matrix's product with itself
 
     def as_given(self, coef: FloatArray) -> FloatArray:
         """Return the coefficients of X as it was given."""
-        if self._axes is None:
-            return coef
         return np.hstack([coef[:, : self._n_fixed], coef[:, self._n_fixed :] @ self._axes.T])
 
 
-def _principal_axes(X: FloatArray) -> FloatArray | None:
+def _principal_axes(X: FloatArray) -> FloatArray:
     """Return orthonormal axes (d, min(n, d)) that span the rows of X, on which its columns are orthogonal."""
-    if not 0 < min(X.shape) <= _MOST_AXES:
-        return None
     if X.shape[1] <= X.shape[0]:
         return np.asarray(eigh(X.T @ X)[1])
     basis, rows = qr(X.T, mode="economic")
@@ -230,8 +215,8 @@ class _Fits:
             return
         left = self.labels[which]
         self.found.coef[left], self.found.converged[left] = self.point.coef[which], converged
-        if self._keeps_hessians and self._problem.columns.have_hessians:
-            for label, row in zip(left, np.flatnonzero(which), strict=True):
+        if self._keeps_hessians:
+            for label, row in zip(left, np.flatnonzero(which).tolist(), strict=True):
                 self.found.hessians[label] = self._hessian(row, due=True)[0]
         kept = ~which
         self.labels, self._slow = self.labels[kept], self._slow[kept]
@@ -250,9 +235,8 @@ class _Fits:
     def _update_hessians(self) -> BoolArray:
         """Bring Hessians up to date where that is cheap or due, and return where they are."""
         exact = np.zeros(len(self.labels), dtype=bool)
-        if self._problem.columns.have_hessians:
-            for row, slow in enumerate(self._slow):
-                self._hessians[row], exact[row] = self._hessian(row, due=slow)
+        for row, slow in enumerate(self._slow):
+            self._hessians[row], exact[row] = self._hessian(row, due=slow)
         self._slow[:] = False
         return exact
 
@@ -268,13 +252,16 @@ class _Fits:
             matrix = columns.outer_products(bend)
         else:
             return old, False
-        factor, failed = dpotrf(matrix + np.diag(2 * self._problem.penalty))
+        ridged = matrix.copy()
+        np.einsum("ii->i", ridged)[:] += 2 * self._problem.penalty
+        factor, failed = dpotrf(ridged)
         return (None, False) if failed else (_Hessian(matrix, bend.copy(), factor), True)
 
     def _preconditioned(self, residual: FloatArray, rows: IntArray) -> FloatArray:
         """Return H⁻¹ residual (m, d) by the Hessians there are, and by the diagonal of one where there is none."""
         mean = self.point.bend[rows].mean(axis=1, keepdims=True)
-        answer = residual / (mean * self._problem.columns.squares + 2 * self._problem.penalty)
+        diagonal = mean * self._problem.columns.squares + 2 * self._problem.penalty
+        answer: FloatArray = residual / np.maximum(diagonal, _TINY)
         for place, row in enumerate(rows):
             hessian = self._hessians[row]
             if hessian is not None:
@@ -288,7 +275,7 @@ class _Fits:
         direction = self._preconditioned(residual, rows)
         size = _dots(residual, direction)
         goal = size * np.minimum(_FLATTER**2, size / self.point.value[rows])
-        for number in range(1, 1 + (_MOST_GRADIENTS if columns.have_hessians else _MOST_WITHOUT)):
+        for number in range(1, _MOST_GRADIENTS + 1):
             product = columns.back(bend * columns.times(direction)) + ridge * direction
             length = (size / np.maximum(_dots(direction, product), _TINY))[:, np.newaxis]
             answer[todo] += length * direction
@@ -332,7 +319,7 @@ class _Fits:
 
 
 def _next_length(length: FloatArray, newton: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return the next length to try between low and high: by Newton's step, halfway, or, without an end, farther out."""
+    """Return the next length to try between low and high: Newton's, halfway, or farther out if there is no high."""
     unbounded = np.isinf(high)
     end = np.where(unbounded, 0.0, high)
     inside = np.where((low < newton) & (newton < end), newton, (low + end) / 2)

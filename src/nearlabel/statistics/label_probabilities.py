@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.statistics.binomial import fit_binomial
-from nearlabel.statistics.support_vectors import fit_support_vectors
+from nearlabel.statistics.support_vectors import best_together, fit_support_vectors
 from nearlabel.utils.fit_params import params_of_samples
 from nearlabel.utils.response_methods import RESPONSE_METHODS, label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -81,7 +82,7 @@ class LabelProbabilities:
         labels are fitted by the same random numbers, so their order does not matter. The default's are fitted together.
         """
         seed = int(random.randint(np.iinfo(np.int32).max))
-        if estimator is None and params.keys() <= {"sample_weight"}:
+        if estimator is None and params.keys() <= {"sample_weight"} and best_together(X):
             return cls(_fit_together(X, labels, seed, n_jobs, params.get("sample_weight"), probability=probability))
         classifier = seeded_classifier(chosen_classifier(estimator), seed, probability=probability)
         columns = sparse.csc_array(labels)
@@ -120,25 +121,21 @@ def _fit_together(
     columns = sparse.csc_array(labels)
     n_rows, counts = columns.shape[0], np.diff(columns.indptr)
     fitted: list[Any] = (counts == n_rows).astype(np.float64).tolist()
-    varying = np.flatnonzero((counts > 0) & (counts < n_rows))
-    if not len(varying):
+    varying = np.flatnonzero((counts > 0) & (counts < n_rows)).tolist()
+    if not varying:
         return fitted
     y = np.array([_column(columns, label) for label in varying])
     folds = np.array([deal_out(each, RandomState(seed)) for each in y]) if probability else None
-    machines = fit_support_vectors(X.astype(np.float64, copy=False), y, folds, weights, n_jobs)
+    machines = fit_support_vectors(X, y, folds, weights, n_jobs)
+    unfitted = with_seed(default_estimator(), seed)
     for number, label in enumerate(varying):
-        machine = _machine(machines.coef[number], machines.intercept[number], seed)
-        decisions = machines.decisions[number]
-        fitted[label] = Platt(clone(machine), seed).prefitted(machine, decisions, y[number], weights) if probability else machine
+        machine = copy(unfitted)
+        machine.coef_, machine.intercept_ = machines.coef[[number]], machines.intercept[[number]]
+        machine.classes_, machine.n_features_in_ = np.array([0, 1]), X.shape[1]
+        fitted[label] = machine
+        if folds is not None:
+            fitted[label] = Platt(unfitted, seed).prefitted(machine, machines.decisions[number], y[number], weights)
     return fitted
-
-
-def _machine(coef: FloatArray, intercept: float, seed: int) -> Any:
-    """Return a fitted default estimator of given coefficients."""
-    machine = with_seed(default_estimator(), seed)
-    machine.coef_, machine.intercept_ = coef[np.newaxis], np.array([intercept])
-    machine.classes_, machine.n_features_in_ = np.array([0, 1]), len(coef)
-    return machine
 
 
 def _fit_label(classifier: Any, X: Matrix, y: IntArray, params: Mapping[str, Any]) -> Any:
