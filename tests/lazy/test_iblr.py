@@ -173,7 +173,7 @@ def test_the_default_ridge_converges(problem):
 def test_no_convergence_is_warned_of(monkeypatch):
     """Steps that do not suffice are named, with what helps."""
     X = np.arange(20.0)[:, np.newaxis]
-    monkeypatch.setattr("nearlabel.statistics.binomial._MOST_STEPS", 3)
+    monkeypatch.setattr("nearlabel.statistics.joint_newton._MOST_STEPS", 3)
     with pytest.warns(ConvergenceWarning, match=f"{UNFINISHED} 10 of 20 rows have did not converge. Hint: more ridge"):
         model = IBLR(3).fit(X, (X > 9).astype(int))
     assert np.isfinite(model.coef_).all()

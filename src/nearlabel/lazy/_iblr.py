@@ -14,7 +14,7 @@ from nearlabel.lazy._classifier import LazyClassifier
 from nearlabel.lazy._votes import Neighbors, Votes, count_votes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.statistics.label_probabilities import LabelProbabilities
-from nearlabel.statistics.newton_logistic import NewtonLogistic, coefficients_of
+from nearlabel.statistics.newton_logistic import coefficients_of, fit_logistic
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import FloatArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import as_dense, check_flag, check_positive
@@ -136,14 +136,14 @@ class IBLR(LazyClassifier):
     def _learn_neighbors(self, neighbors: Neighbors) -> None:
         count, total = count_votes(neighbors, self._labels)
         design = self._design(Votes(as_dense(count), total, None, neighbors.rows))
-        estimator = self.estimator
-        if estimator is None:
-            estimator, design = NewtonLogistic(float(self.ridge)), as_dense(design)
-        random, labels = check_random_state(self.random_state), self._labels.astype(np.int64)
-        self._probabilities = LabelProbabilities.fit(estimator, design, labels, random, self.n_jobs)
-        self.estimators_ = list(self._probabilities.classifiers)
+        labels = self._labels.astype(np.int64)
         if self.estimator is None:
+            self.estimators_ = fit_logistic(as_dense(design), as_dense(labels), float(self.ridge), self.n_jobs)
             self.intercept_, self.coef_ = coefficients_of(self.estimators_, design.shape[1])
+            return
+        random = check_random_state(self.random_state)
+        self._probabilities = LabelProbabilities.fit(self.estimator, design, labels, random, self.n_jobs)
+        self.estimators_ = list(self._probabilities.classifiers)
 
     def _design(self, votes: Votes) -> Matrix:
         """Return s: the shares of the neighbours' labels, and the features if they take part, one row a query."""

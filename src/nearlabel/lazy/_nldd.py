@@ -52,8 +52,9 @@ class NLDD(WithProbabilities):
     estimator : classifier, default=None
         Cloned and fitted to each label, on all rows and on T1. One without `predict_proba` gets its decision values
         calibrated by Platt's sigmoid on a five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear
-        support vector machine of squared hinge loss; the authors use that of hinge loss, which is
-        ``SVC(kernel="linear")`` and slow on many rows. ``LogisticRegression(max_iter=1000)`` needs no calibration.
+        support vector machine of squared hinge loss, of all labels together (see `BinaryRelevance`); the authors use
+        that of hinge loss, which is ``SVC(kernel="linear")`` and slow on many rows.
+        ``LogisticRegression(max_iter=1000)`` needs no calibration.
         Classifiers see the features as they are: where some lie far from zero, give a pipeline with a scaler.
     scale : {"standard", "none"}, default="standard"
         Whether Dx is measured on features divided by their standard deviation (of T1 to estimate the β, of all training

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import expit
 
 from nearlabel.utils.types import FloatArray
 
@@ -30,14 +29,31 @@ def fit_binomial(design: FloatArray, successes: FloatArray, trials: FloatArray, 
     """
     if not 0 < successes.sum() < trials.sum():
         return BinomialFit(np.zeros(1 + design.shape[1]), converged=False)
-    center = design[0] + np.mean(design - design[0], axis=0)  # a constant column is 0 exactly
-    size = np.sqrt(np.mean((design - center) ** 2, axis=0))
-    size[size == 0] = 1.0
-    columns = np.column_stack([np.ones(len(design)), (design - center) / size])
+    columns = Standardised.of(design)
     penalty = np.append(0.0, np.full(design.shape[1], ridge))
-    coef, converged = _newton(_Loss(columns, successes, trials, penalty))
-    slopes = coef[1:] / size
-    return BinomialFit(np.append(coef[0] - center @ slopes, slopes), converged)
+    coef, converged = _newton(_Loss(columns.values, successes, trials, penalty))
+    return BinomialFit(columns.as_given(coef), converged)
+
+
+class Standardised(NamedTuple):
+    """Columns of mean 0 and deviation 1 after one of ones (n, 1 + p); a constant one is 0 exactly."""
+
+    values: FloatArray
+    center: FloatArray
+    size: FloatArray
+
+    @classmethod
+    def of(cls, design: FloatArray) -> Self:
+        """Standardise the columns of a design (n, p)."""
+        center = design[0] + np.mean(design - design[0], axis=0)
+        size = np.sqrt(np.mean((design - center) ** 2, axis=0))
+        size[size == 0] = 1.0
+        return cls(np.column_stack([np.ones(len(design)), (design - center) / size]), center, size)
+
+    def as_given(self, coef: FloatArray) -> FloatArray:
+        """Return coefficients of the columns as they were given, the intercept first (..., 1 + p)."""
+        slopes = coef[..., 1:] / self.size
+        return np.concatenate([coef[..., :1] - (slopes @ self.center)[..., np.newaxis], slopes], axis=-1)
 
 
 class _Loss(NamedTuple):
@@ -50,13 +66,17 @@ class _Loss(NamedTuple):
 
     def value(self, coef: FloatArray) -> float:
         """Return the loss."""
-        linear, failures = self.columns @ coef, self.trials - self.successes
-        loss = self.successes * np.logaddexp(0.0, -linear) + failures * np.logaddexp(0.0, linear)
+        linear = self.columns @ coef
+        wrong = np.where(linear > 0, self.trials - self.successes, self.successes)
+        loss = self.trials * np.log1p(np.exp(-np.abs(linear))) + wrong * np.abs(linear)
         return float(loss.sum() + self.penalty @ coef**2)
 
     def derivatives(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradient and Hessian; no difference of nearly equal numbers is taken."""
-        share, rest = expit(self.columns @ coef), expit(-self.columns @ coef)
+        linear = self.columns @ coef
+        small = np.exp(-np.abs(linear))
+        larger, smaller = 1.0 / (1.0 + small), small / (1.0 + small)
+        share, rest = np.where(linear > 0, larger, smaller), np.where(linear > 0, smaller, larger)
         residuals = (self.trials - self.successes) * share - self.successes * rest
         hessian = (self.columns.T * (self.trials * share * rest)) @ self.columns + np.diag(2 * self.penalty)
         return self.columns.T @ residuals + 2 * self.penalty * coef, hessian

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.statistics.binomial import fit_binomial
+from nearlabel.statistics.support_vectors import best_together, fit_support_vectors
 from nearlabel.utils.fit_params import params_of_samples
 from nearlabel.utils.response_methods import RESPONSE_METHODS, label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -77,9 +79,11 @@ class LabelProbabilities:
         """Fit a clone of the estimator, see `chosen_classifier`, to each label, with `params` such as `sample_weight`.
 
         One without `predict_proba` gets its decision values calibrated, see `Platt`, unless `probability` is False. All
-        labels are fitted by the same random numbers, so their order does not matter.
+        labels are fitted by the same random numbers, so their order does not matter. The default's are fitted together.
         """
         seed = int(random.randint(np.iinfo(np.int32).max))
+        if estimator is None and params.keys() <= {"sample_weight"} and best_together(X):
+            return cls(_fit_together(X, labels, seed, n_jobs, params.get("sample_weight"), probability=probability))
         classifier = seeded_classifier(chosen_classifier(estimator), seed, probability=probability)
         columns = sparse.csc_array(labels)
         fitted = Parallel(n_jobs=n_jobs)(
@@ -108,6 +112,30 @@ def _column(columns: Any, label: int) -> IntArray:
     y = np.zeros(columns.shape[0], dtype=np.int64)
     y[columns.indices[columns.indptr[label] : columns.indptr[label + 1]]] = 1
     return y
+
+
+def _fit_together(
+    X: Matrix, labels: Matrix, seed: int, n_jobs: int | None, weights: FloatArray | None, *, probability: bool
+) -> list[Any]:
+    """Fit the default estimator to each label, the minima of all labels being found together."""
+    columns = sparse.csc_array(labels)
+    n_rows, counts = columns.shape[0], np.diff(columns.indptr)
+    fitted: list[Any] = (counts == n_rows).astype(np.float64).tolist()
+    varying = np.flatnonzero((counts > 0) & (counts < n_rows)).tolist()
+    if not varying:
+        return fitted
+    y = np.array([_column(columns, label) for label in varying])
+    folds = np.array([deal_out(each, RandomState(seed)) for each in y]) if probability else None
+    machines = fit_support_vectors(X, y, folds, weights, n_jobs)
+    unfitted = with_seed(default_estimator(), seed)
+    for number, label in enumerate(varying):
+        machine = copy(unfitted)
+        machine.coef_, machine.intercept_ = machines.coef[[number]], machines.intercept[[number]]
+        machine.classes_, machine.n_features_in_ = np.array([0, 1]), X.shape[1]
+        fitted[label] = machine
+        if folds is not None:
+            fitted[label] = Platt(unfitted, seed).prefitted(machine, machines.decisions[number], y[number], weights)
+    return fitted
 
 
 def _fit_label(classifier: Any, X: Matrix, y: IntArray, params: Mapping[str, Any]) -> Any:
@@ -167,9 +195,13 @@ class Platt(ClassifierMixin, BaseEstimator):
             training = np.flatnonzero(~inside)
             known = params_of_samples(params, training, len(y))
             decisions[inside] = _decisions(self.estimator, X[training], y[training], X[inside], known)
-        self.slope_, self.intercept_ = _sigmoid(decisions, y, params.get("sample_weight", np.ones(len(y))))
-        self.estimator_ = clone(self.estimator).fit(X, y, **params)
-        self.classes_ = self.estimator_.classes_
+        fitted = clone(self.estimator).fit(X, y, **params)
+        return self.prefitted(fitted, decisions, y, params.get("sample_weight"))
+
+    def prefitted(self, fitted: Any, decisions: FloatArray, y: IntArray, weights: FloatArray | None) -> Self:
+        """Take a fitted classifier, and fit the sigmoid to decisions (n,) on rows it was not trained on."""
+        self.slope_, self.intercept_ = _sigmoid(decisions, y, np.ones(len(y)) if weights is None else weights)
+        self.estimator_, self.classes_ = fitted, fitted.classes_
         return self
 
     def predict(self, X: Matrix) -> IntArray:
