@@ -249,3 +249,13 @@ def test_real_data(data_folder, name):
     assert mapped.tolist() == nearest_sets(dense(training.Y), predicted)[0]
     assert (predicted != truth).mean() < 0.8 * truth.mean()
     assert (mapped != truth).mean() < 0.8 * truth.mean()
+
+
+def test_features_whose_squares_overflow_are_refused():
+    """The sentence names the parameter and the largest value."""
+    X, y = np.random.default_rng(0).normal(size=(60, 4)), np.random.default_rng(1).integers(0, 2, (60, 3))
+    with pytest.raises(
+        ValueError, match=r"X must have features whose squares add up in float64, got 2e\+200\. Hint: scale"
+    ):
+        BinaryRelevance().fit(np.sign(X) * 2e200, y)
+    BinaryRelevance().fit(X * 1e150, y)
