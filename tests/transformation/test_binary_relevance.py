@@ -254,8 +254,6 @@ def test_real_data(data_folder, name):
 def test_features_whose_squares_overflow_are_refused():
     """The sentence names the parameter and the largest value."""
     X, y = np.random.default_rng(0).normal(size=(60, 4)), np.random.default_rng(1).integers(0, 2, (60, 3))
-    with pytest.raises(
-        ValueError, match=r"squares add up in float64, got 2e\+200\. Hint: scale"
-    ):
+    with pytest.raises(ValueError, match=r"squares add up in float64, got 2e\+200\. Hint: scale"):
         BinaryRelevance().fit(np.sign(X) * 2e200, y)
     BinaryRelevance().fit(X * 1e150, y)
