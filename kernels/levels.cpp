@@ -134,12 +134,12 @@ int32_t nearlabel_pack(int32_t level, int32_t as_rows, const Source *source, con
 }
 
 int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *numbers, const Points *queries,
-                        const uint8_t *takes, const int32_t *own, const Lists *lists, const Lists *lists_of_rows) {
+                        const int32_t *places, const int32_t *own, const Lists *lists, const Lists *lists_of_rows) {
   const auto *of = level_of(level);
   if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
   if (is_malformed(*rows, *of) || is_malformed(*queries, *of) || rows->depth != queries->depth) return -1;
   if (is_malformed(*lists)) return -1;
   if (lists_of_rows != nullptr && (is_malformed(*lists_of_rows) || own == nullptr || lists->exact != 0)) return -1;
-  offer(*of, *rows, numbers, *queries, takes, own, *lists, lists_of_rows);
+  offer(*of, *rows, numbers, *queries, places, own, *lists, lists_of_rows);
   return 0;
 }

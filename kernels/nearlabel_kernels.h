@@ -67,10 +67,11 @@ int32_t nearlabel_squares(const Source *source, int64_t n_points, double *square
 // square, which tells of them, stays.
 int32_t nearlabel_pack(int32_t level, int32_t as_rows, const Source *source, const Points *points);
 
-// Offer rows to the queries that `takes` marks. `numbers` are the rows' numbers; `own`, if there is one, has for each
-// query the number of the row that it is itself. With `lists_of_rows`, the queries are offered to the rows as well.
+// Offer rows to queries. `numbers` are the rows' numbers. `places` has for each packed query its place in the lists, -1
+// for one that takes no rows; `own`, if there is one, has for each place the number of the row that the query itself is.
+// With `lists_of_rows`, the queries are offered to the rows as well.
 int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *numbers, const Points *queries,
-                        const uint8_t *takes, const int32_t *own, const Lists *lists, const Lists *lists_of_rows);
+                        const int32_t *places, const int32_t *own, const Lists *lists, const Lists *lists_of_rows);
 
 // Sums over the features, in their order, in float64: of squared differences (kind 0) or of products (kind 1), of pairs
 // of rows of two dense matrices of float32 (is64 = 0) or float64.
@@ -79,7 +80,7 @@ int32_t nearlabel_sum_pairs(int32_t kind, int32_t is64, const void *left, const 
 }
 #pragma GCC visibility pop
 
-constexpr uint32_t kInterface = 2;
+constexpr uint32_t kInterface = 3;
 
 enum LevelNumber : int32_t {
   FLOAT32_AVX2 = 0,

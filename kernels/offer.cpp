@@ -40,14 +40,14 @@ struct Band {
 
 class Offer {
  public:
-  Offer(const Level &level, const Points &rows, const int32_t *numbers, const Points &queries, const uint8_t *takes,
+  Offer(const Level &level, const Points &rows, const int32_t *numbers, const Points &queries, const int32_t *places,
         const int32_t *own, const Lists &lists, const Lists *lists_of_rows)
-      : level_(level), rows_(rows), numbers_(numbers), queries_(queries), own_(own), lists_(lists),
+      : level_(level), rows_(rows), numbers_(numbers), queries_(queries), places_(places), own_(own), lists_(lists),
         lists_of_rows_(lists_of_rows),
         rounding_((rows.depth + 16) * 0x1p-24 / (1 - (rows.depth + 16) * 0x1p-24)),
         safety_(1 + 2 * rounding_ + 0x1p-20),
         blur_((rows.n_features + 16) * 0x1p-52) {
-    arrange(takes);
+    arrange();
     copy_queries();
     if (lists_of_rows_ == nullptr) return;
     for (int64_t row = 0; row < rows_.n_points; ++row) of_rows_.push_back(threshold_of_row(row));
@@ -60,7 +60,7 @@ class Offer {
       for (size_t band = 0; band < bands_.size(); ++band) compare(first, band);
     if (level_.end != nullptr) level_.end();
     for (const int64_t query : query_in_)
-      if (query >= 0) sift_some(lists_, query);
+      if (query >= 0) sift_some(lists_, places_[query]);
     for (int64_t row = 0; lists_of_rows_ != nullptr && row < rows_.n_points; ++row) sift_some(*lists_of_rows_, row);
   }
 
@@ -74,10 +74,10 @@ class Offer {
   }
 
   // Give each query that takes rows a slot, near others of its norm; a much larger norm begins a band.
-  void arrange(const uint8_t *takes) {
+  void arrange() {
     std::vector<int64_t> order;
     for (int64_t query = 0; query < queries_.n_points; ++query)
-      if (takes[query] != 0 && lists_.unresolved[query] == 0) order.push_back(query);
+      if (places_[query] >= 0 && lists_.unresolved[places_[query]] == 0) order.push_back(query);
     const float *norms = queries_.norms;
     std::stable_sort(order.begin(), order.end(), [norms](int64_t a, int64_t b) { return norms[a] < norms[b]; });
     for (const int64_t query : order) {
@@ -155,9 +155,10 @@ class Offer {
 
   // The least score that a candidate may have: of a row at the limit, at most the limit's distance from the query.
   float threshold(int64_t query) const {
-    const double square = queries_.squares[query], limit = lists_.limits[query];
+    const int32_t place = places_[query];
+    const double square = queries_.squares[query], limit = lists_.limits[place];
     if (lists_.exact != 0)  // of equal ones the first are kept, so a row at the limit comes too late once there are enough
-      return std::nextafterf((square - limit) / 2, lists_.n_sifted[query] > 0 ? kInfinity : -kInfinity);
+      return std::nextafterf((square - limit) / 2, lists_.n_sifted[place] > 0 ? kInfinity : -kInfinity);
     return static_cast<float>((square * (1 - blur_) - limit - kRounding * (square + limit)) / 2);
   }
 
@@ -168,12 +169,14 @@ class Offer {
 
   void take(int64_t slot, int64_t row, float score, float slack) {
     const int64_t query = query_in_[slot];
-    if (query < 0 || (own_ != nullptr && own_[query] == numbers_[row])) return;
+    if (query < 0) return;
+    const int32_t place = places_[query];
+    if (own_ != nullptr && own_[place] == numbers_[row]) return;
     const double square = queries_.squares[query], twice = 2.0 * score, distance = square - twice;
     const double spread = lists_.exact != 0 ? 0 : blur_ * square + kRounding * (square + std::fabs(twice));
     const float lower = distance - spread, upper = distance + spread + 4.0 * slack * (1 + kRounding);
     if (score >= thresholds_[slot]) {
-      Candidates candidates(lists_, query);
+      Candidates candidates(lists_, place);
       if (candidates.take({numbers_[row], lower, upper})) {
         candidates.sift(memory_);
         thresholds_[slot] = candidates.is_unresolved() ? kInfinity : threshold(query);
@@ -181,7 +184,7 @@ class Offer {
     }
     if (lists_of_rows_ != nullptr && lower <= lists_of_rows_->limits[row]) {
       Candidates candidates(*lists_of_rows_, row);
-      if (candidates.take({own_[query], lower, upper})) {
+      if (candidates.take({own_[place], lower, upper})) {
         candidates.sift(memory_);
         of_rows_[row] = threshold_of_row(row);
       }
@@ -192,7 +195,7 @@ class Offer {
   const Points &rows_;
   const int32_t *numbers_;
   const Points &queries_;
-  const int32_t *own_;
+  const int32_t *places_, *own_;
   const Lists &lists_;
   const Lists *lists_of_rows_;
   std::vector<int64_t> query_in_;  // by slot; -1 for one that only fills a group
@@ -208,9 +211,9 @@ class Offer {
 
 }  // namespace
 
-void offer(const Level &level, const Points &rows, const int32_t *numbers, const Points &queries, const uint8_t *takes,
+void offer(const Level &level, const Points &rows, const int32_t *numbers, const Points &queries, const int32_t *places,
            const int32_t *own, const Lists &lists, const Lists *lists_of_rows) {
-  Offer(level, rows, numbers, queries, takes, own, lists, lists_of_rows).run();
+  Offer(level, rows, numbers, queries, places, own, lists, lists_of_rows).run();
 }
 
 }  // namespace nearlabel

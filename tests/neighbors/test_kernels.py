@@ -22,7 +22,7 @@ from nearlabel.neighbors import (
 )
 from nearlabel.neighbors._exact_distances import sum_over_features
 from nearlabel.neighbors._kernel_lists import KernelLists, PackedPoints, RowSource
-from nearlabel.neighbors._kernel_search import KernelSearch
+from nearlabel.neighbors._kernel_search import KernelSearch, _spread
 from nearlabel.neighbors._kernels import kernel_in_use, kernel_level, kernel_levels, level_numbers, sum_pairs
 
 ROOT = Path(__file__).parents[2]
@@ -248,19 +248,19 @@ def test_malformed_calls_are_refused(level):
         "rows": points(40, as_rows=True),
         "numbers": np.arange(40, dtype=np.int32),
         "queries": points(10),
-        "takes": np.ones(10, bool),
+        "places": np.arange(10, dtype=np.int32),
         "own": np.arange(10, dtype=np.int32),
     }
     for name, wrong in (
         ("numbers", np.arange(39, dtype=np.int32)),
-        ("takes", np.ones(11, bool)),
+        ("places", np.arange(11, dtype=np.int32)),
         ("own", np.arange(9, dtype=np.int32)),
         ("queries", points(11)),
         ("of_rows", lists),
     ):
         with pytest.raises(ValueError, match="must be of one level and match"):
             lists.offer(**{**good, name: wrong})
-    for name in ("numbers", "own"):
+    for name in ("numbers", "own", "places"):
         for wrong in (good[name].astype(np.int64), np.repeat(good[name], 2)[::2]):
             with pytest.raises(ValueError, match="must be contiguous int32"):
                 lists.offer(**{**good, name: wrong})
@@ -273,9 +273,10 @@ def test_malformed_calls_are_refused(level):
             lists.offer(**{**good, **wrong})
     with pytest.raises(RuntimeError, match="The kernels refused a call"):
         KernelLists(10, 3, 2, exact=False, absolute=0.0).offer(**good)
-    lists.offer(**{**good, "takes": np.zeros(10, bool)})
-    assert len(lists.candidates().query) == 0
-    lists.offer(**{**good, "takes": np.zeros(20, bool)[::2]})  # any layout
+    for wrong in (-2, 10):
+        with pytest.raises(ValueError, match="places must be below 10"):
+            lists.offer(**{**good, "places": np.full(10, wrong, dtype=np.int32)})
+    lists.offer(**{**good, "places": np.full(10, -1, dtype=np.int32)})
     assert len(lists.candidates().query) == 0
 
 
@@ -353,11 +354,11 @@ def test_both_directions_at_once(level):
         return PackedPoints.of(level, source_of(X, rows), as_rows=as_rows)
 
     both = new_lists(len(other)), new_lists(len(one))
-    takes = np.ones(len(other), bool)
-    both[0].offer(packed(one, as_rows=True), one, packed(other, as_rows=False), takes, other, both[1])
+    places = [np.arange(len(of), dtype=np.int32) for of in (one, other)]
+    both[0].offer(packed(one, as_rows=True), one, packed(other, as_rows=False), places[1], other, both[1])
     each = new_lists(len(other)), new_lists(len(one))
-    each[0].offer(packed(one, as_rows=True), one, packed(other, as_rows=False), takes, other)
-    each[1].offer(packed(other, as_rows=True), other, packed(one, as_rows=False), np.ones(len(one), bool), one)
+    each[0].offer(packed(one, as_rows=True), one, packed(other, as_rows=False), places[1], other)
+    each[1].offer(packed(other, as_rows=True), other, packed(one, as_rows=False), places[0], one)
     squares = ((X[one][:, np.newaxis] - X[other]) ** 2).sum(axis=2)
     for found, expected, nearest in zip(both, each, (squares.T, squares), strict=True):
         wanted = np.argsort(nearest, axis=1)[:, :4]
@@ -447,3 +448,27 @@ def test_tiles_by_an_emulation(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "passed" in done.stdout
+
+
+@pytest.mark.parametrize("n", [0, 31, 32, 63, 64, 100, 32 * 10, 32 * 21 + 5])
+def test_rows_are_spread(n):
+    """All rows once; blocks stay together, and neighbouring blocks come from far apart."""
+    rows = _spread(np.arange(n))
+    np.testing.assert_array_equal(np.sort(rows), np.arange(n))
+    blocks = rows[: n // 32 * 32].reshape(-1, 32)
+    np.testing.assert_array_equal(blocks, blocks[:, :1] + np.arange(32))
+    jumps = np.abs(np.diff(blocks[:, 0] // 32))
+    assert len(jumps) < 3 or jumps.min() >= len(blocks) // 3
+
+
+@built
+def test_norms_within_a_panel_jump():
+    """Rows that come ever nearer to a query would all be candidates; whole numbers keep their order for ties."""
+    X = np.random.default_rng(0).normal(size=(3_000, 5))
+    with kernel_level("float32"):
+        panel = ExactNeighbors(algorithm="brute").fit(X)._engine._panels.panel(0)
+        of_whole = ExactNeighbors(algorithm="brute").fit(np.rint(3 * X))._engine._panels.panel(0)
+    of_blocks = panel.points.norms[: 3_000 // 32 * 32].reshape(-1, 32).mean(axis=1)
+    rising = np.diff(of_blocks) > 0
+    assert 0.3 < rising.mean() < 0.7
+    np.testing.assert_array_equal(of_whole.rows, np.sort(of_whole.rows))

@@ -19,7 +19,7 @@ from nearlabel.neighbors._kernels import (
     level_numbers,
     library,
 )
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray
+from nearlabel.utils.types import FloatArray, IntArray
 
 Int32Array = NDArray[np.int32]
 
@@ -131,27 +131,29 @@ class KernelLists:
         rows: PackedPoints,
         numbers: Int32Array,
         queries: PackedPoints,
-        takes: BoolArray,
+        places: Int32Array,
         own: Int32Array | None,
         of_rows: KernelLists | None = None,
     ) -> None:
-        """Add the rows of a panel that may be among the nearest of the queries that `takes` marks.
+        """Add the rows of a panel that may be among the nearest of some queries.
 
-        `numbers` are the rows' numbers; no row is a candidate for the query whose `own` number it has. To `of_rows`,
-        the lists of the rows, the queries are added by their own numbers.
+        `numbers` are the rows' numbers, `places` those of the packed queries in these lists, -1 where a query takes
+        none. No row is a candidate for the query whose `own` number, by its place, it has. To `of_rows`, the lists of
+        the rows, the queries are added by their own numbers.
         """
-        takes = np.ascontiguousarray(takes, dtype=bool)
-        lengths_of_queries = {len(queries), len(takes), len(self) if own is None else len(own)}
-        lengths_of_rows = {len(numbers), len(rows) if of_rows is None else len(of_rows)}
-        if lengths_of_queries != {len(self)} or lengths_of_rows != {len(rows)} or rows.level != queries.level:
-            raise ValueError("rows, numbers, queries, takes and own must be of one level and match in length.")
+        own_of, of = range(len(self)) if own is None else own, rows if of_rows is None else of_rows
+        matching = (numbers, rows), (of, rows), (places, queries), (own_of, self)
+        if rows.level != queries.level or any(len(some) != len(others) for some, others in matching):
+            raise ValueError("rows, numbers, queries, places and own must be of one level and match in length.")
+        if len(places) and not -1 <= places.min() <= places.max() < len(self):
+            raise ValueError(f"places must be below {len(self)}, got {places.max()}.")
         check_code(
             library().nearlabel_offer(
-                rows.level, rows.as_structure(), _int32_pointer(numbers), queries.as_structure(), takes.ctypes.data,
-                None if own is None else _int32_pointer(own), self.as_structure(),
-                None if of_rows is None else of_rows.as_structure(),
+                *(rows.level, rows.as_structure(), _int32_pointer(numbers)),
+                *(queries.as_structure(), _int32_pointer(places), None if own is None else _int32_pointer(own)),
+                *(self.as_structure(), None if of_rows is None else of_rows.as_structure()),
             )
-        )  # fmt: skip
+        )
 
     def as_structure(self) -> ListsStructure:
         """Return what the kernel takes; valid as long as this object lives."""

@@ -5,9 +5,11 @@ A kernel compares a panel with many queries at a time, and only candidates leave
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from nearlabel.neighbors._result import Result
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _PLAIN = "float32"  # in which whole numbers and their sums are exact up to 2^24, and which rounds least
+_BLOCK = 32  # rows of about one norm that stay together, as many as in a block of most levels
 _BYTES_OF_LISTS = 2**28  # of a group of panels
 _BYTES_OF_CANDIDATE = 12
 
@@ -50,7 +53,7 @@ class PackedPanels(DensePanels):
     def __init__(self, X: Matrix, distance: PointDistance, rows: IntArray, level: str, n_jobs: int | None) -> None:
         self._level = level
         super().__init__(X, distance, rows, resident=True, n_jobs=n_jobs)
-        self.absolute = self._absolute
+        self.absolute, self.centre = self._absolute, self._centre
 
     @property
     def level(self) -> str:
@@ -63,6 +66,8 @@ class PackedPanels(DensePanels):
 
     def _stored(self, layout: Layout) -> PackedPanel:
         rows, _, centre, middle, radius = layout
+        if not self.whole:
+            rows = _spread(rows)
         packed = PackedPoints.of(self.level, self._source(self._X, rows, centre), as_rows=True)
         return PackedPanel(rows, rows.astype(np.int32), packed, centre, middle, radius)
 
@@ -73,9 +78,20 @@ class PackedPanels(DensePanels):
         return RowSource(X, rows, centre, self._exponent, unit_length=self._distance.unit_length)
 
 
+def _spread(rows: IntArray) -> IntArray:
+    """Reorder blocks of rows: each comes about a golden section after the one before.
+
+    Sorted by norm, rows may come ever nearer to a query, each of them a candidate. So the limit is soon low.
+    """
+    n_blocks = len(rows) // _BLOCK
+    step = next(step for step in count(max(1, int(0.618 * n_blocks))) if math.gcd(step, n_blocks) == 1)
+    whole = rows[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
+    return np.concatenate([whole[np.arange(n_blocks) * step % max(1, n_blocks)].ravel(), rows[n_blocks * _BLOCK :]])
+
+
 @dataclass
 class _Queries:
-    """Some rows of X as queries: their candidates, and as factors for the panels of one centre.
+    """Some rows of X as queries: their candidates, and as factors for the panels of the common centre.
 
     `own` are their numbers, where they are training rows.
     """
@@ -85,14 +101,22 @@ class _Queries:
     lists: KernelLists
     own: Int32Array | None
     packed: PackedPoints | None = None
-    centre: FloatArray | None = None
 
-    def packed_around(self, centre: FloatArray, panels: PackedPanels) -> PackedPoints:
-        """Return them packed for the panels of a centre; those out of bounds are unresolved."""
-        if self.packed is None or centre is not self.centre:
-            self.packed, self.centre = panels.packed_queries(self.X, self.rows, centre), centre
-            self.lists.unresolved |= ~(self.packed.squares <= LARGEST_QUERY**2)
-        return self.packed
+    def packed_for(self, centre: FloatArray, takes: BoolArray, panels: PackedPanels) -> tuple[PackedPoints, Int32Array]:
+        """Return them packed for a panel that `takes` are compared with, and their places in the lists, or -1.
+
+        For a centre that a panel has for itself only those that are compared are packed. Those out of bounds become
+        unresolved.
+        """
+        if centre is not panels.centre:
+            places = np.flatnonzero(takes).astype(np.int32)
+            packed = panels.packed_queries(self.X, self.rows[places], centre)
+        else:
+            if self.packed is None:
+                self.packed = panels.packed_queries(self.X, self.rows, centre)
+            packed, places = self.packed, np.where(takes, np.arange(len(takes), dtype=np.int32), np.int32(-1))
+        self.lists.unresolved[places[(packed.squares > LARGEST_QUERY**2) & (places >= 0)]] = True
+        return packed, places
 
 
 class KernelSearch(PanelSearch):
@@ -134,8 +158,8 @@ class KernelSearch(PanelSearch):
         self, number: int, queries: _Queries, takes: BoolArray, lists_of_rows: KernelLists | None = None
     ) -> None:
         panel: Any = self._panels.panel(number)  # PackedPanel
-        packed = queries.packed_around(panel.centre, self._panels)
-        queries.lists.offer(panel.points, panel.numbers, packed, takes, queries.own, lists_of_rows)
+        packed, places = queries.packed_for(panel.centre, takes, self._panels)
+        queries.lists.offer(panel.points, panel.numbers, packed, places, queries.own, lists_of_rows)
 
     def _queries(self, member: QueryPanel) -> _Queries:
         if member.factor is None:

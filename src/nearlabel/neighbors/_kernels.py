@@ -25,7 +25,7 @@ OFF, _AUTO = "off", "auto"
 # Names of levels, and what there may be for each, the best first; as in kernels/nearlabel_kernels.h.
 _NUMBERS = {"bf16": (3,), "int16": (2,), "float32": (1, 0, 4), "hostile": (5,)}
 _FOR_TESTS = "hostile"
-_INTERFACE = 2
+_INTERFACE = 3
 
 _chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
 _pointer, _int32, _int64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
