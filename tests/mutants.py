@@ -27,13 +27,17 @@ from time import perf_counter
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src"
+KERNELS = "kernels/"  # files there are compiled anew
 MOST_SECONDS = 600  # a mutant may never end: one that takes so long is noticed
 TESTS_PASS, A_TEST_FAILED = 0, 1  # exit codes of pytest; others mean that it could not run the tests
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake: in `file` of the package, `old` becomes `new`; one of `tests` (paths, or nodes) must notice."""
+    """One mistake: in `file` of the package or of the kernels, `old` becomes `new`.
+
+    One of `tests` (paths, or nodes) must notice.
+    """
 
     name: str
     file: str
@@ -42,9 +46,13 @@ class Mutant:
     tests: tuple[str, ...]
     survives: str = ""  # why no test can notice
 
+    def path(self, root: Path) -> Path:
+        """Return the file in a copy of the project."""
+        return root / self.file if self.file.startswith(KERNELS) else root / "src" / "nearlabel" / self.file
+
     def fault(self) -> str | None:
         """Return what is wrong with this entry of the list, None if it can be run."""
-        path = SOURCES / "nearlabel" / self.file
+        path = self.path(ROOT)
         if not path.is_file():
             return f"{self.name}: there is no {self.file}"
         if (times := path.read_text().count(self.old)) != 1:
@@ -64,8 +72,13 @@ def outcome(mutant: Mutant) -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         sources = Path(folder) / "src"
         shutil.copytree(SOURCES, sources)
-        path = sources / "nearlabel" / mutant.file
+        if mutant.file.startswith(KERNELS):
+            shutil.copytree(ROOT / KERNELS, Path(folder) / KERNELS)
+            shutil.copy(ROOT / "build_kernels.py", folder)
+        path = mutant.path(Path(folder))
         path.write_text(path.read_text().replace(mutant.old, mutant.new))
+        if mutant.file.startswith(KERNELS) and not _builds(Path(folder)):
+            return "broken", "the kernels cannot be built"
         try:
             done = run_tests(mutant.tests, sources, MOST_SECONDS)
         except subprocess.TimeoutExpired:
@@ -76,6 +89,11 @@ def outcome(mutant: Mutant) -> tuple[str, str]:
         failed = re.search(r"^FAILED (\S+)", done.stdout, re.MULTILINE)
         return "killed", failed[1] if failed else "a test failed"
     return "broken", f"pytest ended with {done.returncode}: {done.stdout[-500:]}"
+
+
+def _builds(root: Path) -> bool:
+    command = [sys.executable, root / "build_kernels.py", root / "src" / "nearlabel" / "neighbors"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def run_tests(tests: Iterable[str], sources: Path, seconds: float | None) -> subprocess.CompletedProcess[str]:
