@@ -34,7 +34,7 @@ ONCE = lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_re
 test-oldest:  ## the ordinary tests with the oldest libraries that are supported, but for some long tests
 	PYTEST_ADDOPTS="$(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
 
-test-kernels: $(BIN)/python  ## the tests of neighbours with each level of the kernels, and without; they must be built where a compiler is
+test-kernels: $(BIN)/python  ## the tests of neighbours with levels of the kernels that are not the default, and without; they must be built where a compiler is
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python tests/levels.py --numprocesses auto --dist loadfile
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,9 @@ class RowSource:
         """Return the number of rows."""
         return len(self._rows)
 
-    def as_structure(self) -> SourceStructure:
-        """Return what the kernel takes; valid as long as this object lives."""
+    @cached_property
+    def structure(self) -> SourceStructure:
+        """What the kernel takes; valid as long as this object lives."""
         X = self._X
         strides = (stride // X.itemsize for stride in X.strides)
         return SourceStructure(
@@ -63,7 +65,7 @@ class RowSource:
     def squares(self) -> FloatArray:
         """Return the squared length of each point."""
         squares = np.empty(len(self))
-        check_code(library().nearlabel_squares(self.as_structure(), len(self), squares.ctypes.data))
+        check_code(library().nearlabel_squares(self.structure, len(self), squares.ctypes.data))
         return squares
 
 
@@ -93,15 +95,16 @@ class PackedPoints:
         units, norms, rests = (np.empty(n, dtype=np.float32) for _ in range(3))
         packed = memory[start : start + n_bytes]
         points = cls(number, source.n_features, depth.value, packed, units, np.empty(n), norms, rests)
-        check_code(library().nearlabel_pack(number, as_rows, source.as_structure(), points.as_structure()))
+        check_code(library().nearlabel_pack(number, as_rows, source.structure, points.structure))
         return points
 
     def __len__(self) -> int:
         """Return the number of points."""
         return len(self.norms)
 
-    def as_structure(self) -> PointsStructure:
-        """Return what the kernel takes; valid as long as this object lives."""
+    @cached_property
+    def structure(self) -> PointsStructure:
+        """What the kernel takes; valid as long as this object lives."""
         arrays = self.packed, self.units, self.squares, self.norms, self.rests
         packed, *others = (array.ctypes.data for array in arrays)
         return PointsStructure(packed, len(self), self.depth, self.n_features, *others)
@@ -149,14 +152,15 @@ class KernelLists:
             raise ValueError(f"places must be below {len(self)}, got {places.max()}.")
         check_code(
             library().nearlabel_offer(
-                *(rows.level, rows.as_structure(), _int32_pointer(numbers)),
-                *(queries.as_structure(), _int32_pointer(places), None if own is None else _int32_pointer(own)),
-                *(self.as_structure(), None if of_rows is None else of_rows.as_structure()),
+                *(rows.level, rows.structure, _int32_pointer(numbers)),
+                *(queries.structure, _int32_pointer(places), None if own is None else _int32_pointer(own)),
+                *(self.structure, None if of_rows is None else of_rows.structure),
             )
         )
 
-    def as_structure(self) -> ListsStructure:
-        """Return what the kernel takes; valid as long as this object lives."""
+    @cached_property
+    def structure(self) -> ListsStructure:
+        """What the kernel takes; valid as long as this object lives."""
         arrays = (*(self.limit, self._found, self._n_candidates, self._n_sifted, self.unresolved),)
         pointers = (array.ctypes.data for array in arrays)
         return ListsStructure(self.n_neighbors, self._found.shape[1], self.exact, self._absolute, *pointers)
