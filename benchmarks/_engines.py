@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,12 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors import ExactNeighbors, kernel_level, kernel_levels
 
 OURS, BRUTE, KD_TREE = "nearlabel", "scikit-learn brute", "scikit-learn kd_tree"
-PRODUCT, PRODUCT_AT_ONCE = "the product alone", "the product, in one call"
+LEVELS = {"bf16": "AMX", "int16": "AVX512-VNNI", "float32": "AVX-512, AVX2 or NEON", "off": "any"}  # and what they need
+OURS_BY_LEVEL = {level: f"{OURS} {level}" for level in LEVELS}
+PRODUCT, PRODUCT_IN_TILES = "the product alone", "the product in tiles"
 FAISS, INTELEX, TORCH = "faiss IndexFlatL2", "scikit-learn-intelex brute", "torch addmm + topk"
 _TILE_ROWS, _TILE_QUERIES, _SPARSE_QUERIES, _TORCH_QUERIES = 4096, 1024, 1000, 512
 _LARGEST_TREE = 16
@@ -40,9 +43,22 @@ class Nearest:
         return np.asarray(self.search.kneighbors(queries, self.k)[1])
 
 
-def ours(X: Any, k: int, metric: str, threads: int) -> Nearest:
-    """Return our search."""
-    return Nearest(ExactNeighbors(metric, n_jobs=threads), X, k)
+class Ours(Nearest):
+    """Our search at a level of the kernels."""
+
+    def __init__(self, level: str, X: Any, k: int, metric: str, threads: int) -> None:
+        super().__init__(ExactNeighbors(metric, n_jobs=threads), X, k)
+        self.level = level
+
+    def fit(self) -> None:
+        """Fit."""
+        with kernel_level(self.level):
+            super().fit()
+
+    def query(self, queries: Any) -> NDArray[Any]:
+        """Return the indices."""
+        with kernel_level(self.level):
+            return super().query(queries)
 
 
 def brute(X: Any, k: int, metric: str, threads: int) -> Nearest:
@@ -116,7 +132,7 @@ def _without_own(indices: NDArray[Any]) -> NDArray[Any]:
     return indices[~own].reshape(len(indices), -1)
 
 
-class DenseProduct:
+class ProductInTiles:
     """The single-precision product of rows and queries in tiles that stay in cache: as many multiplications."""
 
     def __init__(self, X: NDArray[Any], k: int, metric: str, threads: int) -> None:
@@ -139,7 +155,7 @@ class DenseProduct:
                 np.matmul(self.rows[:height], self.queries[:, :width], out=self.products[:height, :width])
 
 
-class ProductAtOnce:
+class DenseProduct:
     """The single-precision product of rows and queries in one call, into memory that is ready: the same shape."""
 
     def __init__(self, X: NDArray[Any], k: int, metric: str, threads: int) -> None:
@@ -180,17 +196,23 @@ def product(X: Any, k: int, metric: str, threads: int) -> DenseProduct | SparseP
 
 
 class Engine(NamedTuple):
-    """How to make a search, the module it needs and where that comes from, and which problems it takes."""
+    """How to make a search, the module it needs and where that comes from, which problems it takes, and its level."""
 
     make: Callable[[Any, int, str, int], Any]
     module: str
     pip: str
     takes: Callable[[Any, str], bool]
+    level: str | None = None
 
     @property
     def is_installed(self) -> bool:
-        """Whether its module is there; it is not imported."""
-        return importlib.util.find_spec(self.module) is not None
+        """Whether its module is there, which is not imported, and the processor runs its level."""
+        return importlib.util.find_spec(self.module) is not None and self.level in (None, *kernel_levels())
+
+    @property
+    def remedy(self) -> str:
+        """What would make it run."""
+        return f"pip install {self.pip}" if self.level is None else f"needs a processor with {LEVELS[self.level]}"
 
 
 def _dense_euclidean(X: Any, metric: str) -> bool:
@@ -199,8 +221,12 @@ def _dense_euclidean(X: Any, metric: str) -> bool:
 
 ENGINES: Mapping[str, Engine] = {
     PRODUCT: Engine(product, "numpy", "numpy", lambda X, metric: True),
-    PRODUCT_AT_ONCE: Engine(ProductAtOnce, "numpy", "numpy", lambda X, metric: not sparse.issparse(X)),
-    OURS: Engine(ours, "nearlabel", "nearlabel", lambda X, metric: True),
+    PRODUCT_IN_TILES: Engine(ProductInTiles, "numpy", "numpy", lambda X, metric: not sparse.issparse(X)),
+    OURS: Engine(partial(Ours, "auto"), "nearlabel", "nearlabel", lambda X, metric: True),
+    **{
+        name: Engine(partial(Ours, level), "nearlabel", "nearlabel", lambda X, metric: True, level)
+        for level, name in OURS_BY_LEVEL.items()
+    },
     BRUTE: Engine(brute, "sklearn", "scikit-learn", lambda X, metric: True),
     KD_TREE: Engine(
         kd_tree,
