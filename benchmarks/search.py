@@ -14,14 +14,17 @@ CPU and wall seconds are those of queries alone, the least of all passes; "fit s
 "over product" is CPU over that of the single-precision product of rows and queries: one call of the same shape, into
 memory that is ready for its results (words: scipy's sparse product of queries and rows). "the product in tiles" is as
 many multiplications, a 4096 x d by a d x 1024 tile at a time. "over ours" is CPU over that of nearlabel's fastest
-level: above 1 is slower. "peak MiB" is above imports and data. "same sets" is the share of 200 queries whose set of
-neighbours is that of plain float64 differences, equal distances ordered by index.
+level: above 1 is slower. "gain of wall" is that of two threads over one, which other programs on the same cores lower.
+"peak MiB" is above imports and data. "same sets" is the share of 200 queries whose set of neighbours is that of plain
+float64 differences, equal distances ordered by index.
 
 Run: ``python benchmarks/search.py``; ``--quick`` for a look, ``--sections threads`` for one part.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -43,7 +46,7 @@ from _engines import (
     TORCH,
     stages_of,
 )
-from _harness import Goal, Job, Measurement, Table, measure, parser_for, print_facts, save, show
+from _harness import Goal, Job, Measurement, Table, machine_facts, measure, parser_for, print_facts, save, show
 from _reference import agreement, nearest_by_differences
 
 N_QUERIES, N_SAMPLED = 2_000, 200
@@ -308,23 +311,36 @@ def smaller(section: Section) -> Section:
     return section._replace(settings=[first._replace(n=n, n_queries=n_queries)])
 
 
+def earlier_results(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the results in the file that a run of some parts adds to: none of another machine, or of a full run."""
+    if set(options.sections) == set(SECTIONS) or not options.out.exists():
+        return {}
+    earlier = json.loads(options.out.read_text())
+    results: dict[str, Any] = earlier["results"] if earlier["machine"] == machine_facts() else {}
+    return results
+
+
+def tables_of(results: Results) -> list[Table]:
+    """Return all tables, those by level first."""
+    return [
+        *tables_by_level(results),
+        *(table_of(SECTIONS[name], results[name]) for name in SECTIONS if name in results),
+    ]
+
+
 def main() -> None:
-    """Measure section after section, print and save."""
+    """Measure section after section, print and save: what a run that is stopped has measured is not lost."""
     parser = parser_for(__doc__, "search", repeats=2)
-    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--sections", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="some parts, anew")
     options = parser.parse_args()
     print_facts()
-    results, tables = {}, []
+    results = earlier_results(options)
     for name in options.sections:
         section = smaller(SECTIONS[name]) if options.quick else SECTIONS[name]
-        runs = {one.title(): run_setting(section, one, options.repeats) for one in section.settings}
-        results[name] = runs
-        tables.append(table_of(section, runs))
-        show(tables[-1:])
-    by_level, goals = tables_by_level(results), goals_of(results)
-    tables = [*by_level, *tables]
-    show(by_level, goals)
-    save(options, __doc__, results, tables, goals)
+        results[name] = {one.title(): run_setting(section, one, options.repeats) for one in section.settings}
+        show([table_of(section, results[name])])
+        save(options, __doc__, results, tables_of(results), goals_of(results))
+    show(tables_by_level(results), goals_of(results))
 
 
 if __name__ == "__main__":
