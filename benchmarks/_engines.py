@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,12 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from nearlabel.neighbors import ExactNeighbors
+from nearlabel.neighbors import ExactNeighbors, kernel_level, kernel_levels
 
 OURS, BRUTE, KD_TREE = "nearlabel", "scikit-learn brute", "scikit-learn kd_tree"
-PRODUCT, PRODUCT_AT_ONCE = "the product alone", "the product, in one call"
+LEVELS = {"bf16": "AMX", "int16": "AVX512-VNNI", "float32": "AVX-512, AVX2 or NEON", "off": "any"}  # and what they need
+OURS_BY_LEVEL = {level: f"{OURS} {level}" for level in LEVELS}
+PRODUCT, PRODUCT_IN_TILES = "the product alone", "the product in tiles"
 FAISS, INTELEX, TORCH = "faiss IndexFlatL2", "scikit-learn-intelex brute", "torch addmm + topk"
 _TILE_ROWS, _TILE_QUERIES, _SPARSE_QUERIES, _TORCH_QUERIES = 4096, 1024, 1000, 512
 _LARGEST_TREE = 16
@@ -40,9 +43,22 @@ class Nearest:
         return np.asarray(self.search.kneighbors(queries, self.k)[1])
 
 
-def ours(X: Any, k: int, metric: str, threads: int) -> Nearest:
-    """Return our search."""
-    return Nearest(ExactNeighbors(metric, n_jobs=threads), X, k)
+class Ours(Nearest):
+    """Our search at a level of the kernels."""
+
+    def __init__(self, level: str, X: Any, k: int, metric: str, threads: int) -> None:
+        super().__init__(ExactNeighbors(metric, n_jobs=threads), X, k)
+        self.level = level
+
+    def fit(self) -> None:
+        """Fit."""
+        with kernel_level(self.level):
+            super().fit()
+
+    def query(self, queries: Any) -> NDArray[Any]:
+        """Return the indices."""
+        with kernel_level(self.level):
+            return super().query(queries)
 
 
 def brute(X: Any, k: int, metric: str, threads: int) -> Nearest:
@@ -116,7 +132,7 @@ def _without_own(indices: NDArray[Any]) -> NDArray[Any]:
     return indices[~own].reshape(len(indices), -1)
 
 
-class DenseProduct:
+class ProductInTiles:
     """The single-precision product of rows and queries in tiles that stay in cache: as many multiplications."""
 
     def __init__(self, X: NDArray[Any], k: int, metric: str, threads: int) -> None:
@@ -139,12 +155,16 @@ class DenseProduct:
                 np.matmul(self.rows[:height], self.queries[:, :width], out=self.products[:height, :width])
 
 
-class ProductAtOnce:
+class DenseProduct:
     """The single-precision product of rows and queries in one call, into memory that is ready: the same shape."""
 
     def __init__(self, X: NDArray[Any], k: int, metric: str, threads: int) -> None:
         self.rows = X.astype(np.float32)
-        self.products = np.zeros((0, 0), dtype=np.float32)
+
+    def make_room(self, queries: Any) -> None:
+        """Write the memory for the products, so that the system need not clear it while clocks run."""
+        n_queries = len(self.rows) if queries is None else len(queries)
+        self.products = np.ones((len(self.rows), n_queries), dtype=np.float32)
 
     def fit(self) -> None:
         """Nothing is to be done."""
@@ -152,9 +172,6 @@ class ProductAtOnce:
     def query(self, queries: Any) -> None:
         """Multiply."""
         right = (self.rows if queries is None else queries).astype(np.float32).T  # a copy: its own transpose is slow
-        shape = len(self.rows), right.shape[1]
-        if self.products.shape != shape:
-            self.products = np.ones(shape, dtype=np.float32)
         np.matmul(self.rows, right, out=self.products)
 
 
@@ -180,17 +197,23 @@ def product(X: Any, k: int, metric: str, threads: int) -> DenseProduct | SparseP
 
 
 class Engine(NamedTuple):
-    """How to make a search, the module it needs and where that comes from, and which problems it takes."""
+    """How to make a search, the module it needs and where that comes from, which problems it takes, and its level."""
 
     make: Callable[[Any, int, str, int], Any]
     module: str
     pip: str
     takes: Callable[[Any, str], bool]
+    level: str | None = None
 
     @property
     def is_installed(self) -> bool:
-        """Whether its module is there; it is not imported."""
-        return importlib.util.find_spec(self.module) is not None
+        """Whether its module is there, which is not imported, and the processor runs its level."""
+        return importlib.util.find_spec(self.module) is not None and self.level in (None, *kernel_levels())
+
+    @property
+    def remedy(self) -> str:
+        """What would make it run."""
+        return f"pip install {self.pip}" if self.level is None else f"needs a processor with {LEVELS[self.level]}"
 
 
 def _dense_euclidean(X: Any, metric: str) -> bool:
@@ -199,8 +222,12 @@ def _dense_euclidean(X: Any, metric: str) -> bool:
 
 ENGINES: Mapping[str, Engine] = {
     PRODUCT: Engine(product, "numpy", "numpy", lambda X, metric: True),
-    PRODUCT_AT_ONCE: Engine(ProductAtOnce, "numpy", "numpy", lambda X, metric: not sparse.issparse(X)),
-    OURS: Engine(ours, "nearlabel", "nearlabel", lambda X, metric: True),
+    PRODUCT_IN_TILES: Engine(ProductInTiles, "numpy", "numpy", lambda X, metric: not sparse.issparse(X)),
+    OURS: Engine(partial(Ours, "auto"), "nearlabel", "nearlabel", lambda X, metric: True),
+    **{
+        name: Engine(partial(Ours, level), "nearlabel", "nearlabel", lambda X, metric: True, level)
+        for level, name in OURS_BY_LEVEL.items()
+    },
     BRUTE: Engine(brute, "sklearn", "scikit-learn", lambda X, metric: True),
     KD_TREE: Engine(
         kd_tree,
@@ -217,6 +244,7 @@ ENGINES: Mapping[str, Engine] = {
 def stages_of(engine: str, X: Any, queries: Any, k: int, metric: str, threads: int) -> Mapping[str, Callable[[], Any]]:
     """Return fit and query of an engine, warmed up, all libraries held to some threads; the answer is the indices."""
     search = ENGINES[engine].make(X, k, metric, threads)
+    _make_room(search, queries)
     threadpool_limits(threads)  # before the first product: threads that have worked spin on for a while
     _few(engine, X, metric, threads)
     return {"fit": search.fit, "query": lambda: search.query(queries)}
@@ -224,5 +252,11 @@ def stages_of(engine: str, X: Any, queries: Any, k: int, metric: str, threads: i
 
 def _few(engine: str, X: Any, metric: str, threads: int) -> None:
     search = ENGINES[engine].make(X[:300], 5, metric, threads)
+    _make_room(search, X[:20])
     search.fit()
     search.query(X[:20])
+
+
+def _make_room(search: Any, queries: Any) -> None:
+    if isinstance(search, DenseProduct):
+        search.make_room(queries)

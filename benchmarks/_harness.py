@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 from threadpoolctl import threadpool_info
 
 import nearlabel
+from nearlabel.neighbors import kernel_levels
 
 RESULTS = Path(__file__).parent / "results"
 QUICK_RESULTS = RESULTS.parents[1] / "build" / "benchmarks"
@@ -262,13 +263,14 @@ def as_text(value: Any) -> str:
 
 
 def machine_facts() -> dict[str, Any]:
-    """Return what the figures depend on: cores, versions, linear algebra. No names of hosts, no paths."""
+    """Return what the figures depend on: cores, versions, kernels, linear algebra. No names of hosts, no paths."""
     return {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "architecture": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "python": platform.python_version(),
         "versions": {"nearlabel": nearlabel.__version__} | {name: version_of(name) for name in _LIBRARIES + _PEERS},
+        "kernels": list(kernel_levels()),
         "threads": sorted(f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()),
     }
 
@@ -323,9 +325,13 @@ def print_facts() -> None:
 def facts_as_text(facts: Mapping[str, Any]) -> str:
     """Return the machine facts in one line."""
     versions = ", ".join(f"{name} {version or 'not installed'}" for name, version in facts["versions"].items())
-    return (
-        f"{facts['cores']} cores, {facts['architecture']} ({facts['processor']}), Python {facts['python']}, {versions}"
-    )
+    machine = f"{facts['cores']} cores, {facts['architecture']} ({facts['processor']}), Python {facts['python']}"
+    return f"{machine}, {versions}; {_kernels_as_text(facts.get('kernels'))}"
+
+
+def _kernels_as_text(levels: Sequence[str] | None) -> str:
+    """Return which levels of the kernels there were; None: measured before there were kernels."""
+    return "before there were kernels" if levels is None else f"kernels: {', '.join(levels)}"
 
 
 def save(

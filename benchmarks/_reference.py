@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 _SLACK = 1e-9  # of the largest norms; the rounding of a float64 product is a thousand times smaller
+_AT_A_TIME = 10  # queries
 
 
 def nearest_by_differences(X: Any, queries: Any, k: int, metric: str, *, own: bool = False) -> NDArray[np.int64]:
@@ -16,7 +17,7 @@ def nearest_by_differences(X: Any, queries: Any, k: int, metric: str, *, own: bo
 
     Rows that are farther than the k-th nearest beyond all doubt, by a float64 product, are left out; of the others the
     differences are squared and added in float64, one feature after the other. The cosine of a and b is the root of
-    (a·b)² / (a·a b·b), which is exact on small whole numbers.
+    (a·b)² / (a·a b·b), which is exact on small whole numbers; empty rows are nearest to each other.
 
     Parameters
     ----------
@@ -35,8 +36,9 @@ def nearest_by_differences(X: Any, queries: Any, k: int, metric: str, *, own: bo
     found = np.empty((queries.shape[0], k), dtype=np.int64)
     for i in range(queries.shape[0]):
         query = queries[[i]]
-        products = _dense(X @ query.T).ravel()
-        rough = _rough_ranks(products, lengths, query_lengths[i], metric)
+        if i % _AT_A_TIME == 0:
+            products = _dense(X @ queries[i : i + _AT_A_TIME].T)  # X is read from memory once for all of them
+        rough = _rough_ranks(products[:, i % _AT_A_TIME], lengths, query_lengths[i], metric)
         if own:
             rough[i] = np.inf
         scale = 1 if metric == "cosine" else query_lengths[i] ** 2 + lengths.max() ** 2
@@ -61,7 +63,8 @@ def _ranks(rows: NDArray[Any], query: NDArray[Any], metric: str) -> NDArray[Any]
     if metric == "cosine":
         products = _in_order(rows * query)
         squared = products**2 / np.maximum(_in_order(rows**2) * _in_order(query**2), np.finfo(float).tiny)
-        return -np.sign(products) * np.sqrt(squared)
+        both_empty = ~rows.any(axis=1) & ~query.any()
+        return np.where(both_empty, -1.0, -np.sign(products) * np.sqrt(squared))
     return _in_order((rows - query) ** 2)
 
 

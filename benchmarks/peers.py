@@ -2,8 +2,10 @@
 
 Problems: "yeast", the published split (1500 training rows, 917 queries, 103 features, 14 labels); "large", seeded
 (20,000 training rows, 2,000 queries, 100 features, 100 labels); "labels", seeded as well (5,000 training rows, 500
-queries, 64 features, 1,000 labels). All libraries run with their default search and default number of threads. Where an
-answer differs from nearlabel's, variants of nearlabel are run and compared, so that the reason given is computed.
+queries, 64 features, 1,000 labels). All libraries run with their default search and default number of threads;
+"nearlabel" has the fastest level of the kernels that this processor runs, the other levels follow ("off": numpy's
+engine; bf16, which needs AMX, has not been measured yet, since no processor with it was at hand). Where an answer
+differs from nearlabel's, variants of nearlabel are run and compared, so that the reason given is computed.
 
 "fit s" and "predict s" are wall seconds, medians; "least s" is the least of fit and predict together. "ratio" is fit
 and predict over nearlabel's, medians: above 1 is slower than nearlabel; "of least" that of the least of each, "fit
@@ -15,7 +17,7 @@ Run: ``python benchmarks/peers.py``; ``--quick`` for a look. Needs ``NEARLABEL_D
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +25,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
+from _engines import LEVELS
 from _harness import Goal, Job, Measurement, Table, measure, parser_for, print_facts, save, show
 from _loops import LoopBRkNN, LoopMLkNN
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
+from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors, kernel_level, kernel_levels
 
 OURS = "nearlabel"
 _PIP = {"skmultilearn": "pip install scikit-multilearn-ng"}
@@ -42,11 +45,12 @@ class Data(NamedTuple):
 
 
 class Peer(NamedTuple):
-    """A competitor: its name, the module it needs, and how to make its model for k neighbours."""
+    """A competitor: its name, the module it needs, how to make its model for k neighbours, and our level."""
 
     name: str
     module: str
     make: Callable[[int], Any]
+    level: str = "auto"
 
 
 def yeast() -> Data:
@@ -91,15 +95,23 @@ def _sklearn_search() -> NearestNeighbors:
     return NearestNeighbors(algorithm="brute")
 
 
+def _ours(make: Callable[[int], Any]) -> Iterator[Peer]:
+    """Yield ours with the fastest level, and with the others that run here."""
+    fastest, *others = kernel_levels()
+    yield Peer(OURS, "nearlabel", make, fastest)
+    for level in others:
+        yield Peer(f"{OURS} {level}", "nearlabel", make, level)
+
+
 PEERS: Mapping[str, tuple[Peer, ...]] = {
     "MLkNN": (
-        Peer(OURS, "nearlabel", MLkNN),
+        *_ours(MLkNN),
         Peer("nearlabel, scikit-learn's search", "sklearn", lambda k: MLkNN(k, search=_sklearn_search())),
         Peer("scikit-multilearn-ng MLkNN", "skmultilearn", lambda k: _skmultilearn("MLkNN", k)),
         Peer("plain Python loops", "sklearn", LoopMLkNN),
     ),
     "BRkNN": (
-        Peer(OURS, "nearlabel", BRkNN),
+        *_ours(BRkNN),
         Peer("nearlabel, scikit-learn's search", "sklearn", lambda k: BRkNN(k, search=_sklearn_search())),
         Peer("scikit-multilearn-ng BRkNNaClassifier", "skmultilearn", lambda k: _skmultilearn("BRkNNaClassifier", k)),
         Peer("scikit-learn KNeighborsClassifier", "sklearn", KNeighborsClassifier),
@@ -116,7 +128,16 @@ def prepare(method: str, peer_name: str, k: int, problem: str) -> Mapping[str, C
     peer = next(peer for peer in PEERS[method] if peer.name == peer_name)
     peer.make(k).fit(data.X[:50], data.Y[:50]).predict(data.queries[:5])
     model = peer.make(k)
-    return {"fit": lambda: model.fit(data.X, data.Y), "predict": lambda: _dense(model.predict(data.queries))}
+
+    def fit() -> None:
+        with kernel_level(peer.level):
+            model.fit(data.X, data.Y)
+
+    def predict() -> NDArray:
+        with kernel_level(peer.level):
+            return _dense(model.predict(data.queries))
+
+    return {"fit": fit, "predict": predict}
 
 
 def _dense(labels: Any) -> NDArray:
@@ -213,6 +234,22 @@ def table_of(case: Mapping[str, Any]) -> Table:
     return Table(title, headers, [_cells(row) for row in case["peers"] if "not_installed" not in row], notes)
 
 
+def table_by_level(cases: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the least seconds of fit and predict of nearlabel at each level, and of scikit-multilearn-ng."""
+    fastest, *others = kernel_levels()
+    names = {level: OURS if level == fastest else f"{OURS} {level}" for level in (fastest, *others)}
+    rows = []
+    for case in cases:
+        seconds = {
+            row["peer"]: row["seconds"]["total"]["wall_minimum"] for row in case["peers"] if "not_installed" not in row
+        }
+        theirs = next((value for name, value in seconds.items() if name.startswith("scikit-multilearn-ng")), None)
+        title = f"{case['method']}, k = {case['n_neighbors']}, {case['problem']}"
+        rows.append((title, *(seconds.get(names.get(level, "")) for level in LEVELS), theirs))
+    headers = ("least s", *LEVELS, "scikit-multilearn-ng")
+    return Table("Fit and predict by level", headers, rows)
+
+
 def _cells(row: Mapping[str, Any]) -> tuple[Any, ...]:
     seconds = row["seconds"]
     return (
@@ -260,8 +297,8 @@ def main() -> None:
         for method, k in CASES[:2] if problem == "labels" else CASES:
             cases.append(run_case(method, k, problem, options.repeats))
             show([table_of(cases[-1])])
-    tables, goals = [table_of(case) for case in cases], goals_of(cases)
-    show([], goals)
+    tables, goals = [table_by_level(cases), *map(table_of, cases)], goals_of(cases)
+    show(tables[:1], goals)
     save(options, __doc__, cases, tables, goals)
 
 
