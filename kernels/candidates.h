@@ -65,6 +65,11 @@ class Candidates {
     if (n_ > lists_.capacity - lists_.capacity / 8) lists_.unresolved[query_] = 1;
   }
 
+  // Sift before the next panel, if enough came to make a difference.
+  void sift_some(std::vector<float> &memory) {
+    if (n_new() > lists_.n_neighbors / 2) sift(memory);
+  }
+
  private:
   int32_t keep_near(float limit) {
     int32_t n = 0;

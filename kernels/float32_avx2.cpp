@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "float32.h"
+#include "sparse_run.h"
 
 namespace nearlabel {
 namespace {
@@ -21,5 +22,6 @@ struct Avx2 {
 }  // namespace
 
 const Level kFloat32Avx2 = Float32<Avx2, 6, 2>::level();  // 12 of the 16 registers hold sums
+const SparseLevel kSparseAvx2 = SparseRun<Avx2>::level();
 
 }  // namespace nearlabel

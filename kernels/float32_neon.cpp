@@ -2,6 +2,7 @@
 #include <arm_neon.h>
 
 #include "float32.h"
+#include "sparse_run.h"
 
 namespace nearlabel {
 namespace {
@@ -24,5 +25,6 @@ struct Neon {
 }  // namespace
 
 const Level kFloat32Neon = Float32<Neon, 8, 3>::level();  // 24 of the 32 registers hold sums
+const SparseLevel kSparseNeon = SparseRun<Neon>::level();
 
 }  // namespace nearlabel

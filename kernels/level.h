@@ -45,6 +45,22 @@ struct Level {
   void (*begin)(), (*end)();  // before and after scores are computed, by the same thread; may be null
 };
 
+constexpr int kRun = 64;  // rows of sparse panels that are compared at once
+
+// A dense column of a feature that a query has, and the query's value.
+struct Column {
+  int64_t place;
+  float factor;
+};
+
+// What a level gives to the search of sparse rows: add the columns of a run, which lie side by side, to the scores of its
+// rows; return a bit for each hit. There is one query.
+struct SparseLevel {
+  uint64_t (*score)(const float *block, const Column *columns, int32_t n_columns, const Group &query, float *scores);
+  uint64_t (*score_both)(const float *block, const Column *columns, int32_t n_columns, const Group &query, float *scores);
+};
+
+extern const SparseLevel kSparseAvx2, kSparseAvx512, kSparseNeon;
 extern const Level kFloat32Avx2, kFloat32Avx512, kInt16, kBf16, kFloat32Neon, kHostile;
 
 }  // namespace nearlabel

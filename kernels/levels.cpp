@@ -78,6 +78,21 @@ const Level *level_of(int32_t number) {
   }
 }
 
+const SparseLevel *sparse_level_of(int32_t number) {
+  switch (number) {
+#ifdef NEARLABEL_HAS_FLOAT32_AVX2
+    case FLOAT32_AVX2: return &kSparseAvx2;
+#endif
+#ifdef NEARLABEL_HAS_FLOAT32_AVX512
+    case FLOAT32_AVX512: return &kSparseAvx512;
+#endif
+#ifdef NEARLABEL_HAS_FLOAT32_NEON
+    case FLOAT32_NEON: return &kSparseNeon;
+#endif
+    default: return nullptr;
+  }
+}
+
 uint32_t find_levels() {
   uint32_t levels = levels_of_processor() | 1u << HOSTILE;
 #ifdef NEARLABEL_EMULATE_TILES
@@ -98,7 +113,23 @@ bool is_malformed(const Points &points, const Level &level) {
          points.rests == nullptr;
 }
 
+bool is_malformed(const SparseRows &rows) {
+  return rows.n_points < 0 || rows.n_points > 1 << 16 || rows.n_features < 1 || rows.n_terms < 0 || rows.n_columns < 0 ||
+         rows.stored == nullptr || rows.before == nullptr || rows.starts == nullptr || rows.columns == nullptr ||
+         rows.squares == nullptr || rows.norms == nullptr || rows.rests == nullptr;
+}
+
+bool is_malformed(const SparseQueries &queries) {
+  return queries.n_points < 0 || queries.starts == nullptr || queries.squares == nullptr || queries.norms == nullptr ||
+         queries.rests == nullptr;
+}
+
 bool is_malformed(const Lists &lists) { return lists.n_neighbors < 1 || lists.capacity < lists.n_neighbors; }
+
+bool are_malformed(const Lists &lists, const Lists *lists_of_rows, const int32_t *own) {
+  if (is_malformed(lists)) return true;
+  return lists_of_rows != nullptr && (is_malformed(*lists_of_rows) || own == nullptr || lists.exact != 0);
+}
 
 }  // namespace
 }  // namespace nearlabel
@@ -138,8 +169,17 @@ int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *number
   const auto *of = level_of(level);
   if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
   if (is_malformed(*rows, *of) || is_malformed(*queries, *of) || rows->depth != queries->depth) return -1;
-  if (is_malformed(*lists)) return -1;
-  if (lists_of_rows != nullptr && (is_malformed(*lists_of_rows) || own == nullptr || lists->exact != 0)) return -1;
+  if (are_malformed(*lists, lists_of_rows, own)) return -1;
+  offer(*of, *rows, numbers, *queries, takes, own, *lists, lists_of_rows);
+  return 0;
+}
+
+int32_t nearlabel_offer_sparse(int32_t level, const SparseRows *rows, const int32_t *numbers,
+                               const SparseQueries *queries, const uint8_t *takes, const int32_t *own,
+                               const Lists *lists, const Lists *lists_of_rows) {
+  const auto *of = sparse_level_of(level);
+  if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
+  if (is_malformed(*rows) || is_malformed(*queries) || are_malformed(*lists, lists_of_rows, own)) return -1;
   offer(*of, *rows, numbers, *queries, takes, own, *lists, lists_of_rows);
   return 0;
 }

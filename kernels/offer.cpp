@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "bounds.h"
 #include "candidates.h"
 
 namespace nearlabel {
@@ -44,9 +45,8 @@ class Offer {
         const int32_t *own, const Lists &lists, const Lists *lists_of_rows)
       : level_(level), rows_(rows), numbers_(numbers), queries_(queries), own_(own), lists_(lists),
         lists_of_rows_(lists_of_rows),
-        rounding_((rows.depth + 16) * 0x1p-24 / (1 - (rows.depth + 16) * 0x1p-24)),
-        safety_(1 + 2 * rounding_ + 0x1p-20),
-        blur_((rows.n_features + 16) * 0x1p-52) {
+        rounding_(rounding_of(rows.depth)),
+        bounds_(lists, rows.n_features) {
     arrange(takes);
     copy_queries();
     if (lists_of_rows_ == nullptr) return;
@@ -60,24 +60,20 @@ class Offer {
       for (size_t band = 0; band < bands_.size(); ++band) compare(first, band);
     if (level_.end != nullptr) level_.end();
     for (const int64_t query : query_in_)
-      if (query >= 0) sift_some(lists_, query);
-    for (int64_t row = 0; lists_of_rows_ != nullptr && row < rows_.n_points; ++row) sift_some(*lists_of_rows_, row);
+      if (query >= 0) Candidates(lists_, query).sift_some(memory_);
+    for (int64_t row = 0; lists_of_rows_ != nullptr && row < rows_.n_points; ++row)
+      Candidates(*lists_of_rows_, row).sift_some(memory_);
   }
 
  private:
   int64_t n_groups() const { return (query_in_.size() + level_.n_queries - 1) / level_.n_queries; }
 
-  // Lower the limit of a query before the next panel, if enough came to make a difference.
-  void sift_some(const Lists &lists, int64_t query) {
-    Candidates candidates(lists, query);
-    if (candidates.n_new() > lists.n_neighbors / 2) candidates.sift(memory_);
-  }
-
-  // Give each query that takes rows a slot, near others of its norm; a much larger norm begins a band.
+  // Give each query that takes rows a slot, near others of its norm; a much larger norm begins a band. One that is
+  // unresolved may still be among the nearest of the rows.
   void arrange(const uint8_t *takes) {
     std::vector<int64_t> order;
     for (int64_t query = 0; query < queries_.n_points; ++query)
-      if (takes[query] != 0 && lists_.unresolved[query] == 0) order.push_back(query);
+      if (takes[query] != 0 && (lists_.unresolved[query] == 0 || lists_of_rows_ != nullptr)) order.push_back(query);
     const float *norms = queries_.norms;
     std::stable_sort(order.begin(), order.end(), [norms](int64_t a, int64_t b) { return norms[a] < norms[b]; });
     for (const int64_t query : order) {
@@ -104,7 +100,7 @@ class Offer {
       level_.copy(queries_.packed, query, packed(), slot, rows_.depth);
       units_[slot] = queries_.units[query];
       thresholds_[slot] = threshold(query);
-      halves_[slot] = static_cast<float>(queries_.squares[query] * (1 - blur_ - kRounding) / 2);
+      halves_[slot] = bounds_.half(queries_.squares[query]);
     }
   }
 
@@ -144,44 +140,36 @@ class Offer {
       slack[i] = 0;
       initial[i] = kPadding;
       if (row >= rows_.n_points) continue;
-      const double x = rows_.norms[row], xr = rows_.rests[row], q = band.norm, qr = band.rest;
-      if (lists_.exact == 0) {
-        const double of_rests = q * xr + qr * (x + xr), of_sums = rounding_ * ((q + qr) * (x + xr) + x * x);
-        slack[i] = static_cast<float>(safety_ * (of_rests + of_sums + lists_.absolute / 2));
-      }
+      if (lists_.exact == 0)
+        slack[i] = static_cast<float>(
+            slack_of(rounding_, lists_.absolute, band.norm, band.rest, rows_.norms[row], rows_.rests[row]));
       initial[i] = static_cast<float>(slack[i] - rows_.squares[row] / 2);
     }
   }
 
-  // The least score that a candidate may have: of a row at the limit, at most the limit's distance from the query.
   float threshold(int64_t query) const {
-    const double square = queries_.squares[query], limit = lists_.limits[query];
-    if (lists_.exact != 0)  // of equal ones the first are kept, so a row at the limit comes too late once there are enough
-      return std::nextafterf((square - limit) / 2, lists_.n_sifted[query] > 0 ? kInfinity : -kInfinity);
-    return static_cast<float>((square * (1 - blur_) - limit - kRounding * (square + limit)) / 2);
+    if (lists_.unresolved[query] != 0) return kInfinity;
+    return bounds_.threshold(queries_.squares[query], lists_.limits[query], lists_.n_sifted[query] > 0);
   }
 
-  // As threshold, less half of the query's square, from which its part of the rounding is taken too.
   float threshold_of_row(int64_t row) const {
-    return lists_of_rows_->unresolved[row] != 0 ? kInfinity : -lists_of_rows_->limits[row] / 2 * (1 + 2 * kRounding);
+    return lists_of_rows_->unresolved[row] != 0 ? kInfinity : Bounds::threshold_of_row(lists_of_rows_->limits[row]);
   }
 
   void take(int64_t slot, int64_t row, float score, float slack) {
     const int64_t query = query_in_[slot];
     if (query < 0 || (own_ != nullptr && own_[query] == numbers_[row])) return;
-    const double square = queries_.squares[query], twice = 2.0 * score, distance = square - twice;
-    const double spread = lists_.exact != 0 ? 0 : blur_ * square + kRounding * (square + std::fabs(twice));
-    const float lower = distance - spread, upper = distance + spread + 4.0 * slack * (1 + kRounding);
+    const Candidate candidate = bounds_.candidate(numbers_[row], queries_.squares[query], score, slack);
     if (score >= thresholds_[slot]) {
       Candidates candidates(lists_, query);
-      if (candidates.take({numbers_[row], lower, upper})) {
+      if (candidates.take(candidate)) {
         candidates.sift(memory_);
-        thresholds_[slot] = candidates.is_unresolved() ? kInfinity : threshold(query);
+        thresholds_[slot] = threshold(query);
       }
     }
-    if (lists_of_rows_ != nullptr && lower <= lists_of_rows_->limits[row]) {
+    if (lists_of_rows_ != nullptr && candidate.lower <= lists_of_rows_->limits[row]) {
       Candidates candidates(*lists_of_rows_, row);
-      if (candidates.take({own_[query], lower, upper})) {
+      if (candidates.take({own_[query], candidate.lower, candidate.upper})) {
         candidates.sift(memory_);
         of_rows_[row] = threshold_of_row(row);
       }
@@ -202,8 +190,7 @@ class Offer {
   std::vector<float> memory_;
   std::vector<Band> bands_;
   const double rounding_;
-  const double safety_;  // the slack is itself a term of the sum, and rounded to float32
-  const double blur_;
+  const Bounds bounds_;
 };
 
 }  // namespace

@@ -369,6 +369,19 @@ def test_both_directions_at_once(level):
             assert {(query, int(numbers[row])) for query in answered.tolist() for row in wanted[query]} <= pairs
 
 
+@every_level
+def test_an_unresolved_query_is_still_offered_to_the_rows(level):
+    """What has too many candidates itself may be among the nearest of others."""
+    X = np.random.default_rng(0).normal(size=(40, 7))
+    numbers = np.arange(20, dtype=np.int32)
+    rows, queries = (PackedPoints.of(level, source_of(X, numbers + at), as_rows=at == 0) for at in (0, 20))
+    of_queries, of_rows = (KernelLists(20, 4, 60, exact=False, absolute=0.0) for _ in range(2))
+    of_queries.unresolved[:] = True
+    of_queries.offer(rows, numbers, queries, np.ones(20, bool), numbers + np.int32(20), of_rows)
+    assert len(of_queries.candidates().query) == 0
+    assert (np.bincount(of_rows.candidates().query, minlength=20) >= 4).all()
+
+
 @built
 def test_a_far_row_does_not_cost_the_others_their_bits():
     """At the level of whole numbers each point has a unit of its own: all queries are resolved."""

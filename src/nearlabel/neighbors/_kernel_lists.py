@@ -106,6 +106,18 @@ class PackedPoints:
         packed, *others = (array.ctypes.data for array in arrays)
         return PointsStructure(packed, len(self), self.depth, self.n_features, *others)
 
+    def goes_with(self, queries: PackedPoints) -> bool:
+        """Return whether a kernel compares these rows with such queries."""
+        return self.level == queries.level
+
+    def offer_to(self, queries: PackedPoints, *, numbers: int, takes: int, own: int | None, lists: Any) -> int:
+        """Call the kernel with addresses of arrays and two structures of lists; return its code."""
+        return int(
+            library().nearlabel_offer(
+                self.level, self.as_structure(), numbers, queries.as_structure(), takes, own, *lists
+            )
+        )  # fmt: skip
+
 
 class KernelLists:
     """Candidates for the `n_neighbors` nearest rows of some queries, which the kernel gathers panel by panel.
@@ -128,9 +140,9 @@ class KernelLists:
 
     def offer(
         self,
-        rows: PackedPoints,
+        rows: Any,
         numbers: Int32Array,
-        queries: PackedPoints,
+        queries: Any,
         takes: BoolArray,
         own: Int32Array | None,
         of_rows: KernelLists | None = None,
@@ -143,15 +155,17 @@ class KernelLists:
         takes = np.ascontiguousarray(takes, dtype=bool)
         lengths_of_queries = {len(queries), len(takes), len(self) if own is None else len(own)}
         lengths_of_rows = {len(numbers), len(rows) if of_rows is None else len(of_rows)}
-        if lengths_of_queries != {len(self)} or lengths_of_rows != {len(rows)} or rows.level != queries.level:
+        if lengths_of_queries != {len(self)} or lengths_of_rows != {len(rows)} or not rows.goes_with(queries):
             raise ValueError("rows, numbers, queries, takes and own must be of one level and match in length.")
         check_code(
-            library().nearlabel_offer(
-                rows.level, rows.as_structure(), _int32_pointer(numbers), queries.as_structure(), takes.ctypes.data,
-                None if own is None else _int32_pointer(own), self.as_structure(),
-                None if of_rows is None else of_rows.as_structure(),
+            rows.offer_to(
+                queries,
+                numbers=_int32_pointer(numbers),
+                takes=takes.ctypes.data,
+                own=None if own is None else _int32_pointer(own),
+                lists=(self.as_structure(), None if of_rows is None else of_rows.as_structure()),
             )
-        )  # fmt: skip
+        )
 
     def as_structure(self) -> ListsStructure:
         """Return what the kernel takes; valid as long as this object lives."""
