@@ -13,7 +13,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int32_t kLeastAtATime = 8;
 constexpr double kRounding = 0x1p-22;  // more than what a few operations in float32 round a number by, relatively
 
-// A float32 number that is not below a positive one.
+// A float32 number that is not below a positive one, but for underflow.
 inline float round_up(double value) { return static_cast<float>(value * (1 + kRounding)); }
 
 // The k-th least of some values, whose order may change. Of few values, a count of lesser ones for each costs least:
@@ -41,8 +41,8 @@ class Candidates {
 
   bool is_unresolved() const { return lists_.unresolved[query_] != 0; }
 
-  // Take a row, unless the query is unresolved. Return whether it is time to sift: as many came since the last time as
-  // there are neighbours, so that sifting costs a few steps for each.
+  // Take a row, unless the query is unresolved. Return whether the caller must sift before the next one: the list is
+  // full, or as many came since the last time as there are neighbours, so that sifting costs a few steps for each.
   bool take(const Candidate &candidate) {
     if (is_unresolved()) return false;
     of_query_[n_++] = candidate;
@@ -53,7 +53,8 @@ class Candidates {
   int32_t n_new() const { return n_ - lists_.n_sifted[query_]; }
 
   // Lower the limit, and drop what it excludes. The k-th least of upper bounds of different rows bounds the distance of
-  // the k-th neighbour. Where nearly all candidates stay, the bounds cannot order the rows of this query.
+  // the k-th neighbour. Where nearly all candidates stay, the bounds cannot order the rows of this query: it
+  // becomes unresolved.
   void sift(std::vector<float> &memory) {
     const int32_t k = lists_.n_neighbors;
     if (n_ < k) return;
@@ -63,6 +64,11 @@ class Candidates {
     lists_.limits[query_] = std::min(lists_.limits[query_], limit);
     n_ = lists_.n_sifted[query_] = lists_.exact != 0 ? keep_first(limit) : keep_near(limit);
     if (n_ > lists_.capacity - lists_.capacity / 8) lists_.unresolved[query_] = 1;
+  }
+
+  // Sift before the next panel, if enough came to make a difference.
+  void sift_some(std::vector<float> &memory) {
+    if (n_new() > lists_.n_neighbors / 2) sift(memory);
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <arm_neon.h>
 
 #include "float32.h"
+#include "sparse_run.h"
 
 namespace nearlabel {
 namespace {
@@ -13,7 +14,7 @@ struct Neon {
   static void store(float *to, type values) { vst1q_f32(to, values); }
   static type fill(float value) { return vdupq_n_f32(value); }
   static type add(type a, type b) { return vaddq_f32(a, b); }
-  static type least(type a, type b) { return vminq_f32(a, b); }
+  static type smaller(type a, type b) { return vminq_f32(a, b); }
   static type add_product(type a, type b, type sum) { return vfmaq_f32(sum, a, b); }
   static uint32_t at_least(type a, type b) {
     const uint32x4_t bits = {1, 2, 4, 8};
@@ -24,5 +25,6 @@ struct Neon {
 }  // namespace
 
 const Level kFloat32Neon = Float32<Neon, 8, 3>::level();  // 24 of the 32 registers hold sums
+const SparseLevel kSparseNeon = SparseRun<Neon>::level();
 
 }  // namespace nearlabel

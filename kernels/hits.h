@@ -1,5 +1,5 @@
 // The comparison of scores with the least scores of candidates (level.h), for any vector type: `Vector` has `type`,
-// `kWidth`, `load`, `fill`, `add`, `least` and `at_least`, which gives a bit for each entry.
+// `kWidth`, `load`, `fill`, `add`, `smaller` and `at_least`, which gives a bit for each entry.
 #pragma once
 #include "level.h"
 
@@ -8,10 +8,11 @@ namespace nearlabel {
 template <class Vector, bool kBoth>
 inline __attribute__((always_inline)) uint32_t hits_of(typename Vector::type scores, const Group &queries, int q,
                                                        int first_row) {
-  auto least = Vector::fill(queries.of_queries[q]);
+  auto threshold = Vector::fill(queries.of_queries[q]);
   if constexpr (kBoth)
-    least = Vector::least(least, Vector::add(Vector::fill(queries.halves[q]), Vector::load(queries.of_rows + first_row)));
-  return Vector::at_least(scores, least);
+    threshold = Vector::smaller(
+        threshold, Vector::add(Vector::fill(queries.halves[q]), Vector::load(queries.of_rows + first_row)));
+  return Vector::at_least(scores, threshold);
 }
 
 // The same for scores in memory.

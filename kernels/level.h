@@ -28,10 +28,10 @@ struct Level {
   int32_t n_queries, n_rows;  // of a group and of a block; at most 32 rows
 
   int32_t (*depth)(int32_t n_features);
-  // Points are stored block by block, or group by group: of whole ones before, this is also where the next begins.
+  // Points are stored block by block, or group by group: for a multiple of these, this is also the offset of the next.
   int64_t (*bytes)(int64_t n_points, int32_t depth, bool as_rows);
 
-  // Store a point of a given norm; return its unit, and what is stored of each coordinate.
+  // Store a point of a given norm; return its unit, and write to `stored` what is kept of each coordinate.
   float (*store)(const double *point, int32_t n_features, double norm, bool as_rows, int64_t place, int32_t depth,
                  void *packed, double *stored);
 
@@ -45,6 +45,22 @@ struct Level {
   void (*begin)(), (*end)();  // before and after scores are computed, by the same thread; may be null
 };
 
+constexpr int kRun = 64;  // rows of sparse panels that are compared at once
+
+// A dense column of a feature that a query has, and the query's value.
+struct Column {
+  int64_t place;
+  float factor;
+};
+
+// What a level gives to the search of sparse rows: add the columns of a run, which lie side by side, to the scores of its
+// rows; return a bit for each hit. There is one query.
+struct SparseLevel {
+  uint64_t (*score)(const float *block, const Column *columns, int32_t n_columns, const Group &query, float *scores);
+  uint64_t (*score_both)(const float *block, const Column *columns, int32_t n_columns, const Group &query, float *scores);
+};
+
+extern const SparseLevel kSparseAvx2, kSparseAvx512, kSparseNeon;
 extern const Level kFloat32Avx2, kFloat32Avx512, kInt16, kBf16, kFloat32Neon, kHostile;
 
 }  // namespace nearlabel

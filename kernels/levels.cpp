@@ -1,4 +1,7 @@
 // Which levels the processor runs, and the functions that Python calls.
+#include <algorithm>
+#include <new>
+
 #include "level.h"
 #include "offer.h"
 #include "points.h"
@@ -78,6 +81,21 @@ const Level *level_of(int32_t number) {
   }
 }
 
+const SparseLevel *sparse_level_of(int32_t number) {
+  switch (number) {
+#ifdef NEARLABEL_HAS_FLOAT32_AVX2
+    case FLOAT32_AVX2: return &kSparseAvx2;
+#endif
+#ifdef NEARLABEL_HAS_FLOAT32_AVX512
+    case FLOAT32_AVX512: return &kSparseAvx512;
+#endif
+#ifdef NEARLABEL_HAS_FLOAT32_NEON
+    case FLOAT32_NEON: return &kSparseNeon;
+#endif
+    default: return nullptr;
+  }
+}
+
 uint32_t find_levels() {
   uint32_t levels = levels_of_processor() | 1u << HOSTILE;
 #ifdef NEARLABEL_EMULATE_TILES
@@ -98,7 +116,39 @@ bool is_malformed(const Points &points, const Level &level) {
          points.rests == nullptr;
 }
 
-bool is_malformed(const Lists &lists) { return lists.n_neighbors < 1 || lists.capacity < lists.n_neighbors; }
+bool is_malformed(const SparseRows &rows) {
+  return rows.n_points < 0 || rows.n_points > 1 << 16 || rows.n_features < 1 || rows.n_terms < 0 || rows.n_columns < 0 ||
+         rows.stored == nullptr || rows.before == nullptr || rows.starts == nullptr || rows.columns == nullptr ||
+         rows.squares == nullptr || rows.norms == nullptr || rows.rests == nullptr;
+}
+
+bool is_malformed(const SparseQueries &queries) {
+  return queries.n_points < 0 || queries.starts == nullptr || queries.squares == nullptr || queries.norms == nullptr ||
+         queries.rests == nullptr;
+}
+
+// Of fewer places no eighth would be left for those that come (candidates.h).
+constexpr int32_t kLeastCapacity = 8;
+
+bool is_malformed(const Lists &lists) {
+  return lists.n_neighbors < 1 || lists.capacity < std::max(lists.n_neighbors, kLeastCapacity);
+}
+
+bool are_malformed(const Lists &lists, const Lists *lists_of_rows, const int32_t *own) {
+  if (is_malformed(lists)) return true;
+  return lists_of_rows != nullptr && (is_malformed(*lists_of_rows) || own == nullptr || lists.exact != 0);
+}
+
+// An exception must not leave C++: memory that is not there is told by a code.
+template <class Work>
+int32_t guarded(const Work &work) {
+  try {
+    work();
+    return 0;
+  } catch (const std::bad_alloc &) {
+    return -2;
+  }
+}
 
 }  // namespace
 }  // namespace nearlabel
@@ -121,16 +171,14 @@ int64_t nearlabel_packed_bytes(int32_t level, int32_t as_rows, int64_t n_points,
 
 int32_t nearlabel_squares(const Source *source, int64_t n_points, double *squares) {
   if (is_malformed(*source) || n_points < 0) return -1;
-  nearlabel::squares(*source, n_points, squares);
-  return 0;
+  return guarded([&] { nearlabel::squares(*source, n_points, squares); });
 }
 
 int32_t nearlabel_pack(int32_t level, int32_t as_rows, const Source *source, const Points *points) {
   const auto *of = level_of(level);
   if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
   if (is_malformed(*source) || is_malformed(*points, *of) || source->n_features != points->n_features) return -1;
-  pack(*of, as_rows != 0, *source, *points);
-  return 0;
+  return guarded([&] { pack(*of, as_rows != 0, *source, *points); });
 }
 
 int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *numbers, const Points *queries,
@@ -138,8 +186,15 @@ int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *number
   const auto *of = level_of(level);
   if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
   if (is_malformed(*rows, *of) || is_malformed(*queries, *of) || rows->depth != queries->depth) return -1;
-  if (is_malformed(*lists)) return -1;
-  if (lists_of_rows != nullptr && (is_malformed(*lists_of_rows) || own == nullptr || lists->exact != 0)) return -1;
-  offer(*of, *rows, numbers, *queries, places, own, *lists, lists_of_rows);
-  return 0;
+  if (are_malformed(*lists, lists_of_rows, own)) return -1;
+  return guarded([&] { offer(*of, *rows, numbers, *queries, places, own, *lists, lists_of_rows); });
+}
+
+int32_t nearlabel_offer_sparse(int32_t level, const SparseRows *rows, const int32_t *numbers,
+                               const SparseQueries *queries, const int32_t *places, const int32_t *own,
+                               const Lists *lists, const Lists *lists_of_rows) {
+  const auto *of = sparse_level_of(level);
+  if (of == nullptr || (nearlabel_levels() & 1u << level) == 0) return -1;
+  if (is_malformed(*rows) || is_malformed(*queries) || are_malformed(*lists, lists_of_rows, own)) return -1;
+  return guarded([&] { offer(*of, *rows, numbers, *queries, places, own, *lists, lists_of_rows); });
 }

@@ -34,6 +34,43 @@ struct Points {
   float *rests;      // at least |x - what is stored of x|
 };
 
+// Sparse rows of a panel, feature by feature: the values of a frequent feature as a dense column, of another one as
+// postings (a row and its value).
+struct SparseRows {
+  int64_t n_points;        // at most 2^16
+  int32_t n_features;
+  int32_t n_terms;         // the most values of a row
+  int32_t n_columns;
+  const uint64_t *stored;  // a bit for each feature that some row has; such features are counted from the first on
+  const int32_t *before;   // how many of them there are before the first feature of each of these words
+  const int64_t *starts;   // (n_stored + 1,) where the postings of each begin
+  const int32_t *columns;  // (n_stored,) the dense column of each; -1 where it has postings
+  const uint16_t *rows;    // of postings
+  const float *values;     // of postings
+  const float *dense;      // (n_runs, n_columns, 64): the last run is filled up with zeros
+  const double *squares;
+  const float *norms;
+  const float *rests;
+};
+
+// Sparse rows as queries, row by row. Squares, norms and rests are as those of points.
+struct SparseQueries {
+  int64_t n_points;
+  const int64_t *starts;    // (n_points + 1,)
+  const int32_t *features;
+  const float *values;
+  const double *squares;
+  const float *norms;
+  const float *rests;
+};
+
+// Sparse rows of a matrix, canonical: features ascend, none comes twice.
+struct Csr {
+  const void *values;
+  const void *features;  // int64 if `wide`, else int32
+  const void *starts;    // alike
+};
+
 struct Candidate {
   int32_t row;
   float lower, upper;  // bounds on its squared distance
@@ -51,6 +88,8 @@ struct Lists {
   uint8_t *unresolved;    // (n_queries,) 1 where there are more candidates than the capacity
 };
 
+// Calls return 0, -1 if they are malformed, and -2 if memory is not there.
+//
 // The number of this interface: callers of another number must not call.
 uint32_t nearlabel_interface();
 
@@ -64,23 +103,32 @@ int64_t nearlabel_packed_bytes(int32_t level, int32_t as_rows, int64_t n_points,
 int32_t nearlabel_squares(const Source *source, int64_t n_points, double *squares);
 
 // Make points of rows and pack them; `packed` holds zeros before. Points with a norm above 2^60 become zeros: their
-// square, which tells of them, stays.
+// square, which tells of them, stays. No row may be so long.
 int32_t nearlabel_pack(int32_t level, int32_t as_rows, const Source *source, const Points *points);
 
 // Offer rows to queries. `numbers` are the rows' numbers. `places` has for each packed query its place in the lists, -1
 // for one that takes no rows; `own`, if there is one, has for each place the number of the row that the query itself is.
-// With `lists_of_rows`, the queries are offered to the rows as well.
+// With `lists_of_rows`, the queries are offered to the rows as well, also those that are unresolved themselves.
 int32_t nearlabel_offer(int32_t level, const Points *rows, const int32_t *numbers, const Points *queries,
                         const int32_t *places, const int32_t *own, const Lists *lists, const Lists *lists_of_rows);
+
+// The same for sparse rows and queries, at a level of float32.
+int32_t nearlabel_offer_sparse(int32_t level, const SparseRows *rows, const int32_t *numbers,
+                               const SparseQueries *queries, const int32_t *places, const int32_t *own,
+                               const Lists *lists, const Lists *lists_of_rows);
 
 // Sums over the features, in their order, in float64: of squared differences (kind 0) or of products (kind 1), of pairs
 // of rows of two dense matrices of float32 (is64 = 0) or float64.
 int32_t nearlabel_sum_pairs(int32_t kind, int32_t is64, const void *left, const void *right, int64_t n_features,
                             const int64_t *left_rows, const int64_t *right_rows, int64_t n_pairs, double *sums);
+
+// The same for sparse rows, of float32 (is64 = 0) or float64, with features and starts of 32 or 64 bits.
+int32_t nearlabel_sum_sparse_pairs(int32_t kind, int32_t is64, int32_t wide, const Csr *left, const Csr *right,
+                                   const int64_t *left_rows, const int64_t *right_rows, int64_t n_pairs, double *sums);
 }
 #pragma GCC visibility pop
 
-constexpr uint32_t kInterface = 3;
+constexpr uint32_t kInterface = 4;
 
 enum LevelNumber : int32_t {
   FLOAT32_AVX2 = 0,

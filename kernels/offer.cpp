@@ -12,13 +12,15 @@
 // whole numbers is exact, and rounded when it becomes a float32, is multiplied by units and added to the initial value:
 // four roundings. Norms are rounded up. The rank, summed in float64, is within (d + 3) 2^-53 of the exact number,
 // relatively, and squares within d 2^-53: of both the part of |q|^2 is in `blur`, the rest in g. Underflow, also where it
-// is flushed to zero, adds at most (d + 16) 2^-125 (1 + |q| + |x|), which is far below what the caller adds as
-// `absolute`.
+// is flushed to zero, adds at most (d + 16) 2^-125 (1 + |q| + |x|), and of whole numbers, where the product of two units
+// may underflow, 2^-95: below 2^-60, which the caller adds as `absolute`, for norms below 2^44; of longer queries
+// kRounding |q|^2 is far more.
 #include "offer.h"
 
 #include <algorithm>
 #include <vector>
 
+#include "bounds.h"
 #include "candidates.h"
 
 namespace nearlabel {
@@ -44,9 +46,8 @@ class Offer {
         const int32_t *own, const Lists &lists, const Lists *lists_of_rows)
       : level_(level), rows_(rows), numbers_(numbers), queries_(queries), places_(places), own_(own), lists_(lists),
         lists_of_rows_(lists_of_rows),
-        rounding_((rows.depth + 16) * 0x1p-24 / (1 - (rows.depth + 16) * 0x1p-24)),
-        safety_(1 + 2 * rounding_ + 0x1p-20),
-        blur_((rows.n_features + 16) * 0x1p-52) {
+        rounding_(rounding_of(rows.depth)),
+        bounds_(lists, rows.n_features) {
     arrange();
     copy_queries();
     if (lists_of_rows_ == nullptr) return;
@@ -60,24 +61,21 @@ class Offer {
       for (size_t band = 0; band < bands_.size(); ++band) compare(first, band);
     if (level_.end != nullptr) level_.end();
     for (const int64_t query : query_in_)
-      if (query >= 0) sift_some(lists_, places_[query]);
-    for (int64_t row = 0; lists_of_rows_ != nullptr && row < rows_.n_points; ++row) sift_some(*lists_of_rows_, row);
+      if (query >= 0) Candidates(lists_, places_[query]).sift_some(memory_);
+    for (int64_t row = 0; lists_of_rows_ != nullptr && row < rows_.n_points; ++row)
+      Candidates(*lists_of_rows_, row).sift_some(memory_);
   }
 
  private:
   int64_t n_groups() const { return (query_in_.size() + level_.n_queries - 1) / level_.n_queries; }
 
-  // Lower the limit of a query before the next panel, if enough came to make a difference.
-  void sift_some(const Lists &lists, int64_t query) {
-    Candidates candidates(lists, query);
-    if (candidates.n_new() > lists.n_neighbors / 2) candidates.sift(memory_);
-  }
-
-  // Give each query that takes rows a slot, near others of its norm; a much larger norm begins a band.
+  // Give each query that takes rows a slot, near others of its norm; a much larger norm begins a band. One that is
+  // unresolved may still be among the nearest of the rows.
   void arrange() {
     std::vector<int64_t> order;
     for (int64_t query = 0; query < queries_.n_points; ++query)
-      if (places_[query] >= 0 && lists_.unresolved[places_[query]] == 0) order.push_back(query);
+      if (places_[query] >= 0 && (lists_of_rows_ != nullptr || lists_.unresolved[places_[query]] == 0))
+        order.push_back(query);
     const float *norms = queries_.norms;
     std::stable_sort(order.begin(), order.end(), [norms](int64_t a, int64_t b) { return norms[a] < norms[b]; });
     for (const int64_t query : order) {
@@ -104,13 +102,14 @@ class Offer {
       level_.copy(queries_.packed, query, packed(), slot, rows_.depth);
       units_[slot] = queries_.units[query];
       thresholds_[slot] = threshold(query);
-      halves_[slot] = static_cast<float>(queries_.squares[query] * (1 - blur_ - kRounding) / 2);
+      halves_[slot] = bounds_.half(queries_.squares[query]);
     }
   }
 
   char *packed() { return packed_.data() + (-reinterpret_cast<uintptr_t>(packed_.data()) % kAlignment); }
 
-  // The slack is in the initial value, so that a score is an upper bound, and less twice the slack a lower one.
+  // The slack is in the initial value, so a score is at least the true one; less twice the slack it is at most the true
+  // one.
   void compare(int64_t first, size_t band) {
     alignas(kAlignment) float initial[kMostRows];
     float slack[kMostRows], units[kMostRows] = {};
@@ -144,27 +143,21 @@ class Offer {
       slack[i] = 0;
       initial[i] = kPadding;
       if (row >= rows_.n_points) continue;
-      const double x = rows_.norms[row], xr = rows_.rests[row], q = band.norm, qr = band.rest;
-      if (lists_.exact == 0) {
-        const double of_rests = q * xr + qr * (x + xr), of_sums = rounding_ * ((q + qr) * (x + xr) + x * x);
-        slack[i] = static_cast<float>(safety_ * (of_rests + of_sums + lists_.absolute / 2));
-      }
+      if (lists_.exact == 0)
+        slack[i] = static_cast<float>(
+            slack_of(rounding_, lists_.absolute, band.norm, band.rest, rows_.norms[row], rows_.rests[row]));
       initial[i] = static_cast<float>(slack[i] - rows_.squares[row] / 2);
     }
   }
 
-  // The least score that a candidate may have: of a row at the limit, at most the limit's distance from the query.
   float threshold(int64_t query) const {
     const int32_t place = places_[query];
-    const double square = queries_.squares[query], limit = lists_.limits[place];
-    if (lists_.exact != 0)  // of equal ones the first are kept, so a row at the limit comes too late once there are enough
-      return std::nextafterf((square - limit) / 2, lists_.n_sifted[place] > 0 ? kInfinity : -kInfinity);
-    return static_cast<float>((square * (1 - blur_) - limit - kRounding * (square + limit)) / 2);
+    if (lists_.unresolved[place] != 0) return kInfinity;
+    return bounds_.threshold(queries_.squares[query], lists_.limits[place], lists_.n_sifted[place] > 0);
   }
 
-  // As threshold, less half of the query's square, from which its part of the rounding is taken too.
   float threshold_of_row(int64_t row) const {
-    return lists_of_rows_->unresolved[row] != 0 ? kInfinity : -lists_of_rows_->limits[row] / 2 * (1 + 2 * kRounding);
+    return lists_of_rows_->unresolved[row] != 0 ? kInfinity : Bounds::threshold_of_row(lists_of_rows_->limits[row]);
   }
 
   void take(int64_t slot, int64_t row, float score, float slack) {
@@ -172,19 +165,17 @@ class Offer {
     if (query < 0) return;
     const int32_t place = places_[query];
     if (own_ != nullptr && own_[place] == numbers_[row]) return;
-    const double square = queries_.squares[query], twice = 2.0 * score, distance = square - twice;
-    const double spread = lists_.exact != 0 ? 0 : blur_ * square + kRounding * (square + std::fabs(twice));
-    const float lower = distance - spread, upper = distance + spread + 4.0 * slack * (1 + kRounding);
+    const Candidate candidate = bounds_.candidate(numbers_[row], queries_.squares[query], score, slack);
     if (score >= thresholds_[slot]) {
       Candidates candidates(lists_, place);
-      if (candidates.take({numbers_[row], lower, upper})) {
+      if (candidates.take(candidate)) {
         candidates.sift(memory_);
-        thresholds_[slot] = candidates.is_unresolved() ? kInfinity : threshold(query);
+        thresholds_[slot] = threshold(query);
       }
     }
-    if (lists_of_rows_ != nullptr && lower <= lists_of_rows_->limits[row]) {
+    if (lists_of_rows_ != nullptr && candidate.lower <= lists_of_rows_->limits[row]) {
       Candidates candidates(*lists_of_rows_, row);
-      if (candidates.take({own_[place], lower, upper})) {
+      if (candidates.take({own_[place], candidate.lower, candidate.upper})) {
         candidates.sift(memory_);
         of_rows_[row] = threshold_of_row(row);
       }
@@ -205,8 +196,7 @@ class Offer {
   std::vector<float> memory_;
   std::vector<Band> bands_;
   const double rounding_;
-  const double safety_;  // the slack is itself a term of the sum, and rounded to float32
-  const double blur_;
+  const Bounds bounds_;
 };
 
 }  // namespace

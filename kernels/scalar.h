@@ -11,7 +11,7 @@ struct Scalar {
   static type load(const float *from) { return *from; }
   static type fill(float value) { return value; }
   static type add(type a, type b) { return a + b; }
-  static type least(type a, type b) { return a < b ? a : b; }
+  static type smaller(type a, type b) { return a < b ? a : b; }
   static uint32_t at_least(type a, type b) { return a >= b; }
 };
 

@@ -21,7 +21,8 @@ from nearlabel.neighbors import _kernels
 _kernels.LIBRARY = Path(sys.argv[1])
 assert "bf16" in _kernels.level_numbers()
 import pytest
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "tests/neighbors/test_kernels.py"]))
+tests = ["tests/neighbors/test_kernels.py", "tests/neighbors/test_sparse_kernel.py"]
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *tests]))
 """
 
 

@@ -177,6 +177,8 @@ def test_levels(monkeypatch):
     assert kernel_levels()[-1] == "off"
     monkeypatch.delenv("NEARLABEL_KERNELS", raising=False)
     assert kernel_in_use() == kernel_levels()[0]
+    monkeypatch.setenv("NEARLABEL_KERNELS", "")
+    assert kernel_in_use() == kernel_levels()[0]
     monkeypatch.setenv("NEARLABEL_KERNELS", "off")
     assert kernel_in_use() == "off"
     monkeypatch.setenv("NEARLABEL_KERNELS", "auto")
@@ -201,6 +203,18 @@ def test_a_search_is_made_anew_where_it_is_loaded():
         loaded = pickle.loads(pickle.dumps(search))
     assert type(loaded._engine) is _gemm_search.GemmSearch
     np.testing.assert_array_equal(loaded.kneighbors(X, 3), search.kneighbors(X, 3))
+
+
+@built
+def test_a_library_without_float32_is_not_used(monkeypatch):
+    """Whole numbers, and what the others cannot resolve, fall to it."""
+    monkeypatch.setitem(_kernels._NUMBERS, "float32", ())
+    level_numbers.cache_clear()
+    try:
+        assert kernel_levels() == ("off",)
+    finally:
+        monkeypatch.undo()
+        level_numbers.cache_clear()
 
 
 @built
@@ -232,6 +246,8 @@ def test_sums_of_pairs(dtype):
             assert sum_pairs(kind, left, right, (pairs[0] - 5, pairs[1])) is None
             assert sum_pairs(kind, left, right, (pairs[0], pairs[1] + 1)) is None
             assert sum_pairs(kind, left, right.astype(np.float16), pairs) is None
+            assert sum_pairs(kind, left, right, (pairs[0], pairs[1][:9])) is None
+            assert sum_pairs(kind, left, right, (pairs[0][:, np.newaxis], pairs[1][:, np.newaxis])) is None
             empty = np.empty(0, dtype=np.intp)
             assert sum_pairs(kind, left, right, (empty, empty)).shape == (0,)
 
@@ -256,9 +272,11 @@ def test_malformed_calls_are_refused(level):
         ("places", np.arange(11, dtype=np.int32)),
         ("own", np.arange(9, dtype=np.int32)),
         ("queries", points(11)),
+        ("queries", points(10, as_rows=True)),
+        ("rows", points(40)),
         ("of_rows", lists),
     ):
-        with pytest.raises(ValueError, match="must be of one level and match"):
+        with pytest.raises(ValueError, match="must be for each other and match"):
             lists.offer(**{**good, name: wrong})
     for name in ("numbers", "own", "places"):
         for wrong in (good[name].astype(np.int64), np.repeat(good[name], 2)[::2]):
@@ -271,8 +289,9 @@ def test_malformed_calls_are_refused(level):
     ):
         with pytest.raises(RuntimeError, match="The kernels refused a call"):
             lists.offer(**{**good, **wrong})
-    with pytest.raises(RuntimeError, match="The kernels refused a call"):
-        KernelLists(10, 3, 2, exact=False, absolute=0.0).offer(**good)
+    for n_neighbors, most in ((3, 2), (3, 7), (9, 8)):
+        with pytest.raises(RuntimeError, match="The kernels refused a call"):
+            KernelLists(10, n_neighbors, most, exact=False, absolute=0.0).offer(**good)
     for wrong in (-2, 10):
         with pytest.raises(ValueError, match="places must be below 10"):
             lists.offer(**{**good, "places": np.full(10, wrong, dtype=np.int32)})
@@ -368,6 +387,35 @@ def test_both_directions_at_once(level):
             answered = np.flatnonzero(~lists.unresolved)
             assert level == "hostile" or len(answered) == len(nearest)
             assert {(query, int(numbers[row])) for query in answered.tolist() for row in wanted[query]} <= pairs
+
+
+@every_level
+def test_an_unresolved_query_is_still_offered_to_the_rows(level):
+    """What has too many candidates itself may be among the nearest of others."""
+    X = np.random.default_rng(0).normal(size=(40, 7))
+    numbers = np.arange(20, dtype=np.int32)
+    rows, queries = (PackedPoints.of(level, source_of(X, numbers + at), as_rows=at == 0) for at in (0, 20))
+    of_queries, of_rows = (KernelLists(20, 4, 60, exact=False, absolute=0.0) for _ in range(2))
+    of_queries.unresolved[:] = True
+    of_queries.offer(rows, numbers, queries, numbers, numbers + np.int32(20), of_rows)
+    assert len(of_queries.candidates().query) == 0
+    assert (np.bincount(of_rows.candidates().query, minlength=20) >= 4).all()
+
+
+@every_level
+def test_rows_that_a_level_cannot_resolve_are_neighbours_of_others(level, monkeypatch, small_panels):
+    """Leave-one-out of tight clusters among other rows, with room for few candidates."""
+    monkeypatch.setattr("nearlabel.neighbors._kernel_search.most_candidates", lambda k: 12)
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        clusters = rng.normal(size=(5, 1, 4)) + 1e-5 * rng.normal(size=(5, 40, 4))
+        X = rng.permutation(np.concatenate([rng.normal(size=(300, 4)), clusters.reshape(-1, 4)]))
+        with kernel_level("off"):
+            expected = ExactNeighbors(algorithm="brute").fit(X).kneighbors(None, 5)
+        with kernel_level(level):
+            found = ExactNeighbors(algorithm="brute").fit(X).kneighbors(None, 5)
+        for ours, true in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours, true)
 
 
 @built

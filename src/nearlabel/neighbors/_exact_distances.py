@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors._kernels import sum_pairs
+from nearlabel.neighbors._kernels import sum_pairs, sum_sparse_pairs
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
@@ -31,12 +31,13 @@ def sum_over_features(left: Matrix, right: Matrix, pairs: Pairs, combine: np.ufu
     The terms are ``term(combine(a, b))``; `combine` is `numpy.subtract` or `numpy.multiply`, and `term` of 0 is 0. Both
     sides are dense, of any type and layout, or both CSR in canonical form.
     """
-    if sparse.issparse(left):
-        return _sum_over_stored_features(left, right, pairs, combine, term)
     if (combine, term) in _KINDS:
-        summed = sum_pairs(_KINDS[combine, term], left, right, pairs)
+        sum_by_kernel = sum_sparse_pairs if sparse.issparse(left) else sum_pairs
+        summed = sum_by_kernel(_KINDS[combine, term], left, right, pairs)
         if summed is not None:
             return summed
+    if sparse.issparse(left):
+        return _sum_over_stored_features(left, right, pairs, combine, term)
     sums: FloatArray = np.zeros(len(pairs[0]))
     for features in row_blocks(left.shape[1], 1, _FEATURES_AT_A_TIME):
         for block in row_blocks(len(sums), features.stop - features.start, _NUMBERS_AT_A_TIME):

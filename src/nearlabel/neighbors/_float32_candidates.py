@@ -399,7 +399,7 @@ class SparsePanels(_Bounded):
         self._place[head] = np.arange(len(head))
         squares = np.concatenate([_squared_norms(self._points(leaf)) for leaf in _slices(rows)])
         most = float(squares.max(initial=0.0))
-        self.whole = distance.exact and 4 * most < _EXACT_BELOW and _are_whole(X)
+        self.whole = bool(distance.exact and 4 * most < _EXACT_BELOW and _are_whole(X))
         super().__init__(distance, int(np.diff(X.indptr).max(initial=0)), math.sqrt(most))
         if resident and not self.whole:
             rows = rows[np.argsort(squares, kind="stable")]
@@ -444,7 +444,7 @@ class SparsePanels(_Bounded):
 
     def is_whole(self, X: Matrix) -> bool:
         """Return whether these are small whole numbers, as the training rows are."""
-        return self.whole and _are_whole(X) and 4 * _squared_norms(as_float64(X)).max(initial=0) < _EXACT_BELOW
+        return self.whole and _are_whole(X) and bool(4 * _squared_norms(as_float64(X)).max(initial=0) < _EXACT_BELOW)
 
     def _points(self, rows: IntArray | slice) -> CSR:
         return self._distance.points(as_float64(self._X[rows]))

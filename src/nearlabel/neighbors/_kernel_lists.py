@@ -43,8 +43,9 @@ class RowSource:
         self._rows = np.ascontiguousarray(rows, dtype=np.int64)
         if len(self) and not 0 <= self._rows.min() <= self._rows.max() < len(X):
             raise ValueError(f"rows must be numbers of the {len(X)} rows of X.")
-        whole = all(stride % X.itemsize == 0 for stride in X.strides) and X.flags.aligned
-        self._X = X if whole else X.copy()
+        self._X = X
+        if not (X.flags.aligned and all(stride % X.itemsize == 0 for stride in X.strides)):
+            self._X, self._rows = X[self._rows], np.arange(len(self._rows))
         self._centre = np.ascontiguousarray(centre, dtype=np.float64)
         self.n_features, self._exponent, self._unit_length = X.shape[1], exponent, unit_length
 
@@ -77,6 +78,7 @@ class PackedPoints:
     """
 
     level: int
+    as_rows: bool
     n_features: int
     depth: int
     packed: NDArray[np.uint8]
@@ -94,7 +96,7 @@ class PackedPoints:
         start = -memory.ctypes.data % _ALIGNED
         units, norms, rests = (np.empty(n, dtype=np.float32) for _ in range(3))
         packed = memory[start : start + n_bytes]
-        points = cls(number, source.n_features, depth.value, packed, units, np.empty(n), norms, rests)
+        points = cls(number, as_rows, source.n_features, depth.value, packed, units, np.empty(n), norms, rests)
         check_code(library().nearlabel_pack(number, as_rows, source.structure, points.structure))
         return points
 
@@ -108,6 +110,18 @@ class PackedPoints:
         arrays = self.packed, self.units, self.squares, self.norms, self.rests
         packed, *others = (array.ctypes.data for array in arrays)
         return PointsStructure(packed, len(self), self.depth, self.n_features, *others)
+
+    def goes_with(self, queries: PackedPoints) -> bool:
+        """Return whether a kernel compares these rows with such queries."""
+        return self.level == queries.level and self.as_rows and not queries.as_rows
+
+    def offer_to(self, queries: PackedPoints, *, numbers: int, places: int, own: int | None, lists: Any) -> int:
+        """Call the kernel with addresses of arrays and two structures of lists; return its code."""
+        return int(
+            library().nearlabel_offer(
+                self.level, self.structure, numbers, queries.structure, places, own, *lists
+            )
+        )  # fmt: skip
 
 
 class KernelLists:
@@ -131,9 +145,9 @@ class KernelLists:
 
     def offer(
         self,
-        rows: PackedPoints,
+        rows: Any,
         numbers: Int32Array,
-        queries: PackedPoints,
+        queries: Any,
         places: Int32Array,
         own: Int32Array | None,
         of_rows: KernelLists | None = None,
@@ -146,15 +160,17 @@ class KernelLists:
         """
         own_of, of = range(len(self)) if own is None else own, rows if of_rows is None else of_rows
         matching = (numbers, rows), (of, rows), (places, queries), (own_of, self)
-        if rows.level != queries.level or any(len(some) != len(others) for some, others in matching):
-            raise ValueError("rows, numbers, queries, places and own must be of one level and match in length.")
+        if not rows.goes_with(queries) or any(len(some) != len(others) for some, others in matching):
+            raise ValueError("rows, numbers, queries, places and own must be for each other and match in length.")
         if len(places) and not -1 <= places.min() <= places.max() < len(self):
             raise ValueError(f"places must be below {len(self)}, got {places.max()}.")
         check_code(
-            library().nearlabel_offer(
-                *(rows.level, rows.structure, _int32_pointer(numbers)),
-                *(queries.structure, _int32_pointer(places), None if own is None else _int32_pointer(own)),
-                *(self.structure, None if of_rows is None else of_rows.structure),
+            rows.offer_to(
+                queries,
+                numbers=_int32_pointer(numbers),
+                places=_int32_pointer(places),
+                own=None if own is None else _int32_pointer(own),
+                lists=(self.structure, None if of_rows is None else of_rows.structure),
             )
         )
 

@@ -1,6 +1,7 @@
-"""The comparison of queries with a panel by the compiled kernels: `_panel_search.py` for dense rows in memory.
+"""The comparison of queries with a panel by the compiled kernels: `_panel_search.py` for rows in memory.
 
-A kernel compares a panel with many queries at a time, and only candidates leave it (kernels/offer.cpp).
+A kernel compares a panel with many queries at a time, and only candidates leave it (kernels/offer.cpp;
+kernels/offer_sparse.cpp for sparse rows, of which there is one level, in float32).
 """
 
 from __future__ import annotations
@@ -10,21 +11,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from nearlabel.neighbors._distances import PointDistance
-from nearlabel.neighbors._float32_candidates import LARGEST_QUERY, PANEL_ROWS, DensePanels, Layout
+from nearlabel.neighbors._exact_distances import as_float64
+from nearlabel.neighbors._float32_candidates import (
+    LARGEST_QUERY,
+    PANEL_ROWS,
+    DensePanels,
+    Layout,
+    SparsePanels,
+)
 from nearlabel.neighbors._gemm_search import GemmSearch
 from nearlabel.neighbors._kernel_lists import MOST_ROWS, Int32Array, KernelLists, PackedPoints, RowSource
 from nearlabel.neighbors._kernels import OFF, kernel_in_use
 from nearlabel.neighbors._panel_search import PanelSearch, QueryPanel, most_candidates
 from nearlabel.neighbors._result import Result
-from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+from nearlabel.neighbors._sparse_points import SparseColumns, SparseQueries
+from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 
 _PLAIN = "float32"  # in which whole numbers and their sums are exact up to 2^24, and which rounds least
+_SPARSE_UP_TO = 0.15  # share of values that are stored, above which a dense product costs less than the sparse kernel
 _BLOCK = 32  # rows of about one norm that stay together, as many as in a block of most levels
 _BYTES_OF_LISTS = 2**28  # of a group of panels
 _BYTES_OF_CANDIDATE = 12
@@ -36,7 +46,7 @@ class PackedPanel:
 
     rows: IntArray
     numbers: Int32Array
-    points: PackedPoints
+    points: PackedPoints | SparseColumns
     centre: FloatArray
     middle: FloatArray
     radius: float
@@ -89,6 +99,28 @@ def _spread(rows: IntArray) -> IntArray:
     return np.concatenate([whole[np.arange(n_blocks) * step % max(1, n_blocks)].ravel(), rows[n_blocks * _BLOCK :]])
 
 
+class PackedSparsePanels(SparsePanels):
+    """Panels of sparse rows, feature by feature."""
+
+    level = _PLAIN  # the only one for sparse rows
+
+    def __init__(self, X: CSR, distance: PointDistance, rows: IntArray, n_jobs: int | None) -> None:
+        super().__init__(X, distance, rows, resident=True, n_jobs=n_jobs)
+        self.absolute, self.centre = self._absolute, self._centre
+
+    def packed_queries(self, X: CSR, rows: IntArray, centre: FloatArray) -> SparseQueries:
+        """Return some rows of X as factors."""
+        with np.errstate(over="ignore"):
+            return SparseQueries.of(*self._scaled(self._distance.points(as_float64(X[rows]))))
+
+    def _make(self, rows: IntArray) -> Any:
+        packed = SparseColumns.of(*self._scaled(self._points(rows)), self.n_terms)
+        return PackedPanel(rows, rows.astype(np.int32), packed, self._centre, self._centre, np.inf)
+
+
+AnyPanels: TypeAlias = PackedPanels | PackedSparsePanels
+
+
 @dataclass
 class _Queries:
     """Some rows of X as queries: their candidates, and as factors for the panels of the common centre.
@@ -97,12 +129,12 @@ class _Queries:
     """
 
     X: Matrix
-    rows: IntArray
+    numbers: IntArray
     lists: KernelLists
     own: Int32Array | None
-    packed: PackedPoints | None = None
+    packed: PackedPoints | SparseQueries | None = None
 
-    def packed_for(self, centre: FloatArray, takes: BoolArray, panels: PackedPanels) -> tuple[PackedPoints, Int32Array]:
+    def packed_for(self, centre: FloatArray, takes: BoolArray, panels: AnyPanels) -> tuple[Any, Int32Array]:
         """Return them packed for a panel that `takes` are compared with, and their places in the lists, or -1.
 
         For a centre that a panel has for itself only those that are compared are packed. Those out of bounds become
@@ -110,12 +142,12 @@ class _Queries:
         """
         if centre is not panels.centre:
             places = np.flatnonzero(takes).astype(np.int32)
-            packed = panels.packed_queries(self.X, self.rows[places], centre)
+            packed = panels.packed_queries(self.X, self.numbers[places], centre)
         else:
             if self.packed is None:
-                self.packed = panels.packed_queries(self.X, self.rows, centre)
+                self.packed = panels.packed_queries(self.X, self.numbers, centre)
             packed, places = self.packed, np.where(takes, np.arange(len(takes), dtype=np.int32), np.int32(-1))
-        self.lists.unresolved[places[(packed.squares > LARGEST_QUERY**2) & (places >= 0)]] = True
+        self.lists.unresolved[places[~(packed.squares <= LARGEST_QUERY**2) & (places >= 0)]] = True
         return packed, places
 
 
@@ -125,13 +157,15 @@ class KernelSearch(PanelSearch):
     Queries that a level cannot resolve are searched for in float32, and then by float64 bounds.
     """
 
-    _panels: PackedPanels
+    _panels: AnyPanels
 
     def __init__(self, X: Matrix, distance: PointDistance, *, level: str, n_jobs: int | None) -> None:
         self._level, self._n_jobs = level, n_jobs
         super().__init__(X, distance, n_jobs=n_jobs)
 
-    def _make_panels(self, n_jobs: int | None) -> PackedPanels:
+    def _make_panels(self, n_jobs: int | None) -> AnyPanels:
+        if sparse.issparse(self._X):
+            return PackedSparsePanels(self._X, self._distance, self._pointed, n_jobs)
         return PackedPanels(self._X, self._distance, self._pointed, self._level, n_jobs)
 
     def _new_lists(self, n_queries: int, n_neighbors: int, *, exact: bool) -> KernelLists:
@@ -139,7 +173,7 @@ class KernelSearch(PanelSearch):
         return KernelLists(n_queries, n_neighbors, most, exact=exact, absolute=absolute)
 
     def _tile(self, rows: Matrix, own: IntArray | None, lists: KernelLists) -> _Queries:
-        return _Queries(rows, np.arange(len(rows)), lists, None if own is None else own.astype(np.int32))
+        return _Queries(rows, np.arange(rows.shape[0]), lists, None if own is None else own.astype(np.int32))
 
     def _compare_tile(self, tile: _Queries, number: int, takes: BoolArray) -> None:
         if takes.any():
@@ -200,7 +234,8 @@ class KernelSearch(PanelSearch):
 def point_search(X: Matrix, distance: PointDistance, n_jobs: int | None) -> PanelSearch:
     """Return the search by the kernels, or by products where there are none for these rows."""
     level = kernel_in_use()
-    if level == OFF or sparse.issparse(X) or is_mapped(X) or len(X) > MOST_ROWS:
+    full = sparse.issparse(X) and X.nnz > _SPARSE_UP_TO * X.shape[0] * X.shape[1]
+    if level == OFF or is_mapped(X) or full or X.shape[0] > MOST_ROWS:
         return GemmSearch(X, distance, resident=not is_mapped(X), n_jobs=n_jobs)
     return KernelSearch(X, distance, level=level, n_jobs=n_jobs)
 

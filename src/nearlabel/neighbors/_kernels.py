@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.utils.types import FloatArray, IntArray
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 LIBRARY = Path(__file__).with_name("_nearlabel_kernels.so")
 VARIABLE = "NEARLABEL_KERNELS"  # of the environment
@@ -25,7 +25,8 @@ OFF, _AUTO = "off", "auto"
 # Names of levels, and what there may be for each, the best first; as in kernels/nearlabel_kernels.h.
 _NUMBERS = {"bf16": (3,), "int16": (2,), "float32": (1, 0, 4), "hostile": (5,)}
 _FOR_TESTS = "hostile"
-_INTERFACE = 3
+_INTERFACE = 4
+_NO_MEMORY = -2
 
 _chosen: ContextVar[str | None] = ContextVar("kernel_level", default=None)
 _pointer, _int32, _int64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
@@ -56,6 +57,41 @@ class PointsStructure(ctypes.Structure):
         ("norms", _pointer),
         ("rests", _pointer),
     )
+
+
+class SparseRowsStructure(ctypes.Structure):
+    _fields_ = (
+        ("n_points", _int64),
+        ("n_features", _int32),
+        ("n_terms", _int32),
+        ("n_columns", _int32),
+        ("stored", _pointer),
+        ("before", _pointer),
+        ("starts", _pointer),
+        ("columns", _pointer),
+        ("rows", _pointer),
+        ("values", _pointer),
+        ("dense", _pointer),
+        ("squares", _pointer),
+        ("norms", _pointer),
+        ("rests", _pointer),
+    )
+
+
+class SparseQueriesStructure(ctypes.Structure):
+    _fields_ = (
+        ("n_points", _int64),
+        ("starts", _pointer),
+        ("features", _pointer),
+        ("values", _pointer),
+        ("squares", _pointer),
+        ("norms", _pointer),
+        ("rests", _pointer),
+    )
+
+
+class CsrStructure(ctypes.Structure):
+    _fields_ = (("values", _pointer), ("features", _pointer), ("starts", _pointer))
 
 
 class ListsStructure(ctypes.Structure):
@@ -114,6 +150,14 @@ def library() -> Any:
         *(_int32, ctypes.POINTER(PointsStructure), _pointer, ctypes.POINTER(PointsStructure)),
         *(_pointer, _pointer, ctypes.POINTER(ListsStructure), ctypes.POINTER(ListsStructure)),
     )
+    library.nearlabel_offer_sparse.argtypes = (
+        *(_int32, ctypes.POINTER(SparseRowsStructure), _pointer, ctypes.POINTER(SparseQueriesStructure)),
+        *(_pointer, _pointer, ctypes.POINTER(ListsStructure), ctypes.POINTER(ListsStructure)),
+    )
+    library.nearlabel_sum_sparse_pairs.argtypes = (
+        *(_int32, _int32, _int32, ctypes.POINTER(CsrStructure), ctypes.POINTER(CsrStructure)),
+        *(_pointer, _pointer, _int64, _pointer),
+    )
     library.nearlabel_sum_pairs.argtypes = (
         *(_int32, _int32, _pointer, _pointer, _int64),
         *(_pointer, _pointer, _int64, _pointer),
@@ -123,10 +167,10 @@ def library() -> Any:
 
 @cache
 def level_numbers() -> dict[str, int]:
-    """Return the number of each level that the processor runs."""
+    """Return the number of each level that the processor runs; none if it has no float32, which the others fall to."""
     found = 0 if library() is None else library().nearlabel_levels()
     best = {name: [number for number in numbers if found >> number & 1] for name, numbers in _NUMBERS.items()}
-    return {name: numbers[0] for name, numbers in best.items() if numbers}
+    return {name: numbers[0] for name, numbers in best.items() if numbers} if best["float32"] else {}
 
 
 def kernel_levels() -> tuple[str, ...]:
@@ -149,7 +193,7 @@ def kernel_in_use() -> str:
 
     "auto" is the fastest there is, or "off" where there is none.
     """
-    chosen = _chosen.get() or os.environ.get(VARIABLE, _AUTO)
+    chosen = _chosen.get() or os.environ.get(VARIABLE) or _AUTO
     if chosen == _AUTO:
         return kernel_levels()[0]
     if chosen != OFF and chosen not in level_numbers():
@@ -161,7 +205,8 @@ def kernel_in_use() -> str:
 def kernel_level(level: str) -> Iterator[None]:
     """Search with one level of the kernels, or without them, inside a ``with`` block.
 
-    Answers are the same to the bit. What was fitted outside the block keeps its level.
+    Answers are the same to the bit. What was fitted outside the block keeps its level,
+    until it is copied or loaded from a file.
 
     Parameters
     ----------
@@ -198,12 +243,12 @@ def sum_pairs(
     """
     if kernel_in_use() == OFF or left.dtype != right.dtype or left.dtype not in (np.float32, np.float64):
         return None
-    if not (left.flags.c_contiguous and right.flags.c_contiguous and left.shape[1] == right.shape[1]):
+    regular = all(of.flags.c_contiguous and of.flags.aligned for of in (left, right))
+    if not (regular and left.shape[1] == right.shape[1]):
         return None
-    rows = [np.ascontiguousarray(of, dtype=np.int64) for of in pairs]
-    for numbers, of in zip(rows, (left, right), strict=True):
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(of):
-            return None  # numpy counts from the end, or tells what is wrong
+    rows = _rows_of_pairs(left, right, pairs)
+    if rows is None:
+        return None
     sums = np.empty(len(rows[0]))
     check_code(
         library().nearlabel_sum_pairs(
@@ -214,7 +259,53 @@ def sum_pairs(
     return sums
 
 
+def sum_sparse_pairs(kind: int, left: CSR, right: CSR, pairs: tuple[IntArray, IntArray]) -> FloatArray | None:
+    """As `sum_pairs` for canonical CSR rows: the features that one of two rows has, in their order."""
+    types = {(rows.dtype, rows.indices.dtype, rows.indptr.dtype) for rows in (left, right)}
+    if kernel_in_use() == OFF or len(types) > 1 or left.dtype not in (np.float32, np.float64):
+        return None
+    index = left.indices.dtype
+    if index != left.indptr.dtype or index not in (np.int32, np.int64):
+        return None
+    rows = _rows_of_pairs(left, right, pairs)
+    if rows is None or not (is_valid_csr(left) and is_valid_csr(right)):
+        return None
+    sums = np.empty(len(rows[0]))
+    check_code(
+        library().nearlabel_sum_sparse_pairs(
+            *(kind, left.dtype == np.float64, index == np.int64, _csr_structure(left), _csr_structure(right)),
+            *(rows[0].ctypes.data, rows[1].ctypes.data, len(sums), sums.ctypes.data),
+        )
+    )
+    return sums
+
+
+def _rows_of_pairs(left: Matrix, right: Matrix, pairs: tuple[IntArray, IntArray]) -> list[NDArray[np.int64]] | None:
+    """Return the numbers of rows as the kernels take them; None if one is none of a matrix."""
+    rows = [np.ascontiguousarray(of, dtype=np.int64) for of in pairs]
+    if rows[0].shape != rows[1].shape or rows[0].ndim != 1:
+        return None
+    for numbers, of in zip(rows, (left, right), strict=True):
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < of.shape[0]:
+            return None  # numpy counts from the end, or tells what is wrong
+    return rows
+
+
+def is_valid_csr(rows: CSR) -> bool:
+    """Return whether each row is a part of its arrays, which are contiguous."""
+    starts, n_stored = rows.indptr, min(len(rows.indices), len(rows.data))
+    whole = all(part.flags.c_contiguous and part.flags.aligned for part in (starts, rows.indices, rows.data))
+    bounded = len(starts) == rows.shape[0] + 1 and starts[0] >= 0 and starts[-1] <= n_stored
+    return bool(whole and bounded and (starts[1:] >= starts[:-1]).all())
+
+
+def _csr_structure(rows: CSR) -> CsrStructure:
+    return CsrStructure(rows.data.ctypes.data, rows.indices.ctypes.data, rows.indptr.ctypes.data)
+
+
 def check_code(code: int) -> None:
-    """Raise RuntimeError unless the kernels accepted a call."""
+    """Raise RuntimeError unless the kernels accepted a call, MemoryError if they found no memory."""
+    if code == _NO_MEMORY:
+        raise MemoryError("The kernels found no memory.")
     if code != 0:
         raise RuntimeError(f"The kernels refused a call: code {code}. Hint: {VARIABLE}=off searches without them.")

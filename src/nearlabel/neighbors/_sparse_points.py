@@ -1,0 +1,151 @@
+"""Sparse points as the kernels take them (kernels/offer_sparse.cpp); arrays are checked, as in `_kernel_lists.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nearlabel.neighbors._float32_candidates import Float32Array
+from nearlabel.neighbors._kernel_lists import Int32Array
+from nearlabel.neighbors._kernels import (
+    SparseQueriesStructure,
+    SparseRowsStructure,
+    is_valid_csr,
+    level_numbers,
+    library,
+)
+from nearlabel.utils.types import CSR, FloatArray, IntArray
+
+_DENSE_FROM = 0.08  # share of the rows that have a feature from which a dense column costs less than postings
+_RUN = 64  # rows that are compared at once, as in kernels/level.h
+_WORD = 64  # bits
+_UP = 1 + 2.0**-20  # more than what float32 and sums of squares round
+
+
+@dataclass(frozen=True)
+class SparseQueries:
+    """Sparse queries row by row in float32, with |x|² of each, and |x| and |x - stored x| from above."""
+
+    n_features: int
+    starts: NDArray[np.int64]
+    features: Int32Array
+    values: Float32Array
+    squares: FloatArray
+    norms: Float32Array
+    rests: Float32Array
+
+    @classmethod
+    def of(cls, points: CSR, squares: FloatArray) -> SparseQueries:
+        """Store points; `squares` are their squared norms."""
+        _check(points, squares)
+        starts, features = points.indptr.astype(np.int64), points.indices.astype(np.int32)
+        values, norms, rests = _stored(points, squares)
+        return cls(points.shape[1], starts, features, values, squares, norms, rests)
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return len(self.norms)
+
+    @cached_property
+    def structure(self) -> SparseQueriesStructure:
+        """What the kernel takes; valid as long as this object lives."""
+        arrays = self.starts, self.features, self.values, self.squares, self.norms, self.rests
+        return SparseQueriesStructure(len(self), *(array.ctypes.data for array in arrays))
+
+
+@dataclass(frozen=True)
+class SparseColumns:
+    """Sparse rows feature by feature in float32: dense columns of frequent features, postings of the others.
+
+    `stored` has a bit for each feature that some row has, `before` counts them before each word of bits. For each of
+    these, `columns` is the number of its dense column or -1, and `starts` where its postings begin.
+    """
+
+    n_features: int
+    n_terms: int
+    stored: NDArray[np.uint64]
+    before: Int32Array
+    starts: NDArray[np.int64]
+    columns: Int32Array
+    rows: NDArray[np.uint16]
+    values: Float32Array
+    dense: Float32Array
+    squares: FloatArray
+    norms: Float32Array
+    rests: Float32Array
+
+    @classmethod
+    def of(cls, points: CSR, squares: FloatArray, n_terms: int) -> SparseColumns:
+        """Store points, of which none has more than `n_terms` values; `squares` are their squared norms."""
+        _check(points, squares)
+        values, norms, rests = _stored(points, squares)
+        n_rows, n_features = points.shape
+        by_feature = sparse.csr_array((values, points.indices, points.indptr), shape=points.shape).tocsc()
+        counts = np.diff(by_feature.indptr)
+        frequent = counts > _DENSE_FROM * n_rows
+        column = np.where(frequent, np.cumsum(frequent) - 1, -1).astype(np.int32)
+        of_value, row = np.repeat(column, counts), by_feature.indices
+        dense = np.zeros((-(-n_rows // _RUN), np.count_nonzero(frequent), _RUN), dtype=np.float32)
+        in_column, in_posting = of_value >= 0, of_value < 0
+        run, place = np.divmod(row[in_column], _RUN)
+        dense[run, of_value[in_column], place] = by_feature.data[in_column]
+        features = np.flatnonzero(counts)
+        starts = np.concatenate([[0], np.cumsum(np.where(frequent, 0, counts)[features])])
+        return cls(
+            *(n_features, n_terms, *_bits(features, n_features), starts.astype(np.int64), column[features]),
+            *(row[in_posting].astype(np.uint16), by_feature.data[in_posting], dense, squares, norms, rests),
+        )
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return len(self.norms)
+
+    @cached_property
+    def structure(self) -> SparseRowsStructure:
+        """What the kernel takes; valid as long as this object lives."""
+        arrays = (
+            *(self.stored, self.before, self.starts, self.columns, self.rows, self.values, self.dense),
+            *(self.squares, self.norms, self.rests),
+        )
+        pointers = (array.ctypes.data for array in arrays)
+        return SparseRowsStructure(len(self), self.n_features, self.n_terms, self.dense.shape[1], *pointers)
+
+    def goes_with(self, queries: SparseQueries) -> bool:
+        """Return whether the kernel compares these rows with such queries."""
+        return self.n_features == queries.n_features
+
+    def offer_to(self, queries: SparseQueries, *, numbers: int, places: int, own: int | None, lists: Any) -> int:
+        """Call the kernel with addresses of arrays and two structures of lists; return its code."""
+        level, rows = level_numbers()["float32"], self.structure
+        return int(library().nearlabel_offer_sparse(level, rows, numbers, queries.structure, places, own, *lists))
+
+
+def _check(points: CSR, squares: FloatArray) -> None:
+    features = points.indices
+    inside = len(features) == 0 or 0 <= features.min() <= features.max() < points.shape[1]
+    if not (inside and is_valid_csr(points) and len(squares) == points.shape[0]):
+        raise ValueError(f"points must be valid CSR rows with {points.shape[1]} features, and have a square each.")
+
+
+def _stored(points: CSR, squares: FloatArray) -> tuple[Float32Array, Float32Array, Float32Array]:
+    """Return the values as float32, and from above the norms of the points and of what rounding drops."""
+    with np.errstate(over="ignore", invalid="ignore"):  # of points out of bounds, which are not compared
+        values = points.data.astype(np.float32)
+        dropped = points.data - values
+        row = np.repeat(np.arange(len(squares)), np.diff(points.indptr))
+        rests = np.sqrt(np.bincount(row, weights=dropped * dropped, minlength=len(squares)))
+        return values, *((_UP * of).astype(np.float32) for of in (np.sqrt(squares), rests))
+
+
+def _bits(features: IntArray, n_features: int) -> tuple[NDArray[np.uint64], Int32Array]:
+    """Return a bit for each of some ascending features, and how many there are before each word."""
+    n_words = -(-n_features // _WORD)
+    stored = np.zeros(n_words, dtype=np.uint64)
+    np.bitwise_or.at(stored, features // _WORD, np.uint64(1) << (features % _WORD).astype(np.uint64))
+    before = np.searchsorted(features, np.arange(n_words) * _WORD)
+    return stored, before.astype(np.int32)
