@@ -66,7 +66,8 @@ def test_what_needs_most_is_linked_last(builder, compile_with, tmp_path):
     builder.build(tmp_path / "lib")
     objects = [Path(argument).stem for argument in calls()[-1] if argument.endswith(".o")]
     levels = ["float32_avx2", "float32_avx512", "int16_vnni", "bf16_amx"]
-    assert objects == ["sum_pairs", "levels", "points", "offer", "hostile", *levels]
+    assert objects[-len(levels) :] == levels
+    assert {"levels", "points", "offer", "offer_sparse"} <= set(objects[: -len(levels)])
 
 
 @pytest.mark.parametrize(
