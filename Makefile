@@ -26,13 +26,13 @@ test: $(BIN)/python  ## install and run the ordinary tests (those on real data n
 
 test-long: $(BIN)/python  ## run the others: whole products of parameters, papers, tutorial, gallery, browser, all data sets
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --each-value -m "long and not slow"
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --each-value $(LONG) -m "long and not slow"
 
 # Long tests of what no library's version changes; they run with the newest libraries.
 ONCE = lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
 
-test-oldest:  ## the ordinary tests with the oldest libraries that are supported, but for some long tests
-	PYTEST_ADDOPTS="$(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
+test-oldest:  ## ordinary tests with the oldest libraries that are supported: each, with every third of its parameters
+	PYTEST_ADDOPTS="--one-in 3 $(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
 
 test-kernels: $(BIN)/python  ## the tests of neighbours with levels of the kernels that are not the default, and without; they must be built where a compiler is
 	$(INSTALL) '.[$(TEST_EXTRAS)]'

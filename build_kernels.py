@@ -66,6 +66,14 @@ def build(
     return None
 
 
+def built(folder: Path) -> Path | None:
+    """Return the library in a folder if no source is newer, else None."""
+    library = folder / NAME
+    sources = [Path(__file__), *SOURCES.iterdir()]
+    current = library.exists() and library.stat().st_mtime >= max(source.stat().st_mtime for source in sources)
+    return library if current else None
+
+
 class _Compilation(NamedTuple):
     """A compiler with the flags for all files, and the folder of objects."""
 

@@ -32,7 +32,8 @@ class KernelsHook(BuildHookInterface):
             if version == "editable":
                 (folder / builder.NAME).unlink(missing_ok=True)  # it would still be loaded
             return
-        library = builder.build(folder, every_level=wanted == "required")
+        library = builder.built(folder) if version == "editable" and wanted == "auto" else None
+        library = library or builder.build(folder, every_level=wanted == "required")
         if library is not None:
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{_platform()}"  # the library knows nothing of Python

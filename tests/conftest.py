@@ -101,6 +101,8 @@ def pytest_addoption(parser):
     """Add the option of `make test` and `make test-long`."""
     text = "of tests of several parameters mark as long all but some cases in which each value of each occurs"
     parser.addoption("--each-value", action="store_true", help=text)
+    text = "of each test's cases that remain, and of those that are long, leave all but every N-th to other runs"
+    parser.addoption("--one-in", type=int, default=1, metavar="N", help=text)
 
 
 def _values_of(case):
@@ -120,8 +122,13 @@ def pytest_collection_modifyitems(config, items):
                 cases_of[item.nodeid.partition("[")[0]].append(item)
         for cases in cases_of.values():
             kept = each_value([_values_of(case) for case in cases])
-            for number in set(range(len(cases))).difference(kept):
+            others = sorted(set(range(len(cases))).difference(kept))
+            for number in others:
                 cases[number].add_marker("long")
+            n = config.getoption("one_in")
+            for number in {*kept, *others}.difference(kept[::n], others[::n]):
+                cases[number].add_marker("long")
+                cases[number].add_marker("slow")
     for item in items:
         for mark in item.iter_markers("xfail"):
             item.add_marker(pytest.mark.xfail(run=False, reason=mark.kwargs["reason"]), append=False)

@@ -1,6 +1,7 @@
 """The build of the kernels with other compilers than this machine's, and without one: a script stands in for them."""
 
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -95,3 +96,13 @@ def test_a_processor_without_levels(builder, compile_with, monkeypatch, tmp_path
     monkeypatch.setattr(builder.platform, "machine", lambda: "s390x")
     assert builder.build(tmp_path / "lib") is None
     assert "no kernels are built: none for linux on s390x" in capsys.readouterr().out
+
+
+def test_an_editable_installation_builds_only_what_changed(builder, tmp_path):
+    """A library that is as new as all sources stays; an older one, or none, is built."""
+    assert builder.built(tmp_path) is None
+    library = tmp_path / builder.NAME
+    library.write_text("of these sources")
+    assert builder.built(tmp_path) == library
+    os.utime(library, (0, 0))
+    assert builder.built(tmp_path) is None
