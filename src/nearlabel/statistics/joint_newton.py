@@ -22,12 +22,14 @@ lost in the rounding of f.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, qr
 from scipy.linalg.lapack import dpotrf, dpotrs
+from sklearn.exceptions import ConvergenceWarning
 
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray
 
@@ -195,6 +197,16 @@ def minimise(problem: Problem, near: Minimum | None = None, *, hessians: bool = 
             break
     fits.leave(np.ones(len(fits.labels), dtype=bool), converged=False)
     return fits.found
+
+
+def warn_unless_converged(found: Minimum, y: IntArray, fitted: str, hint: str) -> None:
+    """Warn of each label, a row of y (m, n), whose fit has not converged: what was `fitted`, and what may help."""
+    for label in np.flatnonzero(~found.converged):
+        warnings.warn(
+            f"The {fitted} of a label that {y[label].sum()} of {y.shape[1]} rows have did not converge. Hint: {hint}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 class _Fits:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.statistics.binomial import Standardised
-from nearlabel.statistics.joint_newton import Columns, Problem, logistic, minimise
+from nearlabel.statistics.joint_newton import Columns, Problem, logistic, minimise, warn_unless_converged
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
@@ -65,13 +63,7 @@ def _fit(X: FloatArray, y: IntArray, ridge: float, n_jobs: int | None) -> FloatA
 
 def _fit_block(columns: Columns, y: IntArray, penalty: FloatArray) -> FloatArray:
     found = minimise(Problem(columns, np.where(y == 1, 1.0, -1.0), logistic, penalty))
-    for label in np.flatnonzero(~found.converged):
-        warnings.warn(
-            f"The regression of a label that {y[label].sum()} of {y.shape[1]} rows have did not converge."
-            " Hint: more ridge.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    warn_unless_converged(found, y, "regression", "more ridge")
     return columns.as_given(found.coef)
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from nearlabel.statistics.joint_newton import Columns, Minimum, Problem, minimise, squared_hinge
+from nearlabel.statistics.joint_newton import (
+    Columns,
+    Minimum,
+    Problem,
+    minimise,
+    squared_hinge,
+    warn_unless_converged,
+)
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
@@ -66,7 +71,7 @@ def _fit_block(columns: Columns, y: IntArray, folds: IntArray | None, weights: F
     each = None if weights is None else np.tile(weights, (len(y), 1))
     problem = Problem(columns, signs, squared_hinge, penalty, each)
     best = minimise(problem, hessians=folds is not None)
-    _warn_unless(best, y)
+    warn_unless_converged(best, y, "support vector machine", "scale the features")
     given = columns.as_given(best.coef)
     decisions = np.empty((len(y), 0)) if folds is None else _held_out(problem, best, folds)
     return SupportVectors(given[:, :-1], given[:, -1], decisions)
@@ -85,13 +90,3 @@ def _held_out(problem: Problem, best: Minimum, folds: IntArray) -> FloatArray:
         values[varying] = problem.columns.times(minimise(some._replace(weights=weights), best.some(varying)).coef)
         np.copyto(decisions, values, where=~outside)
     return decisions
-
-
-def _warn_unless(found: Minimum, y: IntArray) -> None:
-    for label in np.flatnonzero(~found.converged):
-        warnings.warn(
-            f"The support vector machine of a label that {y[label].sum()} of {y.shape[1]} rows have did not converge."
-            " Hint: scale the features.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
