@@ -27,6 +27,7 @@ _SETS_HINT = (
     " Hint: classifiers take lists of tags if all tags are texts;"
     " sklearn.preprocessing.MultiLabelBinarizer makes an indicator matrix from any labels."
 )
+NEGATIVE_HINT = " Hint: 0 is a label that does not apply, NaN one that is unknown."
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
@@ -190,7 +191,8 @@ def _check_zero_one(values: Any, name: str) -> None:
     wrong = values[(values != 0) & (values != 1)]
     if len(wrong):
         kind = " Is it a continuous target?" if (wrong != np.round(wrong)).any() else ""
-        raise ValueError(f"{name} must hold 0 and 1 only, got {wrong[0]}.{kind}")
+        hint = NEGATIVE_HINT if wrong[0] == -1 else kind
+        raise ValueError(f"{name} must hold 0 and 1 only, got {wrong[0]}.{hint}")
 
 
 def as_score_matrix(scores: Any, *, name: str = "scores") -> Matrix:
