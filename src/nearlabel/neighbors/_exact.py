@@ -20,7 +20,15 @@ from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
 from nearlabel.neighbors._kernel_search import is_mapped, point_search
 from nearlabel.neighbors._named_distances import distance_named, takes_missing_values
-from nearlabel.neighbors._segment import Engine, Segment, nearest_of_all, stacked, take_of_all, without_some
+from nearlabel.neighbors._pair_ranks import RankedPairs, pairs_within, ranks_of
+from nearlabel.neighbors._segment import (
+    Engine,
+    Segment,
+    nearest_of_all,
+    stacked,
+    take_of_all,
+    without_some,
+)
 from nearlabel.neighbors._tree_search import TreeSearch
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers
@@ -182,7 +190,7 @@ class ExactNeighbors(BaseEstimator):
         check_is_fitted(self)
         rows = stored_alike(as_rows(self._checked(X, reset=False)), as_sparse=self._as_sparse)
         segments = self._segments[:]
-        if self._takes_metric_from_rows:
+        if self.takes_metric_from_rows:
             segments, rows = [], stacked([self._all_rows(), rows])
         while segments and len(segments[-1]) <= _JOINED_UP_TO * rows.shape[0] and not is_mapped(segments[-1].rows):
             rows = stacked([segments.pop().all_rows(), rows])
@@ -218,7 +226,7 @@ class ExactNeighbors(BaseEstimator):
         if gone.all():
             raise ValueError(f"rows must leave a training row, got all {len(gone)} of them.")
         left = without_some(self._segments, gone)
-        if self._takes_metric_from_rows:
+        if self.takes_metric_from_rows:
             left = [self._segment_of(stacked([segment.all_rows() for segment in left]))]
         self._set_segments([self._made_anew(segment) if _is_worth_it(segment) else segment for segment in left])
         return self
@@ -243,6 +251,27 @@ class ExactNeighbors(BaseEstimator):
         """
         check_is_fitted(self)
         return take_of_all(self._segments, check_row_numbers("rows", rows, self.n_samples_fit_, distinct=False))
+
+    def ranks(self, rows: IntArray, others: IntArray) -> FloatArray:
+        """Return the rank of each training row of `others` as a neighbour of that of `rows`, which are sorted."""
+        return ranks_of(self._segments, self.distance, rows, others)
+
+    def pairs_within(self, n_old: int, reach: FloatArray) -> RankedPairs:
+        """Return the pairs of a row before and one from `n_old` on whose rank is below the reach of the former."""
+        return pairs_within(self._segments, self.distance, n_old, reach)
+
+    @property
+    def distance(self) -> Distance:
+        """What the metric stands for: its ranks order the neighbours. Fitted only if it depends on the rows."""
+        distance = distance_named(self.metric, self.metric_params)
+        if self.takes_metric_from_rows:
+            distance.fit(self._all_rows())
+        return distance
+
+    @property
+    def takes_metric_from_rows(self) -> bool:
+        """Whether the metric itself changes with the training rows."""
+        return self.metric in TAKEN_FROM_ROWS and TAKEN_FROM_ROWS[self.metric] not in (self.metric_params or {})
 
     def _set_segments(self, segments: list[Segment]) -> None:
         self._segments = segments
@@ -270,11 +299,6 @@ class ExactNeighbors(BaseEstimator):
         if len(self._segments) > 1 or self._segments[0].kept is not None:
             self._segments = [self._segment_of(self._all_rows())]
         return self._segments[0]
-
-    @property
-    def _takes_metric_from_rows(self) -> bool:
-        """Whether the metric itself changes with the training rows."""
-        return self.metric in TAKEN_FROM_ROWS and TAKEN_FROM_ROWS[self.metric] not in (self.metric_params or {})
 
     def _checked(self, X: MatrixLike, *, reset: bool = True) -> Matrix:
         finite = "allow-nan" if takes_missing_values(self.metric) else True

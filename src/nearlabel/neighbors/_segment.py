@@ -68,8 +68,12 @@ class Segment:
 
     def take(self, places: IntArray | slice) -> Matrix:
         """Return some rows, by their places among those that are there."""
+        return self.rows[self.stored_at(places)]
+
+    def stored_at(self, places: IntArray | slice) -> IntArray | slice:
+        """Return where in `rows` some rows are, by their places among those that are there."""
         numbers = places if self.kept is None else self.kept[places]
-        return self.rows[numbers] if self.duplicates is None else self.rows[self.duplicates.group_of[numbers]]
+        return numbers if self.duplicates is None else self.duplicates.group_of[numbers]
 
     def all_rows(self) -> Matrix:
         """Return the rows that are there: the array itself where no row was removed and none is known to be equal."""
