@@ -1,10 +1,13 @@
 """What other packages use of this one: how a search is copied, wrapped and checked, and how votes are weighed."""
 
 from nearlabel.neighbors._exact import as_float_rows
+from nearlabel.neighbors._training_lists import RESERVE, TrainingLists
 from nearlabel.neighbors._transformer import as_search, clone_search, takes_missing_values
 from nearlabel.neighbors._votes import Weights, check_neighbor_indices, check_weights, vote_weights
 
 __all__ = [
+    "RESERVE",
+    "TrainingLists",
     "Weights",
     "as_float_rows",
     "as_search",
