@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
-from nearlabel.lazy._arrivals import Labelled
 from nearlabel.lazy._counts import count_rows
 from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._votes import Neighbors
 from nearlabel.neighbors.contract import TrainingLists
+from nearlabel.utils.arriving_labels import Labelled
 from nearlabel.utils.fit_params import without_zero_weights
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -31,7 +31,6 @@ from nearlabel.utils.validation import (
     check_rows,
     check_target,
     remember_target,
-    tags_of,
 )
 
 _COUNTED_ANEW = 4  # where the lists of one row in so many changed, all rows are counted anew
@@ -104,10 +103,8 @@ def partial_fit(
     names = row_names(X)
     rows, labels, params = without_zero_weights(rows, target.labels, {"sample_weight": sample_weight, "names": names})
     n_old, n_added = self._n_samples, rows.shape[0]
-    tags = tags_of(y) is not None
-    named = tags or target.names.dtype.kind not in "iu" or hasattr(y, "columns")
     known = Labelled(self._labels, self._container, self.label_names_)
-    joined = known.joined(target._replace(labels=labels), classes, named=named, complete=not tags)
+    joined = known.joined(y, target._replace(labels=labels), classes)
     updated = _copied(self)
     updated.search_.add(rows)
     _take_labels(updated, joined)
@@ -250,7 +247,7 @@ def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
     known = Labelled(classifier._labels, classifier._container, classifier.label_names_)
     nobody = Target(classifier._labels[:0], classifier._container, classifier.label_names_)
     updated = _copied(classifier)
-    _take_labels(updated, known.joined(nobody, classes, named=True, complete=False))
+    _take_labels(updated, known.joined([], nobody, classes))
     updated.changes_ = {**updated.changes_, "new_labels": []}
     _learn(updated)
     if classifier._asks_for_training_rows:
@@ -323,6 +320,8 @@ def _learn_counts(updated: Any, counts: IntArray) -> None:
 
 def _count(classifier: Any, rows: IntArray) -> IntArray:
     """Count some training rows as `count_rows` does all, looking at no labels but theirs and their neighbours'."""
+    if not len(rows):
+        return np.zeros_like(classifier._counts)
     lists = classifier._training_lists().nearest(classifier.n_neighbors_)[rows]
     near, place = np.unique(lists.indices, return_inverse=True)
     labels = _stacked(classifier._labels[rows], classifier._labels[near])

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nearlabel.utils.types import IntArray, Matrix
-from nearlabel.utils.validation import LabelContainer, Target
+from nearlabel.utils.containers import is_frame
+from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import LabelContainer, Target, tags_of
 
 
 class Labelled(NamedTuple):
@@ -20,19 +21,22 @@ class Labelled(NamedTuple):
     container: LabelContainer
     names: NDArray[Any]
 
-    def joined(self, new: Target, classes: ArrayLike | None, *, named: bool, complete: bool) -> Labelled:
+    def joined(self, y: MatrixLike, new: Target, classes: ArrayLike | None) -> Labelled:
         """Return these label sets with new ones below, in columns of the same names; new names come last.
 
         Parameters
         ----------
+        y : indicator matrix, tags or one-dimensional array
+            What the new label sets were given as.
         new : Target
-            Label sets that arrive.
+            These label sets, checked.
         classes : array-like or None
-            Further names.
-        named : bool
-            Whether y itself names its labels: tags, or a data frame.
-        complete : bool
-            Whether the new label sets must have all known labels: not tags, of which none may be absent.
+            Further names, or classes of a one-dimensional y.
+
+        Returns
+        -------
+        Labelled
+            Stored as the known ones.
 
         Raises
         ------
@@ -43,21 +47,17 @@ class Labelled(NamedTuple):
             raise ValueError("y must be one-dimensional if that of fit was, and only then.")
         if self.container.classes is not None:
             return self._joined_classes(new, classes)
-        names, places = self._columns(new, named=named, complete=complete)
+        names, places = self._columns(new, is_tags=tags_of(y) is not None, is_frame=is_frame(y))
         if classes is not None:
             names = _union(names, np.asarray(classes))
         n_labels = len(names)
-        known = self.in_columns(np.arange(len(self.names)), n_labels)
+        known = in_columns(self.labels, np.arange(len(self.names)), n_labels)
         return Labelled(_below(known, in_columns(_alike(new.labels, known), places, n_labels)), self.container, names)
 
-    def in_columns(self, places: IntArray, n_labels: int) -> Matrix:
-        """Return the label sets with each label in another column; all others are 0."""
-        return in_columns(self.labels, places, n_labels)
-
-    def _columns(self, new: Target, *, named: bool, complete: bool) -> tuple[NDArray[Any], IntArray]:
+    def _columns(self, new: Target, *, is_tags: bool, is_frame: bool) -> tuple[NDArray[Any], IntArray]:
         """Return the names of all labels, and the column of each new one."""
         known, n_new = self.names, len(new.names)
-        if not named:
+        if not is_tags and not is_frame:
             numbered = _are_numbers(known)
             if n_new < len(known) or (n_new > len(known) and not numbered):
                 least = "at least " * numbered
@@ -66,7 +66,7 @@ class Labelled(NamedTuple):
             return (np.arange(n_new) if n_new > len(known) else known), np.arange(n_new)
         if _are_numbers(known) and not _are_numbers(new.names):
             raise ValueError("y must be an array without names of labels, as in fit, got names.")
-        missing = [name for name in known.tolist() if complete and name not in new.names.tolist()]
+        missing = [name for name in known.tolist() if is_frame and name not in new.names.tolist()]
         if missing:
             raise ValueError(f"y must have a column for each label of fit, got none for {missing[0]!r}.")
         names = _union(known, new.names)
