@@ -142,7 +142,8 @@ def _check_same_meaning(known: Any, joined: Any) -> None:
     """Raise ValueError if a class arrives that makes the only known one the label that all former rows have."""
     if known is not None and len(known) == 1 and known[0] != joined[0]:
         raise ValueError(
-            f"y must not bring a class before the only one of fit, {known[0]!r}, got {joined[0]!r}."
+            f"y must not bring a class before the only one of fit, {known.tolist()[0]!r}, got"
+            f" {joined.tolist()[0]!r}."
             " Hint: fit the classifier again to all rows."
         )
 
