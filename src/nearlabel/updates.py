@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.utils.types import MatrixLike
 
-__all__ = ["can_be_updated", "forget", "partial_fit", "retune", "updated_part"]
+__all__ = ["can_be_updated", "forget", "lazy_part", "partial_fit", "retune", "updated_part"]
 
 
 def partial_fit(model: Any, X: MatrixLike, y: MatrixLike, *, classes: ArrayLike | None = None) -> Any:
@@ -164,6 +164,28 @@ def updated_part(model: Any) -> Any:
             f" {type(last).__name__}. Hint: fit it again to all rows."
         )
     return last
+
+
+def lazy_part(model: Any) -> Any:
+    """Return the lazy classifier that is updated in a fitted model, also inside thresholds.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        As for `partial_fit`.
+
+    Returns
+    -------
+    classifier
+        It has `search_` and `n_neighbors_stale_`.
+
+    Raises
+    ------
+    TypeError, sklearn.exceptions.NotFittedError
+        As `updated_part`.
+    """
+    part = updated_part(model)
+    return updated_part(part.estimator_) if hasattr(part, "thresholds_stale_") else part
 
 
 def _last(model: Any) -> Any:

@@ -132,7 +132,8 @@ def warn_if_stale(classifier: Any) -> None:
     if classifier.thresholds_stale_ and not classifier._told:
         classifier._told = True
         warnings.warn(
-            "thresholds_ were tuned before rows came or went. Hint: retune() tunes them on the present rows.",
+            "thresholds_ were tuned before rows came or went. Hint: retune() tunes them on the present rows; of a model"
+            " in a file, nearlabel update MODEL --retune.",
             StaleThresholdsWarning,
             stacklevel=3,
         )
