@@ -101,7 +101,7 @@ _COMMANDS = {
     "forget": (
         forget,
         "remove training rows from a model",
-        ("nearlabel forget songs.skops --ids erased.txt",),
+        ("nearlabel forget songs.skops --rows 3,17",),
     ),
     "card": (card, "show a model card", ("nearlabel card model.skops",)),
     "report": (
