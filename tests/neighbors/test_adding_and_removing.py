@@ -71,7 +71,7 @@ def test_removed_rows_that_were_all_nearest():
 def test_few_segments_are_made():
     """Rows that come one by one are joined, so that a query asks few segments."""
     random = np.random.default_rng(0)
-    rows = random.normal(size=(1000, 2))
+    rows = random.normal(size=(700, 2))
     search = ExactNeighbors().fit(rows[:500])
     for row in rows[500:]:
         search.add([row])
