@@ -25,6 +25,7 @@ from nearlabel.neighbors.contract import clone_search, drop_self
 from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks
 from nearlabel.utils.notes import AdviceWarning
+from nearlabel.utils.partial_labels import groups_of_labels
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
@@ -282,12 +283,6 @@ class KnownCells:
         lists = Neighbors(*classifier._ask_search(None, depth))
         return KnownNeighbors(self._search(classifier, of_training=True), self._X, lists)
 
-    def neighbors_of(self, classifier: Any, X: Matrix) -> KnownNeighbors:
-        """Return the neighbours of queries."""
-        depth = self._depth(classifier, classifier.n_neighbors_, self._n_samples)
-        lists = Neighbors(*classifier._ask_search(X, depth))
-        return KnownNeighbors(self._search(classifier, of_training=False), X, lists)
-
     def _depth(self, classifier: Any, k: int, most: int) -> int:
         """Return how long a list must be to hold, most often, k rows that know any one label.
 
@@ -299,8 +294,8 @@ class KnownCells:
         deep = int(np.ceil((k + _DEVIATIONS * np.sqrt(k * (1 - p))) / p))
         return min(deep, most, getattr(classifier.search_, "n_neighbors_known", most))
 
-    def _search(self, classifier: Any, *, of_training: bool) -> CommonSearch:
-        weighs = classifier.weights != "uniform"
+    def _search(self, classifier: Any, *, of_training: bool, weighs: bool = False) -> CommonSearch:
+        weighs = weighs or classifier.weights != "uniform"
         return CommonSearch(classifier.search_, classifier.search, self._X, of_training, weighs)
 
     # Answers.
@@ -308,19 +303,37 @@ class KnownCells:
     def answer(self, classifier: Any, X: Matrix, needs: Needs) -> Answer:
         """Return the scores and label sets of queries."""
         answers = []
-        for neighbors in self._blocks(classifier, X):
-            parts = [
-                self._ask(classifier, group, neighbors, needs, group.known(self._n_samples)) for group in self._groups
-            ]
-            answers.append(self._joined(classifier, parts, len(neighbors), needs))
+        for neighbors in self.blocks(classifier, X):
+            answers.append(self.answer_block(classifier, neighbors, needs))
         labels, scores = zip(*answers, strict=True)
         return Answer(_stacked(labels) if needs.labels else None, _stacked(scores) if needs.scores else None)
 
-    def _blocks(self, classifier: Any, X: Matrix) -> Iterator[KnownNeighbors]:
-        """Yield the neighbours of blocks of queries, whose lists fit the memory budget."""
+    def answer_block(self, classifier: Any, neighbors: KnownNeighbors, needs: Needs) -> Answer:
+        """Return the scores and label sets of queries whose neighbours are known."""
+        n = self._n_samples
+        parts = [self._ask(classifier, group, neighbors, needs, group.known(n)) for group in self._groups]
+        return self._joined(classifier, parts, len(neighbors), needs)
+
+    def blocks(self, classifier: Any, X: Matrix, *, weighs: bool = False) -> Iterator[KnownNeighbors]:
+        """Yield the neighbours of blocks of queries, whose lists fit the memory budget; with distances if they weigh."""
         depth = self._depth(classifier, classifier.n_neighbors_, self._n_samples)
+        search = self._search(classifier, of_training=False, weighs=weighs)
         for block in row_blocks(X.shape[0], 16 * depth):
-            yield self.neighbors_of(classifier, X[block])
+            yield KnownNeighbors(search, X[block], Neighbors(*classifier._ask_search(X[block], depth)))
+
+    def neighbors_of_groups(self, neighbors: KnownNeighbors) -> Iterator[tuple[IntArray, Any, Neighbors]]:
+        """Yield the labels, the rule and the neighbours of each group that has a rule."""
+        for group in self._groups:
+            if group.rule is not None:
+                among = neighbors.among(group.known(self._n_samples), group.rule.n_neighbors_)
+                yield group.labels, group.rule, among
+
+    def n_unknown(self, rows: IntArray) -> IntArray:
+        """Return how many labels each of some training rows does not know."""
+        n_unknown = np.zeros(self._n_samples, dtype=np.intp)
+        for group in self._groups:
+            n_unknown[group.hidden] += len(group.labels)
+        return n_unknown[rows]
 
     def _ask(
         self,
@@ -366,7 +379,7 @@ class KnownCells:
     def top(self, classifier: Any, X: Matrix, wanted: int) -> tuple[FloatArray, IntArray]:
         """Return the labels of highest score of every query, and their scores, each (n_queries, wanted)."""
         found = []
-        for neighbors in self._blocks(classifier, X):
+        for neighbors in self.blocks(classifier, X):
             best = [self._top_of_group(group, neighbors, min(wanted, len(group.labels))) for group in self._groups]
             scores, labels = (np.hstack(part) for part in zip(*best, strict=True))
             order = np.lexsort((labels, -scores), axis=1)[:, :wanted]
@@ -374,9 +387,7 @@ class KnownCells:
         scores, labels = (np.vstack(part) for part in zip(*found, strict=True))
         return scores, labels
 
-    def _top_of_group(
-        self, group: LabelGroup, neighbors: KnownNeighbors, wanted: int
-    ) -> tuple[FloatArray, IntArray]:
+    def _top_of_group(self, group: LabelGroup, neighbors: KnownNeighbors, wanted: int) -> tuple[FloatArray, IntArray]:
         if group.rule is None:
             scores, labels = top_of_dense(np.zeros((len(neighbors), len(group.labels))), wanted)
         else:
@@ -387,7 +398,7 @@ class KnownCells:
     def stored_scores(self, classifier: Any, X: Matrix) -> CSR:
         """Return the scores of the labels that a neighbour carries."""
         blocks = []
-        for neighbors in self._blocks(classifier, X):
+        for neighbors in self.blocks(classifier, X):
             n_rows = len(neighbors)
             parts = [self._stored_of_group(group, neighbors) for group in self._groups]
             blocks.append(self._columns(parts, (n_rows, len(classifier.label_names_)), is_sparse=True))
@@ -452,17 +463,6 @@ class KnownCells:
         labels, scores = zip(*answers, strict=True)
         decided = np.vstack([as_dense(part) for part in labels])[order] if labels[0] is not None else None
         return Answer(decided, np.vstack([as_dense(part) for part in scores])[order] if scores[0] is not None else None)
-
-
-def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
-    """Return the labels that are unknown in the same rows, and those rows, by the first label of each group."""
-    columns = sparse.csc_array(unknown)
-    columns.sort_indices()
-    groups: dict[bytes, list[int]] = {}
-    hidden = np.split(columns.indices, columns.indptr[1:-1])
-    for label, rows in enumerate(hidden):
-        groups.setdefault(rows.tobytes(), []).append(label)
-    return [(np.array(labels), hidden[labels[0]]) for labels in groups.values()]
 
 
 def _rule_answer(classifier: Any, rule: Any, neighbors: Neighbors, needs: Needs) -> Answer:
