@@ -60,7 +60,7 @@ def answer(rule: Any, neighbors: Neighbors, needs: Needs, left_out: Groups | Non
     return _collected(rule, answers(rule, neighbors, left_out=left_out), len(neighbors.indices), needs)
 
 
-def answer_from_counts(rule: Any, leaving_out: LeavingOut, needs: Needs) -> OutOfSample:
+def answer_from_counts(rule: Any, leaving_out: LeavingOut | Any, needs: Needs) -> OutOfSample:
     """Return what a fit of all rows of other groups answers for each training row, for a rule that counts rows."""
     return _collected(rule, _answers_from_counts(rule, leaving_out), rule._n_samples, needs)
 

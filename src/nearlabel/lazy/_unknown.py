@@ -138,7 +138,7 @@ def _walk(lists: Neighbors, known: BoolArray, n_neighbors: int, *, weighs: bool)
 
 
 def _first_known(known: BoolArray, n: int) -> tuple[IntArray, BoolArray]:
-    """Return flat places of the first n known cells of each row, and which rows have fewer: their places mean nothing."""
+    """Return flat places of the first n known cells of each row, and which rows have fewer: theirs mean nothing."""
     found = known.sum(axis=1)
     first = np.cumsum(found) - found
     places = np.append(np.flatnonzero(known), 0)
@@ -262,8 +262,9 @@ class KnownCells:
         if few.any():
             _advise(f"{_labels(names[few])} known in fewer than {least} rows: all of them vote, instead of {k}.")
         if len(rows):
-            n = self._n_samples
-            _advise(f"{len(rows)} of {n} training rows know no label at all: they are nobody's neighbours.")
+            _advise(
+                f"No label is known of {len(rows)} of {self._n_samples} training rows: they are nobody's neighbours."
+            )
 
     def _n_known(self, n_labels: int) -> IntArray:
         n_known = np.empty(n_labels, dtype=np.intp)
@@ -289,10 +290,13 @@ class KnownCells:
         Where a row knows it with probability p, independently, the k-th such row has a place of mean k / p and variance
         k (1 - p) / p². A few deviations more leave little to search for again.
         """
+        known = getattr(classifier.search_, "n_neighbors_known", None)
+        if known is not None:  # lists that are there, as deep as they are
+            return int(min(known, most))
         shares = np.array([1 - len(group.hidden) / self._n_samples for group in self._groups])
         p = min(shares[shares >= _LEAST_SHARE], default=1.0)
         deep = int(np.ceil((k + _DEVIATIONS * np.sqrt(k * (1 - p))) / p))
-        return min(deep, most, getattr(classifier.search_, "n_neighbors_known", most))
+        return min(deep, most)
 
     def _search(self, classifier: Any, *, of_training: bool, weighs: bool = False) -> CommonSearch:
         weighs = weighs or classifier.weights != "uniform"
@@ -302,9 +306,7 @@ class KnownCells:
 
     def answer(self, classifier: Any, X: Matrix, needs: Needs) -> Answer:
         """Return the scores and label sets of queries."""
-        answers = []
-        for neighbors in self.blocks(classifier, X):
-            answers.append(self.answer_block(classifier, neighbors, needs))
+        answers = [self.answer_block(classifier, neighbors, needs) for neighbors in self.blocks(classifier, X)]
         labels, scores = zip(*answers, strict=True)
         return Answer(_stacked(labels) if needs.labels else None, _stacked(scores) if needs.scores else None)
 
@@ -315,7 +317,7 @@ class KnownCells:
         return self._joined(classifier, parts, len(neighbors), needs)
 
     def blocks(self, classifier: Any, X: Matrix, *, weighs: bool = False) -> Iterator[KnownNeighbors]:
-        """Yield the neighbours of blocks of queries, whose lists fit the memory budget; with distances if they weigh."""
+        """Yield neighbours of blocks of queries, whose lists fit the memory budget; `weighs`: with distances."""
         depth = self._depth(classifier, classifier.n_neighbors_, self._n_samples)
         search = self._search(classifier, of_training=False, weighs=weighs)
         for block in row_blocks(X.shape[0], 16 * depth):
@@ -441,8 +443,8 @@ class KnownCells:
         for some in row_blocks(len(group.labels), 16 * self._n_samples, BLOCK_BYTES):
             rule = copy(group.rule)
             rule._labels = rule._labels[:, some]
-            leaving_out = LeavingOutKnown(rule._units(), known, lists, k, groups)
-            answers.append(_engine.answer_from_counts(rule, leaving_out, needs))
+            without = LeavingOutKnown(rule._units(), known, lists, k, groups)
+            answers.append(_engine.answer_from_counts(rule, without, needs))
         return _beside(answers)
 
     def _refits(

@@ -86,7 +86,7 @@ def check_partial_target(
     if not unknown.any():
         return check_target(estimator, y, dtype=dtype), None
     if unknown.all():
-        raise ValueError(f"y must have a known value, got {len(values)} unknown ones.")
+        raise _nothing_known(unknown)
     known = check_target(estimator, values[~unknown].tolist(), dtype=dtype)
     labels = np.zeros((len(values), known.labels.shape[1]), dtype=dtype)
     labels[~unknown] = known.labels
@@ -113,4 +113,10 @@ def _objects_of(y: MatrixLike) -> NDArray[Any] | None:
 def _matrix_target(y: MatrixLike, dtype: LabelType) -> tuple[Target, Matrix | None]:
     matrix = without_sparse_frame(y)
     labels, unknown = PartialLabels.of(matrix, dtype=dtype)
+    if unknown is not None and unknown.sum() == np.prod(labels.shape):
+        raise _nothing_known(labels)
     return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1])), unknown
+
+
+def _nothing_known(y: Matrix) -> ValueError:
+    return ValueError(f"y must have a known cell, got none in shape {y.shape}.")
