@@ -68,6 +68,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
             Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
+            NaN is an unknown cell, and None unknown tags, for methods that learn from known cells.
 
         Returns
         -------

@@ -248,7 +248,7 @@ def test_bad_parameters(model, error, message):
         ([0, 1, 2], "y must hold two classes if it is one-dimensional, got 3"),
         ([[0], [1], [2]], "y must hold 0 and 1 only, got 2"),
         ([[np.nan], [np.nan], [np.nan]], "y must have a known cell, got none in shape"),
-        ([[0], [1], ["no"]], "got 1 unknown cells"),
+        (np.array([[0], [1], ["no"]], dtype=object), "got 1 unknown cells"),
         ([[0], [1], [0.5]], "continuous"),
         ([[0], [1, 0], [1]], "rows of unequal length"),
         (np.array([["a"], ["b"], ["a"]]), "y must hold 0 and 1 only"),

@@ -12,8 +12,21 @@ from sklearn.neighbors import NearestNeighbors
 
 from _pairs import every_pair
 from conftest import CONTAINERS
-from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN, NeighborsSweep
-from nearlabel.lazy import _unknown as unknown_module
+from nearlabel.lazy import (
+    IBLR,
+    MLMLM,
+    NLDD,
+    BRkNN,
+    BRkNNa,
+    BRkNNb,
+    CMLkNN,
+    DMLkNN,
+    LPkNN,
+    MLkNN,
+    NeighborsSweep,
+    _known_neighbors,
+    _unknown,
+)
 from nearlabel.metrics import micro_f1
 from nearlabel.model_selection import NeighborsPerLabel, tune_neighbors
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
@@ -164,8 +177,8 @@ def test_a_refit_forgets_the_unknown_cells():
 @pytest.mark.parametrize("model", [BRkNN(K, weights="distance"), MLkNN(K)], ids=repr)
 def test_lists_that_are_not_deep_enough(model, limits, monkeypatch):
     """Where a label is unknown all around a query its neighbours are searched for again, with the same answer."""
-    monkeypatch.setattr(unknown_module, "_FEW_QUERIES", limits[0])
-    monkeypatch.setattr(unknown_module, "_DEEPER", limits[1])
+    monkeypatch.setattr(_known_neighbors, "_FEW_QUERIES", limits[0])
+    monkeypatch.setattr(_known_neighbors, "_DEEPER", limits[1])
     X = np.repeat(np.arange(60.0), 2)[:, np.newaxis]
     Y = np.random.default_rng(0).integers(0, 2, (120, 2)).astype(float)
     known = X[:, 0] >= 40
@@ -341,7 +354,7 @@ def test_blocks_of_queries(monkeypatch):
     fitted = BRkNNa(K).fit(HOLES.X, sparse.csr_array(HOLES.y))
     expected = fitted._cells.answer(fitted, HOLES.queries, Needs())
     best, stored = fitted.predict_topk(HOLES.queries, 2), fitted.predict_proba_sparse(HOLES.queries)
-    monkeypatch.setattr(unknown_module, "row_blocks", lambda n, _: (slice(i, i + 1) for i in range(n)))
+    monkeypatch.setattr(_unknown, "row_blocks", lambda n, _: (slice(i, i + 1) for i in range(n)))
     found = fitted._cells.answer(fitted, HOLES.queries, Needs())
     np.testing.assert_array_equal(found.labels.toarray(), expected.labels.toarray())
     np.testing.assert_array_equal(found.scores, expected.scores)

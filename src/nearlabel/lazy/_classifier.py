@@ -449,7 +449,7 @@ def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLi
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
         Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary classifiers
         take it. A label with one class is no error. Or the tags of each row, a list, tuple or set of texts: the labels
-        are the distinct tags.
+        are the distinct tags. NaN is an unknown cell, None in a list of tags a row of unknown ones.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the training rows, at least 0: a neighbour's vote counts that much, times what `weights` gives it.
         A row of weight 0 is no neighbour. (A row of weight 2 has two votes, but takes one place among the k.)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel.lazy._counts import Groups, LeavingOut
+from nearlabel.lazy._counts import Groups
 from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
 from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
 from nearlabel.out_of_sample import Answer as OutOfSample
@@ -42,7 +42,7 @@ def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups |
         yield block, votes, score(rule, votes)
 
 
-def _answers_from_counts(rule: Any, leaving_out: LeavingOut) -> Iterator[AnswerOfRows]:
+def _answers_from_counts(rule: Any, leaving_out: Any) -> Iterator[AnswerOfRows]:
     """Score each training row from the counts without its group: the rule's own formula, at the row's own votes."""
     leaving_out = rule._counting(leaving_out)
     for rows in leaving_out.blocks():
@@ -60,7 +60,7 @@ def answer(rule: Any, neighbors: Neighbors, needs: Needs, left_out: Groups | Non
     return _collected(rule, answers(rule, neighbors, left_out=left_out), len(neighbors.indices), needs)
 
 
-def answer_from_counts(rule: Any, leaving_out: LeavingOut | Any, needs: Needs) -> OutOfSample:
+def answer_from_counts(rule: Any, leaving_out: Any, needs: Needs) -> OutOfSample:
     """Return what a fit of all rows of other groups answers for each training row, for a rule that counts rows."""
     return _collected(rule, _answers_from_counts(rule, leaving_out), rule._n_samples, needs)
 

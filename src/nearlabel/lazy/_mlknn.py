@@ -58,7 +58,8 @@ class MLkNN(LazyClassifier):
     likelihood_ : ndarray of shape (2, n_labels, n_neighbors + 1)
         P(j | H0) and P(j | H1).
     posterior_ : ndarray of shape (n_labels, n_neighbors + 1)
-        P(H1 | j). Exactly one half where the two products are equal as fractions: decided in whole numbers.
+        P(H1 | j). Exactly one half where the two products are equal as fractions: decided in whole numbers. NaN for a j
+        that a label with fewer neighbours, because so few rows know it, cannot have.
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
@@ -76,6 +77,9 @@ class MLkNN(LazyClassifier):
     A sparse y may have a hundred thousand labels and more: `fit` and `predict` take memory for the votes and for tables
     of n_labels times n_neighbors + 1 numbers. `predict_topk` and `predict_proba_sparse` replace `predict_proba` there,
     whose array is dense, as is that of `loo_predict_proba`.
+
+    Where cells of y are unknown, a label is learnt from the rows that know it, which alone are its neighbours; if fewer
+    than k + 1 do, k is lower for this label. A label that fewer than two rows know has the score 0.
 
     References
     ----------

@@ -2,7 +2,7 @@
 
 Label l behaves as if the rows whose cell l is unknown did not exist for l. Labels that the same rows know are a group,
 and each group has a rule of its own: the classifier's class, with the group's columns of y. All groups take their
-neighbours from one deep list of each query: `KnownNeighbors` walks it to the k-th row that knows the label.
+neighbours from one deep list of each query (`KnownNeighbors`).
 """
 
 from __future__ import annotations
@@ -19,19 +19,16 @@ from scipy import sparse
 
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import CountsWithout, Groups, LeavingOut, Units, count_rows
+from nearlabel.lazy._known_neighbors import CommonSearch, KnownNeighbors, depth_for
 from nearlabel.lazy._sparse_scores import top_of_dense
 from nearlabel.lazy._votes import Neighbors, Votes
-from nearlabel.neighbors.contract import clone_search, drop_self
 from nearlabel.out_of_sample import Answer, Needs
-from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks
+from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.notes import AdviceWarning
 from nearlabel.utils.partial_labels import groups_of_labels
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
-_LEAST_SHARE = 1 / 8  # labels that fewer rows know are searched for on those rows: lists would be too deep
-_DEVIATIONS = 4  # by which lists are deeper than what suffices on average
-_FEW_QUERIES, _DEEPER = 64, 8  # so many are asked again for lists that are so many times as deep as their mean
 _FEW_LABELS = 8  # of a group: dense columns then take less room than CSR ones, each with its own ends of rows
 
 
@@ -48,101 +45,6 @@ class LabelGroup:
         known = np.ones(n_samples, dtype=np.bool_)
         known[self.hidden] = False
         return known
-
-
-@dataclass(frozen=True, eq=False)
-class KnownNeighbors:
-    """Neighbours of some queries among any part of the training rows, from one list of each query."""
-
-    search: CommonSearch
-    rows: Matrix  # the queries
-    lists: Neighbors  # of them, among all training rows
-
-    def __len__(self) -> int:
-        return len(self.lists.indices)
-
-    def among(self, known: BoolArray, n_neighbors: int, some: IntArray | None = None) -> Neighbors:
-        """Return the nearest of the training rows that a mask (n_samples,) names, of all queries or of some."""
-        lists = self.lists if some is None else self.lists[some]
-        if known.all() and n_neighbors <= lists.indices.shape[1]:
-            return lists.nearest(n_neighbors)
-        found, lacking = _walk(lists, known, n_neighbors, weighs=self.search.weighs)
-        again = np.flatnonzero(lacking)
-        if len(again):
-            more = self.search.among(self.rows, again if some is None else some[again], known, n_neighbors)
-            found.indices[again] = more.indices
-            if self.search.weighs:
-                found.distances[again] = more.distances
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class CommonSearch:
-    """The search for all labels: its answers are walked, or rows that know a label are searched by themselves."""
-
-    fitted: Any
-    unfitted: Any
-    X: Matrix
-    of_training: bool  # queries are training rows, each without itself
-    weighs: bool  # whether distances are read
-
-    def among(self, rows: Matrix, some: IntArray, known: BoolArray, n_neighbors: int) -> Neighbors:
-        """Return the neighbours of some queries among the rows that a mask names."""
-        numbers = np.flatnonzero(known)
-        if hasattr(self.fitted, "n_neighbors_known"):
-            raise ValueError(
-                f"search must know {n_neighbors} neighbours of each row among those that know a label, and knows"
-                " fewer. Hint: precompute more; with a share p of known cells about n_neighbors / p are needed."
-            )
-        if len(some) > _FEW_QUERIES:
-            return self._among_alone(rows, some, numbers, n_neighbors)
-        depth = min(_DEEPER * n_neighbors * len(known) // len(numbers), len(known) - self.of_training)
-        lists = self._asked(self.fitted, rows[some], some, depth, len(known))
-        deep, lacking = _walk(lists, known, n_neighbors, weighs=True)
-        again = np.flatnonzero(lacking)
-        if len(again):
-            more = self._among_alone(rows, some[again], numbers, n_neighbors)
-            deep.indices[again], deep.distances[again] = more.indices, more.distances
-        return deep
-
-    def _among_alone(self, rows: Matrix, some: IntArray, known: IntArray, n_neighbors: int) -> Neighbors:
-        """Search on the rows that know a label alone, given by their numbers."""
-        search = clone_search(self.unfitted)
-        search.fit(self.X[known])
-        place = np.searchsorted(known, some)  # of a training row among those that know the label, if it does
-        own = np.where(known[np.minimum(place, len(known) - 1)] == some, place, -1)
-        found = self._asked(search, rows[some], own, n_neighbors, len(known))
-        return Neighbors(found.distances, known[found.indices])
-
-    def _asked(self, search: Any, rows: Matrix, own: IntArray, n_neighbors: int, n_searched: int) -> Neighbors:
-        """Return the neighbours of queries by a search of so many rows, a training row without its own number."""
-        one_more = self.of_training and n_neighbors < n_searched
-        distances, indices = search.kneighbors(rows, n_neighbors + int(one_more))
-        return Neighbors(*drop_self(distances, indices, own)) if one_more else Neighbors(distances, indices)
-
-
-def _walk(lists: Neighbors, known: BoolArray, n_neighbors: int, *, weighs: bool) -> tuple[Neighbors, BoolArray]:
-    """Return the first known rows of each list, and which lists have fewer: what is returned for those means nothing.
-
-    Distances are 0 unless they weigh votes.
-    """
-    n_queries, depth = lists.indices.shape
-    distances = np.empty((n_queries, n_neighbors)) if weighs else np.broadcast_to(0.0, (n_queries, n_neighbors))
-    indices, lacking = np.empty((n_queries, n_neighbors), dtype=np.intp), np.empty(n_queries, dtype=np.bool_)
-    for block in row_blocks(n_queries, 32 * max(depth, n_neighbors)):
-        places, lacking[block] = _first_known(known[lists.indices[block]], n_neighbors)
-        indices[block] = lists.indices[block].take(places)
-        if weighs:
-            distances[block] = lists.distances[block].take(places)
-    return Neighbors(distances, indices), lacking
-
-
-def _first_known(known: BoolArray, n: int) -> tuple[IntArray, BoolArray]:
-    """Return flat places of the first n known cells of each row, and which rows have fewer: theirs mean nothing."""
-    found = known.sum(axis=1)
-    first = np.cumsum(found) - found
-    places = np.append(np.flatnonzero(known), 0)
-    return places[np.minimum(first[:, np.newaxis] + np.arange(n), len(places) - 1)], found < n
 
 
 class KnownUnits(Units):
@@ -251,26 +153,24 @@ class KnownCells:
 
     def warn(self, classifier: Any) -> None:
         """Warn of labels that too few rows know, and of rows that know no label."""
-        k, least = classifier.n_neighbors_, classifier.n_neighbors_ + int(classifier.counts_rows)
-        names, n_known = classifier.label_names_, self._n_known(len(classifier.label_names_))
-        none = np.isin(np.arange(len(names)), [label for labels, _ in self.groups for label in labels], invert=True)
-        few = (n_known < least) & ~none
-        hidden = [group.hidden for group in self._groups]
-        rows = hidden[0][np.all([np.isin(hidden[0], one) for one in hidden], axis=0)]
-        if none.any():
-            _advise(f"{_labels(names[none])} known in too few rows to have a neighbour: the score is always 0.")
+        names, k = classifier.label_names_, classifier.n_neighbors_
+        least, votes, few = k + int(classifier.counts_rows), *np.zeros((2, len(names)), dtype=np.bool_)
+        for group in self._groups:
+            votes[group.labels] = group.rule is not None
+            few[group.labels] = group.rule is not None and self._n_samples - len(group.hidden) < least
+        n_unknown = self.n_unknown(np.arange(self._n_samples))
+        nobody = int(np.count_nonzero(n_unknown == len(names)))
+        if not votes.all():
+            _advise(f"{_labels(names[~votes])} known in too few rows to have a neighbour: the score is always 0.")
         if few.any():
             _advise(f"{_labels(names[few])} known in fewer than {least} rows: all of them vote, instead of {k}.")
-        if len(rows):
-            _advise(
-                f"No label is known of {len(rows)} of {self._n_samples} training rows: they are nobody's neighbours."
-            )
+        if nobody:
+            _advise(f"No label is known of {nobody} of {self._n_samples} training rows: they are nobody's neighbours.")
 
-    def _n_known(self, n_labels: int) -> IntArray:
-        n_known = np.empty(n_labels, dtype=np.intp)
-        for group in self._groups:
-            n_known[group.labels] = self._n_samples - len(group.hidden)
-        return n_known
+    @property
+    def _n_hidden(self) -> IntArray:
+        """Return how many rows do not know the labels of each group."""
+        return np.array([len(group.hidden) for group in self._groups])
 
     # Neighbours.
 
@@ -284,19 +184,12 @@ class KnownCells:
         lists = Neighbors(*classifier._ask_search(None, depth))
         return KnownNeighbors(self._search(classifier, of_training=True), self._X, lists)
 
-    def _depth(self, classifier: Any, k: int, most: int) -> int:
-        """Return how long a list must be to hold, most often, k rows that know any one label.
-
-        Where a row knows it with probability p, independently, the k-th such row has a place of mean k / p and variance
-        k (1 - p) / p². A few deviations more leave little to search for again.
-        """
+    def _depth(self, classifier: Any, n_neighbors: int, most: int) -> int:
+        """Return how long the list of a query is to be."""
         known = getattr(classifier.search_, "n_neighbors_known", None)
-        if known is not None:  # lists that are there, as deep as they are
-            return int(min(known, most))
-        shares = np.array([1 - len(group.hidden) / self._n_samples for group in self._groups])
-        p = min(shares[shares >= _LEAST_SHARE], default=1.0)
-        deep = int(np.ceil((k + _DEVIATIONS * np.sqrt(k * (1 - p))) / p))
-        return min(deep, most)
+        if known is None:
+            return min(depth_for(1 - self._n_hidden / self._n_samples, n_neighbors), most)
+        return min(int(known), most)  # lists that are there, as deep as they are
 
     def _search(self, classifier: Any, *, of_training: bool, weighs: bool = False) -> CommonSearch:
         weighs = weighs or classifier.weights != "uniform"
@@ -436,16 +329,10 @@ class KnownCells:
         lists = training.among(known, wanted)
         if not classifier.counts_rows:
             return _rule_answer(classifier, group.rule, groups.others_of(lists, k), needs)
-        if not len(group.hidden):
-            leaving_out = LeavingOut.of(group.rule._units(), lists, k, groups)
-            return _engine.answer_from_counts(group.rule, leaving_out, needs)
-        answers = []
-        for some in row_blocks(len(group.labels), 16 * self._n_samples, BLOCK_BYTES):
-            rule = copy(group.rule)
-            rule._labels = rule._labels[:, some]
-            without = LeavingOutKnown(rule._units(), known, lists, k, groups)
-            answers.append(_engine.answer_from_counts(rule, without, needs))
-        return _beside(answers)
+        if len(group.hidden):
+            return _counts_left_out(group.rule, known, lists, groups, needs)
+        leaving_out = LeavingOut.of(group.rule._units(), lists, k, groups)
+        return _engine.answer_from_counts(group.rule, leaving_out, needs)
 
     def _refits(
         self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: Groups, needs: Needs
@@ -476,8 +363,14 @@ def _rule_answer(classifier: Any, rule: Any, neighbors: Neighbors, needs: Needs)
     return _engine.answer(rule, neighbors, Needs(labels=False))
 
 
-def _beside(answers: Sequence[Answer]) -> Answer:
-    """Return the answers for columns that follow each other as one."""
+def _counts_left_out(rule: Any, known: BoolArray, lists: Neighbors, groups: Groups, needs: Needs) -> Answer:
+    """Return what a rule that counts rows answers for each row left out, by blocks of labels, which are dense here."""
+    answers = []
+    for some in row_blocks(rule._labels.shape[1], 16 * len(known)):
+        part = copy(rule)
+        part._labels = rule._labels[:, some]
+        leaving_out = LeavingOutKnown(part._units(), known, lists, rule.n_neighbors_, groups)
+        answers.append(_engine.answer_from_counts(part, leaving_out, needs))
     labels, scores = zip(*answers, strict=True)
     decided = None if labels[0] is None else np.hstack([as_dense(part) for part in labels])
     return Answer(decided, None if scores[0] is None else np.hstack(scores))
