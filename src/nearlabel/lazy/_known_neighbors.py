@@ -17,7 +17,7 @@ from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 
 _LEAST_SHARE = 1 / 8  # labels that fewer rows know are searched for on those rows: lists would be too deep
-_DEVIATIONS = 4  # by which lists are deeper than what suffices on average
+_DEVIATIONS = 6  # by which lists are deeper than what suffices on average
 _FEW_QUERIES, _DEEPER = 64, 8  # so many are asked again for lists that are so many times as deep as their mean
 
 
