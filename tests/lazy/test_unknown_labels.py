@@ -366,6 +366,9 @@ def test_tags_of_some_rows():
     model = BRkNN(1).fit(X, tags)
     assert model.label_names_.tolist() == ["calm", "sad"]
     assert model.predict_labels(X) == [("calm",), ("calm",), ("sad",), (), ("calm", "sad"), ("calm", "sad")]
+    pairs = BRkNN(1).fit(X[:2], [["calm", "sad"], ["calm", "warm"]])
+    assert pairs.predict_labels(X[:2]) == [("calm", "sad"), ("calm", "warm")]
+    assert BRkNN(1).fit(X[:2], [np.array(["sad"]), None]).predict_labels(X[:1]) == [("sad",)]
 
 
 @pytest.mark.parametrize(

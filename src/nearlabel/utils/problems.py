@@ -95,19 +95,19 @@ def check_partial_target(
 
 
 def _objects_of(y: MatrixLike) -> NDArray[Any] | None:
-    """Return the values or tags of a one-dimensional y, None for one that was masked; None if y is a matrix."""
+    """Return the values or tags of a one-dimensional y, with None where one was masked; None if y is a matrix."""
     if sparse.issparse(y) or isinstance(y, str | dict) or not isinstance(y, Iterable):
         return None
     if len(getattr(y, "shape", (0,))) != 1 or hasattr(y, "column_names"):
         return None
-    as_list = getattr(y, "to_pylist", getattr(y, "to_list", getattr(y, "tolist", None)))  # a masked value is None there
+    if isinstance(y, np.ndarray) and y.dtype.kind != "O" and not np.ma.isMaskedArray(y):
+        return y
+    as_list = getattr(y, "to_pylist", getattr(y, "to_list", getattr(y, "tolist", None)))  # None where masked
     values = list(y) if as_list is None else as_list()
     rows = [value for value in values if isinstance(value, Collection) and not isinstance(value, str | bytes)]
     if rows and tags_of(rows) is None:
         return None
-    objects = np.empty(len(values), dtype=object)
-    objects[:] = values
-    return objects
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _matrix_target(y: MatrixLike, dtype: LabelType) -> tuple[Target, Matrix | None]:
