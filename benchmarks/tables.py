@@ -29,6 +29,7 @@ NAMES = (
     "reading",
     "encoder",
     "examine",
+    "unknown_labels",
 )
 INTRODUCTION = """# Benchmarks
 
