@@ -35,7 +35,7 @@ class UnknownCellsError(ValueError):
     """Label sets have unknown cells where all must be known."""
 
     def __init__(self, name: str, n_cells: int) -> None:
-        super().__init__(f"{name} must hold 0 and 1 only, got {n_cells} unknown cells: NaN, or no number.")
+        super().__init__(f"{name} must hold 0 and 1 only, got NaN or no number in {n_cells} cells.")
         self.n_cells = n_cells
 
 
