@@ -76,6 +76,7 @@ class BRkNN(LazyClassifier):
     """
 
     labels_are_independent = True
+    _takes_unknown = True
     fit = fit_weighted
 
     def __init__(
@@ -129,6 +130,7 @@ class BRkNNa(LazyClassifier):
     """
 
     takes_sparse_votes = True
+    _takes_unknown = True
     fit = fit_weighted
     majority: str
     __init__, _check_parameters = BRkNN.__init__, BRkNN._check_parameters  # the same parameters
@@ -170,6 +172,7 @@ class BRkNNb(LazyClassifier):
     """
 
     takes_sparse_votes = adds_labels = True
+    _takes_unknown = True
     fit = fit_weighted
 
     def __init__(

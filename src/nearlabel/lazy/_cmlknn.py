@@ -122,6 +122,7 @@ class CMLkNN(MLkNN):
     (500, 10)
     """
 
+    _takes_unknown = False
     labels_are_independent = False  # a label set votes for all labels at once
     similarity_: FloatArray
 

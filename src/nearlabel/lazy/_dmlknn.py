@@ -106,6 +106,7 @@ class DMLkNN(MLkNN):
     (500, 10)
     """
 
+    _takes_unknown = False
     labels_are_independent = False  # votes for all labels decide which training rows count
     delta_: int
     delta_scores_: FloatArray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -92,6 +93,7 @@ class MLkNN(LazyClassifier):
 
     counts_rows = True
     labels_are_independent = True
+    _takes_unknown = True
     prior_: FloatArray
     likelihood_: FloatArray
     posterior_: FloatArray
@@ -123,6 +125,15 @@ class MLkNN(LazyClassifier):
     def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
         priors, self.likelihood_, self.posterior_ = self._bayes(counts, totals)
         self.prior_ = priors[1, :, 0]
+
+    def _gather(self, parts: Sequence[tuple[IntArray, Any]]) -> None:
+        n_labels, n_counts = len(self.label_names_), self.n_neighbors_ + 1
+        self.prior_, self.posterior_ = np.zeros(n_labels), np.full((n_labels, n_counts), np.nan)
+        self.likelihood_ = np.full((2, n_labels, n_counts), np.nan)
+        for labels, rule in parts:
+            at = slice(rule.n_neighbors_ + 1)
+            self.prior_[labels], self.posterior_[labels, at] = rule.prior_, rule.posterior_
+            self.likelihood_[:, labels, at] = rule.likelihood_
 
     def _score_votes(self, votes: Votes) -> Any:
         return self.posterior_[votes.label, self._whole(votes)]
