@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.metrics.inputs import check_probabilities, check_scores, check_weights, is_sparse
@@ -87,7 +88,7 @@ def rows_with_known_cells(given: PartialLabels, weights: Any, name: str = "y") -
     return rows
 
 
-def known_weight(weights: FloatArray, unknown: Matrix | None) -> Any:
+def known_weight(weights: NDArray[Any], unknown: Matrix | None) -> Any:
     """Return the weight of each label's known cells, (n_labels,); one number if all cells are known."""
     if unknown is None:
         return weights.sum()

@@ -16,17 +16,19 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.decision import within_sizes
-from nearlabel.thresholds._cross_val import Scorer
+from nearlabel.thresholds._cross_val import Scorer, as_given
 from nearlabel.utils.available_if import available_if
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.problems import check_partial_target
 from nearlabel.utils.response_methods import RESPONSE_METHODS
 from nearlabel.utils.types import FloatArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
     check_choice,
     check_integer,
-    check_target,
     predict_labels,
     remember_target,
+    require_labels,
     score,
     with_multilabel_target,
 )
@@ -74,7 +76,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
-            Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
+            Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags. NaN, None and the
+            like say that it is unknown whether the label applies: the inner classifier must take NaN in y then.
         **params : dict
             `groups` of shape (n_samples,), where the class holds rows out. Other metadata, such as `sample_weight`, is
             routed to whoever requested it (scikit-learn's metadata routing must be enabled).
@@ -92,7 +95,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         TypeError
             If a parameter is of the wrong type.
         """
-        target = check_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
+        require_labels(self, y)
+        target, unknown = check_partial_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
         labels = target.labels
         X, _ = indexable(X, labels)
         self._check_parameters(labels.shape[1])
@@ -107,8 +111,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             )
         remember_target(self, target)
         # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
-        is_column = self._container.classes is not None
-        y = labels.astype(np.int64) if is_column else self._container.wrap(labels)
+        y = as_given(self._container, PartialLabels(labels, unknown))
         self._fit(X, y, process_routing(self, "fit", **params), **direct)
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self
