@@ -199,7 +199,7 @@ class BRkNNb(LazyClassifier):
         check_choice("rounding", self.rounding, {"half_down", "half_up"})
 
     def _account(self, evidence: Evidence) -> Account:
-        mean_size = float(np.sum(evidence.votes.count) / evidence.votes.total)
+        mean_size = round(float(np.sum(evidence.votes.count) / evidence.votes.total), 9)  # see `Shares`
         size = int(self._rounded(np.array([mean_size]))[0])
         rule = f"as many of highest score as the neighbours have on average, {mean_size:.4g}, rounded: {size}"
         return Account(rule=rule, settings={"mean_size": mean_size, "size": size})

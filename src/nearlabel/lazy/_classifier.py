@@ -20,7 +20,15 @@ from nearlabel.lazy._counts import Groups, LeavingOut, Units, count_rows
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._votes import Neighbors, Votes, count_votes, exact_weights
-from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
+from nearlabel.lazy.explain import (
+    Account,
+    Evidence,
+    Explanation,
+    OtherRule,
+    explain,
+    explain_known_cells,
+    explain_votes,
+)
 from nearlabel.neighbors.contract import Weights, check_neighbor_indices, clone_search, takes_missing_values
 from nearlabel.neighbors.usefulness import warn_of_useless
 from nearlabel.out_of_sample import Answer, Needs
@@ -396,7 +404,7 @@ class LazyClassifier(MultilabelClassifier):
     explain = explain
 
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
-        return explain_votes(self, X, other)
+        return explain_votes(self, X, other) if self._cells is None else explain_known_cells(self, X, other)
 
     def _answer_left_out(self, needs: Needs, names: ArrayLike | None) -> Answer:
         check_is_fitted(self)

@@ -8,9 +8,9 @@ neighbours from one deep list of each query: `KnownNeighbors` walks it to the k-
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,13 @@ from nearlabel.neighbors.contract import clone_search, drop_self
 from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks
 from nearlabel.utils.notes import AdviceWarning
+from nearlabel.utils.partial_labels import groups_of_labels
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 _LEAST_SHARE = 1 / 8  # labels that fewer rows know are searched for on those rows: lists would be too deep
+_DEVIATIONS = 4  # by which lists are deeper than what suffices on average
+_FEW_QUERIES, _DEEPER = 64, 8  # so many are asked again for lists that are so many times as deep as their mean
 _FEW_LABELS = 8  # of a group: dense columns then take less room than CSR ones, each with its own ends of rows
 
 
@@ -51,49 +54,87 @@ class LabelGroup:
 class KnownNeighbors:
     """Neighbours of some queries among any part of the training rows, from one list of each query."""
 
-    lists: Neighbors  # among all training rows
+    search: CommonSearch
     rows: Matrix  # the queries
-    own: IntArray | None  # numbers of the queries, where they are training rows
-    weighs: bool  # whether distances are read
-    search_known: Callable[[Matrix, IntArray, int], tuple[FloatArray, IntArray]]
+    lists: Neighbors  # of them, among all training rows
 
     def __len__(self) -> int:
         return len(self.lists.indices)
 
-    def __getitem__(self, some: IntArray) -> KnownNeighbors:
-        own = None if self.own is None else self.own[some]
-        return replace(self, lists=self.lists[some], rows=self.rows[some], own=own)
-
-    def among(self, known: BoolArray, n_neighbors: int) -> Neighbors:
-        """Return the nearest of the training rows that a mask (n_samples,) names, by their numbers among all."""
-        if known.all() and n_neighbors <= self.lists.indices.shape[1]:
-            return self.lists.nearest(n_neighbors)
-        shape = len(self.lists.indices), n_neighbors
-        distances = np.empty(shape) if self.weighs else np.broadcast_to(0.0, shape)
-        indices, lacking = np.empty(shape, dtype=np.intp), np.zeros(shape[0], dtype=np.bool_)
-        for block in row_blocks(shape[0], 32 * max(self.lists.indices.shape[1], n_neighbors)):
-            places, lacking[block] = _first_known(known[self.lists.indices[block]], n_neighbors)
-            indices[block] = self.lists.indices[block].take(places)
-            if self.weighs:
-                distances[block] = self.lists.distances[block].take(places)
+    def among(self, known: BoolArray, n_neighbors: int, some: IntArray | None = None) -> Neighbors:
+        """Return the nearest of the training rows that a mask (n_samples,) names, of all queries or of some."""
+        lists = self.lists if some is None else self.lists[some]
+        if known.all() and n_neighbors <= lists.indices.shape[1]:
+            return lists.nearest(n_neighbors)
+        found, lacking = _walk(lists, known, n_neighbors, weighs=self.search.weighs)
         again = np.flatnonzero(lacking)
         if len(again):
-            found = self[again]._searched(np.flatnonzero(known), n_neighbors)
-            indices[again] = found.indices
-            if self.weighs:
-                distances[again] = found.distances
-        return Neighbors(distances, indices)
+            more = self.search.among(self.rows, again if some is None else some[again], known, n_neighbors)
+            found.indices[again] = more.indices
+            if self.search.weighs:
+                found.distances[again] = more.distances
+        return found
 
-    def _searched(self, known: IntArray, n_neighbors: int) -> Neighbors:
-        """Search on the rows that know a label alone; a query that is one of them is not its own neighbour."""
-        if self.own is None:
-            distances, indices = self.search_known(self.rows, known, n_neighbors)
-            return Neighbors(distances, known[indices])
-        distances, indices = self.search_known(self.rows, known, min(n_neighbors + 1, len(known)))
-        indices = known[indices]
-        if indices.shape[1] > n_neighbors:
-            distances, indices = drop_self(distances, indices, self.own)
-        return Neighbors(distances, indices)
+
+@dataclass(frozen=True, eq=False)
+class CommonSearch:
+    """The search for all labels: its answers are walked, or rows that know a label are searched by themselves."""
+
+    fitted: Any
+    unfitted: Any
+    X: Matrix
+    of_training: bool  # queries are training rows, each without itself
+    weighs: bool  # whether distances are read
+
+    def among(self, rows: Matrix, some: IntArray, known: BoolArray, n_neighbors: int) -> Neighbors:
+        """Return the neighbours of some queries among the rows that a mask names."""
+        numbers = np.flatnonzero(known)
+        if hasattr(self.fitted, "n_neighbors_known"):
+            raise ValueError(
+                f"search must know {n_neighbors} neighbours of each row among those that know a label, and knows"
+                " fewer. Hint: precompute more; with a share p of known cells about n_neighbors / p are needed."
+            )
+        if len(some) > _FEW_QUERIES:
+            return self._among_alone(rows, some, numbers, n_neighbors)
+        depth = min(_DEEPER * n_neighbors * len(known) // len(numbers), len(known) - self.of_training)
+        lists = self._asked(self.fitted, rows[some], some, depth, len(known))
+        deep, lacking = _walk(lists, known, n_neighbors, weighs=True)
+        again = np.flatnonzero(lacking)
+        if len(again):
+            more = self._among_alone(rows, some[again], numbers, n_neighbors)
+            deep.indices[again], deep.distances[again] = more.indices, more.distances
+        return deep
+
+    def _among_alone(self, rows: Matrix, some: IntArray, known: IntArray, n_neighbors: int) -> Neighbors:
+        """Search on the rows that know a label alone, given by their numbers."""
+        search = clone_search(self.unfitted)
+        search.fit(self.X[known])
+        place = np.searchsorted(known, some)  # of a training row among those that know the label, if it does
+        own = np.where(known[np.minimum(place, len(known) - 1)] == some, place, -1)
+        found = self._asked(search, rows[some], own, n_neighbors, len(known))
+        return Neighbors(found.distances, known[found.indices])
+
+    def _asked(self, search: Any, rows: Matrix, own: IntArray, n_neighbors: int, n_searched: int) -> Neighbors:
+        """Return the neighbours of queries by a search of so many rows, a training row without its own number."""
+        one_more = self.of_training and n_neighbors < n_searched
+        distances, indices = search.kneighbors(rows, n_neighbors + int(one_more))
+        return Neighbors(*drop_self(distances, indices, own)) if one_more else Neighbors(distances, indices)
+
+
+def _walk(lists: Neighbors, known: BoolArray, n_neighbors: int, *, weighs: bool) -> tuple[Neighbors, BoolArray]:
+    """Return the first known rows of each list, and which lists have fewer: what is returned for those means nothing.
+
+    Distances are 0 unless they weigh votes.
+    """
+    n_queries, depth = lists.indices.shape
+    distances = np.empty((n_queries, n_neighbors)) if weighs else np.broadcast_to(0.0, (n_queries, n_neighbors))
+    indices, lacking = np.empty((n_queries, n_neighbors), dtype=np.intp), np.empty(n_queries, dtype=np.bool_)
+    for block in row_blocks(n_queries, 32 * max(depth, n_neighbors)):
+        places, lacking[block] = _first_known(known[lists.indices[block]], n_neighbors)
+        indices[block] = lists.indices[block].take(places)
+        if weighs:
+            distances[block] = lists.distances[block].take(places)
+    return Neighbors(distances, indices), lacking
 
 
 def _first_known(known: BoolArray, n: int) -> tuple[IntArray, BoolArray]:
@@ -164,12 +205,12 @@ class KnownCells:
         """Return the labels and the rule of each group that has one."""
         return [(group.labels, group.rule) for group in self._groups if group.rule is not None]
 
-    def unknown(self, n_labels: int) -> BoolArray:
-        """Return the mask of unknown cells (n_samples, n_labels)."""
-        unknown = np.zeros((self._X.shape[0], n_labels), dtype=np.bool_)
-        for group in self._groups:
-            unknown[np.ix_(group.hidden, group.labels)] = True
-        return unknown
+    def unknown(self, labels: Matrix) -> Matrix:
+        """Return the mask of unknown cells, stored as label sets (n_samples, n_labels) are."""
+        cells = [(np.repeat(one.hidden, len(one.labels)), np.tile(one.labels, len(one.hidden))) for one in self._groups]
+        rows, columns = (np.concatenate(part) for part in zip(*cells, strict=True))
+        unknown = sparse.csr_array((np.ones(len(rows), dtype=np.bool_), (rows, columns)), shape=labels.shape)
+        return unknown if sparse.issparse(labels) else unknown.toarray()
 
     # Learning.
 
@@ -194,7 +235,7 @@ class KnownCells:
         rule = self._unfitted_rule(classifier, group.labels) if group.rule is None else copy(group.rule)
         rule.n_neighbors_ = k
         if classifier.counts_rows and training is not None:
-            lists = training[rows].among(known, k)
+            lists = training.among(known, k, rows)
             rule._counts = count_rows(rule._units(), lists, rows)
             rule._learn_counts(rule._counts, rule._counts.sum(axis=2, keepdims=True))
         return LabelGroup(group.labels, group.hidden, rule)
@@ -240,56 +281,59 @@ class KnownCells:
         """Return the neighbours of all training rows, each without itself."""
         depth = self._depth(classifier, n_neighbors, self._n_samples - 1)
         lists = Neighbors(*classifier._ask_search(None, depth))
-        own, weighs = np.arange(self._n_samples), classifier.weights != "uniform"
-        return KnownNeighbors(lists, self._X, own, weighs, self._search_known(classifier))
-
-    def neighbors_of(self, classifier: Any, X: Matrix) -> KnownNeighbors:
-        """Return the neighbours of queries."""
-        depth = self._depth(classifier, classifier.n_neighbors_, self._n_samples)
-        lists = Neighbors(*classifier._ask_search(X, depth))
-        return KnownNeighbors(lists, X, None, classifier.weights != "uniform", self._search_known(classifier))
+        return KnownNeighbors(self._search(classifier, of_training=True), self._X, lists)
 
     def _depth(self, classifier: Any, k: int, most: int) -> int:
         """Return how long a list must be to hold, most often, k rows that know any one label.
 
         Where a row knows it with probability p, independently, the k-th such row has a place of mean k / p and variance
-        k (1 - p) / p². Three deviations more leave little to search for again.
+        k (1 - p) / p². A few deviations more leave little to search for again.
         """
         shares = np.array([1 - len(group.hidden) / self._n_samples for group in self._groups])
         p = min(shares[shares >= _LEAST_SHARE], default=1.0)
-        deep = int(np.ceil((k + 3 * np.sqrt(k * (1 - p))) / p))
+        deep = int(np.ceil((k + _DEVIATIONS * np.sqrt(k * (1 - p))) / p))
         return min(deep, most, getattr(classifier.search_, "n_neighbors_known", most))
 
-    def _search_known(self, classifier: Any) -> Callable[[Matrix, IntArray, int], tuple[FloatArray, IntArray]]:
-        def search_known(queries: Matrix, known: IntArray, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-            if hasattr(classifier.search_, "n_neighbors_known"):
-                raise ValueError(
-                    f"search must know {n_neighbors} neighbours of each row among those that know a label, and knows"
-                    " fewer. Hint: precompute more; with a share p of known cells about n_neighbors / p are needed."
-                )
-            search = clone_search(classifier.search)
-            search.fit(self._X[known])
-            distances, indices = search.kneighbors(queries, n_neighbors)
-            return distances, indices
-
-        return search_known
+    def _search(self, classifier: Any, *, of_training: bool, weighs: bool = False) -> CommonSearch:
+        weighs = weighs or classifier.weights != "uniform"
+        return CommonSearch(classifier.search_, classifier.search, self._X, of_training, weighs)
 
     # Answers.
 
     def answer(self, classifier: Any, X: Matrix, needs: Needs) -> Answer:
         """Return the scores and label sets of queries."""
         answers = []
-        for neighbors in self._blocks(classifier, X):
-            parts = [self._ask(classifier, group, neighbors, needs) for group in self._groups]
-            answers.append(self._joined(classifier, parts, len(neighbors), needs))
+        for neighbors in self.blocks(classifier, X):
+            answers.append(self.answer_block(classifier, neighbors, needs))
         labels, scores = zip(*answers, strict=True)
         return Answer(_stacked(labels) if needs.labels else None, _stacked(scores) if needs.scores else None)
 
-    def _blocks(self, classifier: Any, X: Matrix) -> Iterator[KnownNeighbors]:
-        """Yield the neighbours of blocks of queries, whose lists fit the memory budget."""
+    def answer_block(self, classifier: Any, neighbors: KnownNeighbors, needs: Needs) -> Answer:
+        """Return the scores and label sets of queries whose neighbours are known."""
+        n = self._n_samples
+        parts = [self._ask(classifier, group, neighbors, needs, group.known(n)) for group in self._groups]
+        return self._joined(classifier, parts, len(neighbors), needs)
+
+    def blocks(self, classifier: Any, X: Matrix, *, weighs: bool = False) -> Iterator[KnownNeighbors]:
+        """Yield the neighbours of blocks of queries, whose lists fit the memory budget; with distances if they weigh."""
         depth = self._depth(classifier, classifier.n_neighbors_, self._n_samples)
+        search = self._search(classifier, of_training=False, weighs=weighs)
         for block in row_blocks(X.shape[0], 16 * depth):
-            yield self.neighbors_of(classifier, X[block])
+            yield KnownNeighbors(search, X[block], Neighbors(*classifier._ask_search(X[block], depth)))
+
+    def neighbors_of_groups(self, neighbors: KnownNeighbors) -> Iterator[tuple[IntArray, Any, Neighbors]]:
+        """Yield the labels, the rule and the neighbours of each group that has a rule."""
+        for group in self._groups:
+            if group.rule is not None:
+                among = neighbors.among(group.known(self._n_samples), group.rule.n_neighbors_)
+                yield group.labels, group.rule, among
+
+    def n_unknown(self, rows: IntArray) -> IntArray:
+        """Return how many labels each of some training rows does not know."""
+        n_unknown = np.zeros(self._n_samples, dtype=np.intp)
+        for group in self._groups:
+            n_unknown[group.hidden] += len(group.labels)
+        return n_unknown[rows]
 
     def _ask(
         self,
@@ -297,13 +341,14 @@ class KnownCells:
         group: LabelGroup,
         neighbors: KnownNeighbors,
         needs: Needs,
-        known: BoolArray | None = None,
+        known: BoolArray,
+        some: IntArray | None = None,
     ) -> Answer:
-        """Return what the rule of a group answers by the rows that know its labels, or by other rows."""
+        """Return what the rule of a group answers, by the known rows, to all queries or to some."""
         if group.rule is None:
-            shape = len(neighbors), len(group.labels)
+            shape = len(neighbors if some is None else some), len(group.labels)
             return Answer(np.zeros(shape, dtype=np.int8), np.zeros(shape))
-        among = neighbors.among(group.known(self._n_samples) if known is None else known, group.rule.n_neighbors_)
+        among = neighbors.among(known, group.rule.n_neighbors_, some)
         return _rule_answer(classifier, group.rule, among, needs)
 
     def _joined(self, classifier: Any, parts: Sequence[Answer], n_rows: int, needs: Needs) -> Answer:
@@ -334,7 +379,7 @@ class KnownCells:
     def top(self, classifier: Any, X: Matrix, wanted: int) -> tuple[FloatArray, IntArray]:
         """Return the labels of highest score of every query, and their scores, each (n_queries, wanted)."""
         found = []
-        for neighbors in self._blocks(classifier, X):
+        for neighbors in self.blocks(classifier, X):
             best = [self._top_of_group(group, neighbors, min(wanted, len(group.labels))) for group in self._groups]
             scores, labels = (np.hstack(part) for part in zip(*best, strict=True))
             order = np.lexsort((labels, -scores), axis=1)[:, :wanted]
@@ -342,9 +387,7 @@ class KnownCells:
         scores, labels = (np.vstack(part) for part in zip(*found, strict=True))
         return scores, labels
 
-    def _top_of_group(
-        self, group: LabelGroup, neighbors: KnownNeighbors, wanted: int
-    ) -> tuple[FloatArray, IntArray]:
+    def _top_of_group(self, group: LabelGroup, neighbors: KnownNeighbors, wanted: int) -> tuple[FloatArray, IntArray]:
         if group.rule is None:
             scores, labels = top_of_dense(np.zeros((len(neighbors), len(group.labels))), wanted)
         else:
@@ -355,7 +398,7 @@ class KnownCells:
     def stored_scores(self, classifier: Any, X: Matrix) -> CSR:
         """Return the scores of the labels that a neighbour carries."""
         blocks = []
-        for neighbors in self._blocks(classifier, X):
+        for neighbors in self.blocks(classifier, X):
             n_rows = len(neighbors)
             parts = [self._stored_of_group(group, neighbors) for group in self._groups]
             blocks.append(self._columns(parts, (n_rows, len(classifier.label_names_)), is_sparse=True))
@@ -409,28 +452,17 @@ class KnownCells:
         known = group.known(self._n_samples)
         among_known = np.unique(groups.number[known])
         others = np.flatnonzero(~np.isin(groups.number, among_known))
-        rows, answers = [others], [self._ask(classifier, group, training[others], needs)]
+        rows, answers = [others], [self._ask(classifier, group, training, needs, known, others)]
         for number in among_known:
             rest = known & (groups.number != number)
             members = groups.members[groups.ends[number] : groups.ends[number + 1]]
             refitted = self._fitted(classifier, group, rest, training)
             rows.append(members)
-            answers.append(self._ask(classifier, refitted, training[members], needs, rest))
+            answers.append(self._ask(classifier, refitted, training, needs, rest, members))
         order = np.argsort(np.concatenate(rows))
         labels, scores = zip(*answers, strict=True)
         decided = np.vstack([as_dense(part) for part in labels])[order] if labels[0] is not None else None
         return Answer(decided, np.vstack([as_dense(part) for part in scores])[order] if scores[0] is not None else None)
-
-
-def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
-    """Return the labels that are unknown in the same rows, and those rows, by the first label of each group."""
-    columns = sparse.csc_array(unknown)
-    columns.sort_indices()
-    groups: dict[bytes, list[int]] = {}
-    hidden = np.split(columns.indices, columns.indptr[1:-1])
-    for label, rows in enumerate(hidden):
-        groups.setdefault(rows.tobytes(), []).append(label)
-    return [(np.array(labels), hidden[labels[0]]) for labels in groups.values()]
 
 
 def _rule_answer(classifier: Any, rule: Any, neighbors: Neighbors, needs: Needs) -> Answer:

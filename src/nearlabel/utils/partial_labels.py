@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.utils.containers import missing
-from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, IntArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import NEGATIVE_HINT, as_label_matrix, without_sparse_frame
 
 
@@ -73,6 +73,17 @@ class PartialLabels(NamedTuple):
         unknown = self.unknown.astype(np.float64)
         unknown.data[:] = np.nan
         return sparse.csr_array(self.labels.astype(np.float64) + unknown)
+
+
+def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
+    """Return the labels that are unknown in the same rows, and those rows, by the first label of each group."""
+    columns = sparse.csc_array(unknown)
+    columns.sort_indices()
+    groups: dict[bytes, list[int]] = {}
+    hidden = np.split(columns.indices, columns.indptr[1:-1])
+    for label, rows in enumerate(hidden):
+        groups.setdefault(rows.tobytes(), []).append(label)
+    return [(np.array(labels), hidden[labels[0]]) for labels in groups.values()]
 
 
 def _as_floats(y: MatrixLike) -> Any:
