@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.decision import within_sizes
+from nearlabel.metrics.truth import rows_with_known_cells
 from nearlabel.thresholds._cross_val import Scorer, as_given
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.partial_labels import PartialLabels
@@ -90,14 +91,15 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If y is malformed, the lengths differ, a parameter is out of range, the inner classifier takes one label
-            only or has no scores, or metadata comes while routing is disabled.
+            If y is malformed or nothing in it known, the lengths differ, a parameter is out of range, the inner
+            classifier takes one label only or has no scores, or metadata comes while routing is disabled.
         TypeError
             If a parameter is of the wrong type.
         """
         require_labels(self, y)
         target, unknown = check_partial_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
-        labels = target.labels
+        labels, truth = target.labels, PartialLabels(target.labels, unknown)
+        rows_with_known_cells(truth, None)
         X, _ = indexable(X, labels)
         self._check_parameters(labels.shape[1])
         if params.get("sample_weight") is not None:
@@ -111,7 +113,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             )
         remember_target(self, target)
         # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
-        y = as_given(self._container, PartialLabels(labels, unknown))
+        y = as_given(self._container, truth)
         self._fit(X, y, process_routing(self, "fit", **params), **direct)
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self
