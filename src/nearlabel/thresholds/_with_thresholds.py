@@ -22,6 +22,7 @@ from nearlabel.utils.available_if import available_if
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.problems import check_partial_target
 from nearlabel.utils.response_methods import RESPONSE_METHODS
+from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
@@ -30,7 +31,6 @@ from nearlabel.utils.validation import (
     predict_labels,
     remember_target,
     require_labels,
-    score,
     with_multilabel_target,
 )
 
