@@ -79,24 +79,22 @@ def cross_val_scores(
     check_choice("response_method", response_method, {"auto", *RESPONSE_METHODS})
     truth = PartialLabels.of(y)
     X, _ = indexable(X, truth.labels)
-    wrapped = as_given(LabelContainer.of(y), truth)
+    wrapped = training_labels(LabelContainer.of(y), truth)
     splits = splits_of(splitter_of(cv, wrapped.shape[0], random_state), X, wrapped)
     method = method_of(estimator, response_method)
     scored = score_folds(estimator, method, X, wrapped, splits, n_jobs=n_jobs)
     return np.vstack([scores for scores, _ in scored]), np.concatenate([validation for _, validation in splits])
 
 
-def as_given(container: LabelContainer, truth: PartialLabels) -> Matrix:
-    """Return label sets as an inner classifier gets them, floats with NaN if some cells are unknown.
+def training_labels(container: LabelContainer, truth: PartialLabels) -> Matrix:
+    """Return label sets as an inner classifier gets them: in the container of y, with NaN where a cell is unknown.
 
-    In the container of y, but one label from a one-dimensional y is one column.
+    One label from a one-dimensional y is one column; only the answers are one-dimensional.
     """
-    known = container.classes is None and truth.unknown is None
-    if known:
-        return container.wrap(truth.labels)
-    matrix = truth.with_nan()
-    matrix = matrix.astype(np.int64) if truth.unknown is None else matrix
-    return matrix if container.kind is None else container.kind(matrix)
+    if truth.unknown is not None:
+        matrix = truth.with_nan()
+        return matrix if container.kind is None else container.kind(matrix)
+    return container.wrap(truth.labels) if container.classes is None else truth.labels.astype(np.int64)
 
 
 def method_of(estimator: Any, response_method: str) -> str:

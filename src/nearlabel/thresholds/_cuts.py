@@ -52,9 +52,8 @@ def label_cuts(
         Whether to give every cut, not only those that can be best for a metric that gains by hits and loses by
         chosen rows.
     """
-    known = _known_rows(truth)
-    for of_label, carriers in _columns(scores, truth.labels):
-        yield _cuts_of(of_label, carriers, next(known), weights, every=every)
+    for (of_label, carriers), known in zip(_columns(scores, truth.labels), _known_rows(truth), strict=True):
+        yield _cuts_of(of_label, carriers, known, weights, every=every)
 
 
 def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, weights: Any, *, every: bool) -> LabelCuts:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.decision import within_sizes
 from nearlabel.metrics.truth import rows_with_known_cells
-from nearlabel.thresholds._cross_val import Scorer, as_given
+from nearlabel.thresholds._cross_val import Scorer, training_labels
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.problems import check_partial_target
@@ -112,8 +112,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
                 " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
             )
         remember_target(self, target)
-        # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
-        y = as_given(self._container, truth)
+        y = training_labels(self._container, truth)
         self._fit(X, y, process_routing(self, "fit", **params), **direct)
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self
