@@ -24,6 +24,7 @@ from nearlabel.utils.available_if import available_if
 from nearlabel.utils.estimators import explaining_sparse
 from nearlabel.utils.fit_params import routed_to_estimator, without_zero_weights
 from nearlabel.utils.problems import check_problem
+from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
@@ -31,7 +32,6 @@ from nearlabel.utils.validation import (
     check_flag,
     check_rows,
     predict_labels,
-    score,
     with_multilabel_target,
 )
 

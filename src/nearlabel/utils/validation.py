@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
@@ -545,38 +544,6 @@ def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
     if self._container.classes is not None:
         return [(one,) for one in predicted.tolist()]
     return names_of_labels(predicted, self.label_names_)
-
-
-def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
-    """Return the share of samples whose whole label set is predicted: a method of every classifier.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Samples.
-    y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-        Their label sets, or their tags. A tag that the classifier does not know makes its label set a wrong one.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples. None: all weigh 1.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        If X or y is malformed, or their lengths differ.
-    """
-    tags = tags_of(y)
-    if tags is None:
-        return float(ClassifierMixin.score(self, X, without_sparse_frame(y), sample_weight))
-    predicted = self.predict_labels(X)
-    check_consistent_length(tags, predicted)
-    hits = np.array([set(true) == set(names) for true, names in zip(tags, predicted, strict=True)], dtype=np.float64)
-    weights = None if sample_weight is None else check_sample_weight(sample_weight, len(hits))
-    return float(np.average(hits, weights=weights))
 
 
 def remember_target(estimator: Any, target: Target) -> None:
