@@ -225,7 +225,7 @@ def test_frames_and_back(container):
     assert_labels(framed.with_features([2, 0]).with_arrays(), EXPECTED)
     for shown in (data, framed):
         assert re.search(r"unknown labels +2 \(33.33% of all cells\)", str(shown))
-        assert "<td>unknown labels</td><td>2 (33.33% of all cells)</td>" in shown._repr_html_()
+        assert re.search(r"unknown labels<.*>2 \(33.33% of all cells\)<", shown._repr_html_())
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64", object])
