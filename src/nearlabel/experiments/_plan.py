@@ -24,13 +24,13 @@ from nearlabel.experiments._parts import Part
 from nearlabel.experiments._per_label import table_of_fold
 from nearlabel.experiments._preparing import Columns, prepared
 from nearlabel.experiments._searches import Finder, make_search, usual_search
+from nearlabel.experiments._unknown_labels import check_takes_unknown, has_unknown
 from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, Metric, label_propensities
 from nearlabel.metrics.catalogue import needs_propensities
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, WITHOUT_COPIES, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
-from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES
 from nearlabel.preprocessing._feature_scaler import check_scale  # as FeatureScaler
@@ -144,11 +144,14 @@ class Plan:
         Raises
         ------
         ValueError
-            If a problem has too few rows for the plan, missing values or no indicator matrix.
+            If a problem has too few rows for the plan, missing values or no indicator matrix, or its training rows have
+            unknown labels that a method does not take.
         """
         for name, problem in problems.items():
             folds = [given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
             check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
+            training = folds[0].training if isinstance(problem, tuple) else slice(None)
+            check_takes_unknown(name, folds[0].Y[training], self._specs)
             check_scale(self.scale, folds[0].columns.kinds)
             largest = max(largest_group(fold.groups) for fold in folds)
             self._check_n_neighbors(name, min(len(fold.training) for fold in folds), largest)
@@ -255,10 +258,12 @@ class Plan:
         found: dict[tuple[str, int | None], list[Any]] = {}
         for selection, specs in self._by_selection().items():
             selected = _selected(selection, X, Y, X_test)
-            neighbors = None
+            neighbors: NeighborSearch | None = None
             if any(spec.shares_search for spec in specs.values()):
                 n_neighbors = self._n_neighbors_to_find(X.shape[0], fold.groups)
                 neighbors = finder.find(selection, *selected, n_neighbors)
+            if has_unknown(Y):  # each label has neighbours of its own, which may be farther than those found
+                neighbors = finder.search
             answers = self._label_sets(*selected, X, Y, specs, finder.search, neighbors, fold.groups)
             for method, k, labels, fitted in answers:
                 found[method, k] = list(self._scores(labels, fitted, Y_test))
@@ -294,12 +299,12 @@ class Plan:
         Y: Matrix,
         specs: Mapping[str, MethodSpec],
         search: NeighborSearch,
-        neighbors: PrecomputedNeighbors | None,
+        neighbors: NeighborSearch | None,
         groups: IntArray | None,
     ) -> Iterator[tuple[str, int | None, Matrix, _Fitted]]:
         """Yield the predictions of methods that share selected features, each with every number of neighbours.
 
-        `neighbors` are those of X and X_test by the search.
+        `neighbors` are those of X and X_test by the search, or the search itself.
         """
         for sharing in sharing_a_fit(specs):
             spec = next(iter(sharing.values()))

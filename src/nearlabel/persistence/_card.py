@@ -135,9 +135,12 @@ class ModelCard:
         Returns
         -------
         str
-            An object with the fields of the card, but for `kept` if it is empty; numbers that are not finite are texts.
+            An object with the fields of the card, but for `kept` if it is empty and the number of unknown cells if it
+            is None, which older versions do not know; numbers that are not finite are texts.
         """
         content = {name: value for name, value in asdict(self).items() if name != "kept" or value}
+        if self.data.unknown_cells is None:
+            del content["data"]["unknown_cells"]
         return json.dumps(_finite(content), indent=1, allow_nan=False) + "\n"
 
     @classmethod

@@ -12,6 +12,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.inspection import explain, explains
 from nearlabel.lazy import Explanation
 from nearlabel.report._pictures import Pictures
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.row_names import row_name
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -72,7 +73,7 @@ def explorer_facts(
     if explanations is not None:
         explanations = [explanation.with_kept(kept) for explanation in explanations]
     names = _Names(data.label_names)
-    true, decided = sparse.csr_array(data.Y[chosen]), sparse.csr_array(predicted[chosen])
+    true, decided = sparse.csr_array(PartialLabels.of(data.Y[chosen]).labels), sparse.csr_array(predicted[chosen])
     rows = [
         {
             "row": row,
