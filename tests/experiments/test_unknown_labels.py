@@ -13,7 +13,6 @@ from nearlabel.experiments import (
     Candidate,
     NeighborsChoice,
     Plan,
-    ThresholdPlan,
     Tuning,
     make_method,
     run,
@@ -57,7 +56,6 @@ def test_a_selection_sees_the_labels_too():
         lambda data: run(Plan(("lpknn",), (3,), cv=3), {"holes": data}),
         lambda data: Tuning(("lpknn",)).run(data),
         lambda data: Candidate("lpknn", 3, "none", "exact").fit(data),
-        lambda data: list(ThresholdPlan(("knn",)).folds({"holes": (data, data)})),
     ],
 )
 def test_refused_before_the_work(holes, container, work):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -13,6 +12,7 @@ from sklearn.base import clone
 
 from nearlabel import out_of_sample
 from nearlabel.decision import cut
+from nearlabel.experiments._advice import without_advice
 from nearlabel.experiments._copies import have_copies, in_small_groups
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._parts import Part
@@ -158,8 +158,6 @@ def _neighbors(rows: Any, spec: MethodSpec, search: Any, name: str, to_find: int
 
 def _dense_answer(rows: Any, classifier: Any) -> Answer:
     """Ask for the answers of a classifier that has not seen the rows."""
-    with warnings.catch_warnings():
-        # Who tries several sees in the table how they do.
-        warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
+    with without_advice():
         labels, scores = rows.answer(classifier)
     return Answer(as_dense(labels), scores)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -14,6 +13,7 @@ from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
+from nearlabel.experiments._advice import without_advice
 from nearlabel.experiments._copies import groups_of_copies, have_copies
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
 from nearlabel.experiments._guests import by_name, describe_object, described
@@ -350,9 +350,7 @@ class _Fitted:
         left_out: tuple[Any, Matrix] | None,
         groups: IntArray | None,
     ) -> None:
-        with warnings.catch_warnings():
-            # Whoever names them in a plan sees in its table what they do.
-            warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
+        with without_advice():
             self.classifier = classifier.fit(X, Y)
         self.Y, self.X_test, self._groups = Y, X_test, groups
         self._left_out = left_out  # what is fitted to some training rows, and all of them, where a refit is needed
@@ -376,7 +374,8 @@ class _Fitted:
         estimator, X = self._left_out
         splitter = splitter_of(N_FOLDS, X.shape[0], 0, self._groups)
         splits = list(splitter.split(X, self.Y, **of_groups(self._groups)))
-        scores, rows = cross_val_scores(estimator, X, self.Y, cv=splits)
+        with without_advice():
+            scores, rows = cross_val_scores(estimator, X, self.Y, cv=splits)
         return scores, self.Y[rows]
 
     def labels(self, thresholds: ThresholdStrategy | float | None) -> Matrix:
