@@ -21,6 +21,7 @@ from nearlabel.experiments import (
 from nearlabel.lazy import BRkNN
 
 taken = pytest.mark.skipif(not getattr(BRkNN, "_takes_unknown", False), reason="no method takes unknown labels yet")
+advised = pytest.mark.filterwarnings("ignore:.* training rows know no label at all")  # of fits in the test itself
 
 
 @pytest.fixture
@@ -73,6 +74,7 @@ def test_other_values_are_no_unknown_labels(holes):
 
 
 @taken
+@advised
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("method", ["brknn", "mlknn@micro-f"])
 def test_a_plan_is_what_a_fold_by_hand_is(holes, container, method):
@@ -88,6 +90,7 @@ def test_a_plan_is_what_a_fold_by_hand_is(holes, container, method):
 
 
 @taken
+@advised
 def test_a_tuning_by_leave_one_out(holes):
     """It chooses by the known cells, thresholds included; what separates the classes is found."""
     tuned = Tuning(("brknn@micro-f", "mlknn@micro-f"), n_neighbors=(3, 9), searches=("exact",)).run(holes)
