@@ -93,7 +93,7 @@ def test_a_named_method_refuses(nearlabel, tmp_path, monkeypatch, holes, command
 
 
 @taken
-@pytest.mark.parametrize("data", [("holes.csv",), ("words.csv", "--unknown", "n/k")])
+@pytest.mark.parametrize("data", [("words.csv", "--unknown", "n/k")])
 def test_fit_predict_report(nearlabel, tmp_path, monkeypatch, holes, data):
     """The default choice is among methods that take unknown labels; the card and the scores know of them."""
     monkeypatch.chdir(tmp_path)
