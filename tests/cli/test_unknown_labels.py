@@ -8,7 +8,7 @@ import pytest
 from nearlabel.lazy import BRkNN
 
 taken = pytest.mark.skipif(not getattr(BRkNN, "_takes_unknown", False), reason="no method takes unknown labels yet")
-pytestmark = pytest.mark.filterwarnings("ignore:.* training rows know no label at all")
+pytestmark = pytest.mark.filterwarnings("ignore:.*they are nobody's neighbours")
 LABELS = ("--labels", "left,noise")
 
 

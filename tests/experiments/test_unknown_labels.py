@@ -21,7 +21,7 @@ from nearlabel.experiments import (
 from nearlabel.lazy import BRkNN
 
 taken = pytest.mark.skipif(not getattr(BRkNN, "_takes_unknown", False), reason="no method takes unknown labels yet")
-advised = pytest.mark.filterwarnings("ignore:.* training rows know no label at all")  # of fits in the test itself
+advised = pytest.mark.filterwarnings("ignore:.*they are nobody's neighbours")  # of fits in the test itself
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def _nothing_known(unknown: Matrix) -> Iterator[Finding]:
             "rows_without_known_labels",
             NOTE,
             f"{counted(len(rows), 'row')} ({percent(share)}) {'has' if len(rows) == 1 else 'have'} no label that is"
-            " known: no method learns from them, and no metric counts them.",
+            " known. Methods do not learn from such rows, and metrics do not count them.",
             "Leave them out of training; predict them.",
             {"rows": len(rows), "share": share, "first_row": int(rows[0])},
         )
