@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nearlabel import labels
+import numpy as np
+
 from nearlabel.cli import _console
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import takes_unknown
+from nearlabel.utils.partial_labels import PartialLabels
 
 
 def tell(data: Dataset) -> None:
     """Print how many labels are unknown, if some are."""
-    figures = labels.describe(data.Y)
-    if "unknown_cells" not in figures:
+    unknown = PartialLabels.of(data.Y, dtype=None).unknown
+    if unknown is None:
         return
-    n_rows = figures["rows_without_known_labels"]
+    n_cells, n_rows = int(unknown.sum()), int((np.asarray(unknown.sum(axis=1)) == unknown.shape[1]).sum())
     useless = f"; {n_rows} {'row has' if n_rows == 1 else 'rows have'} no known label" if n_rows else ""
-    n_cells = figures["unknown_cells"]
-    cells = f"{n_cells} label {'cell is' if n_cells == 1 else 'cells are'} unknown ({figures['unknown_share']:.1%})"
+    share = n_cells / (unknown.shape[0] * unknown.shape[1])
+    cells = f"{n_cells} label {'cell is' if n_cells == 1 else 'cells are'} unknown ({share:.1%})"
     _console.print_notes([f"{data.name}: {cells}{useless}. The known ones decide and are counted."])
 
 
@@ -28,7 +30,7 @@ def narrowed(methods: Mapping[str, Any], data: Dataset, *, by_default: bool) -> 
 
     Methods that were named stay, and are refused with an error if they do not take them.
     """
-    if not by_default or (labels.known_counts(data.Y) == data.Y.shape[0]).all():
+    if not by_default or PartialLabels.of(data.Y, dtype=None).unknown is None:
         return dict(methods)
     taking = {name: method for name, method in methods.items() if takes_unknown(method)}
     if not taking:

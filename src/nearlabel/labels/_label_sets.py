@@ -41,8 +41,7 @@ def cardinality(y: MatrixLike) -> float:
     >>> cardinality([[1, 0, 1], [0, 1, 0]])
     1.5
     """
-    labels, unknown = parts = _parts(y)
-    return float(labels.sum() / labels.shape[0] if unknown is None else _shares(parts).sum())
+    return _cardinality(_parts(y))
 
 
 def density(y: MatrixLike) -> float:
@@ -73,7 +72,7 @@ def density(y: MatrixLike) -> float:
     0.5
     """
     parts = _parts(y)
-    return cardinality(parts.with_nan()) / int(parts.labels.shape[1])
+    return _cardinality(parts) / int(parts.labels.shape[1])
 
 
 def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArray[np.int64]]:
@@ -181,7 +180,7 @@ def labelset_diversity(y: MatrixLike) -> int:
     >>> labelset_diversity([[1, 0], [0, 1], [1, 0]])
     2
     """
-    return len(set(_row_keys(_whole_rows(_parts(y, None)))))
+    return _n_distinct(_whole_rows(_parts(y, None)))
 
 
 def labelset_proportion(y: MatrixLike) -> float:
@@ -216,8 +215,8 @@ def labelset_proportion(y: MatrixLike) -> float:
     >>> labelset_proportion([[1, 0], [0, 1], [1, 0], [1, 0]])
     0.5
     """
-    whole = _whole_rows(_parts(y))
-    return labelset_diversity(whole) / int(whole.shape[0]) if whole.shape[0] else float("nan")
+    whole = _whole_rows(_parts(y, None))
+    return _n_distinct(whole) / int(whole.shape[0]) if whole.shape[0] else float("nan")
 
 
 def frequencies(y: MatrixLike) -> NDArray[np.int64]:
@@ -241,7 +240,7 @@ def frequencies(y: MatrixLike) -> NDArray[np.int64]:
     >>> frequencies([[1, 0, 1], [1, 0, 0]]).tolist()
     [2, 0, 1]
     """
-    return np.asarray(_parts(y, None).labels.sum(axis=0), dtype=np.int64)
+    return _frequencies(_parts(y, None))
 
 
 def known_counts(y: MatrixLike) -> NDArray[np.int64]:
@@ -332,11 +331,7 @@ def imbalance_ratios(y: MatrixLike) -> FloatArray:
     >>> imbalance_ratios([[1, 0, 1], [1, 0, 0]]).tolist()
     [1.0, inf, 2.0]
     """
-    parts = _parts(y, None)
-    counts = frequencies(parts.labels) if parts.unknown is None else _shares(parts)
-    ratios = np.full(counts.shape, np.inf)
-    np.divide(counts.max(), counts, out=ratios, where=counts > 0)
-    return ratios
+    return _imbalance_ratios(_parts(y, None))
 
 
 def mean_imbalance_ratio(y: MatrixLike) -> float:
@@ -368,9 +363,7 @@ def mean_imbalance_ratio(y: MatrixLike) -> float:
     >>> mean_imbalance_ratio([[1, 0, 1], [1, 0, 0]])
     1.5
     """
-    ratios = imbalance_ratios(y)
-    occurring = ratios[np.isfinite(ratios)]
-    return float(occurring.mean()) if occurring.size else float("nan")
+    return _mean_of_finite(imbalance_ratios(y))
 
 
 def co_occurrence(y: MatrixLike) -> Matrix:
@@ -429,20 +422,21 @@ def describe(y: MatrixLike) -> dict[str, int | float]:
     2
     """
     parts = _parts(y)
-    given, sizes = parts.with_nan(), np.asarray(parts.labels.sum(axis=1))
-    n_unknown = _unknown_of_rows(parts)
+    n_rows, n_labels = map(int, parts.labels.shape)
+    sizes, n_unknown = np.asarray(parts.labels.sum(axis=1)), _unknown_of_rows(parts)
+    n_whole, n_distinct = int((n_unknown == 0).sum()), _n_distinct(_whole_rows(parts))
     return {
-        "instances": int(given.shape[0]),
-        "labels": int(given.shape[1]),
-        "cardinality": cardinality(given),
-        "density": density(given),
-        "labelset_diversity": labelset_diversity(given),
-        "labelset_proportion": labelset_proportion(given),
-        "mean_imbalance_ratio": mean_imbalance_ratio(given),
+        "instances": n_rows,
+        "labels": n_labels,
+        "cardinality": _cardinality(parts),
+        "density": _cardinality(parts) / n_labels,
+        "labelset_diversity": n_distinct,
+        "labelset_proportion": n_distinct / n_whole if n_whole else float("nan"),
+        "mean_imbalance_ratio": _mean_of_finite(_imbalance_ratios(parts)),
         "rows_without_labels": int(((sizes == 0) & (n_unknown == 0)).sum()),
-        "labels_without_rows": int((frequencies(given) == 0).sum()),
+        "labels_without_rows": int((_frequencies(parts) == 0).sum()),
         "max_labels": int(sizes.max()),
-        **({} if parts.unknown is None else _unknown_figures(n_unknown, given.shape[1])),
+        **({} if parts.unknown is None else _unknown_figures(n_unknown, n_labels)),
     }
 
 
@@ -461,6 +455,31 @@ def _parts(y: MatrixLike, dtype: LabelType | None = np.int64) -> PartialLabels:
     if parts.labels.shape[0] == 0:
         raise ValueError(f"y must have at least one row, got shape {parts.labels.shape}.")
     return parts
+
+
+def _cardinality(parts: PartialLabels) -> float:
+    labels = parts.labels
+    return float(labels.sum() / labels.shape[0] if parts.unknown is None else _shares(parts).sum())
+
+
+def _frequencies(parts: PartialLabels) -> NDArray[np.int64]:
+    return np.asarray(parts.labels.sum(axis=0), dtype=np.int64)
+
+
+def _imbalance_ratios(parts: PartialLabels) -> FloatArray:
+    counts = _frequencies(parts) if parts.unknown is None else _shares(parts)
+    ratios: FloatArray = np.full(counts.shape, np.inf)
+    np.divide(counts.max(), counts, out=ratios, where=counts > 0)
+    return ratios
+
+
+def _mean_of_finite(values: FloatArray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else float("nan")
+
+
+def _n_distinct(labels: Matrix) -> int:
+    return len(set(_row_keys(labels)))
 
 
 def _known_counts(parts: PartialLabels) -> NDArray[np.int64]:
