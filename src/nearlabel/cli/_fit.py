@@ -45,7 +45,7 @@ def main(arguments: argparse.Namespace) -> None:
     test = _test_data.open_test_data(arguments, data)
     _print_severe(data, plan)
     if isinstance(plan, NeighborsChoice):
-        _unknown.narrowed(dict.fromkeys(_TRIED), data, by_default=True)
+        _unknown.narrowed({name: name for name in _TRIED}, data, by_default=True)
     chosen = _chosen(plan, data)
     tuned = None
     if arguments.validate != NONE:
