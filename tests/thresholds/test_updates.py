@@ -97,21 +97,19 @@ def test_one_label_of_two_classes():
 
 
 def test_what_cannot_be_tuned_anew_is_refused():
-    """Folds need other fits; an error changes nothing."""
+    """Folds need other fits, groups are not known any more; an error changes nothing."""
     X, y = problem()
-    by_folds = TunedThresholdsClassifierCV(MLkNN(4), cv=3).fit(X[:60], y[:60, :2])
-    by_folds.partial_fit(X[60:], y[60:, :2])
-    with pytest.raises(ValueError, match=r"cv must be 'loo', without groups and weights, .* got 3"):
-        by_folds.retune()
-    with pytest.raises(ValueError, match="cv must be 'loo'"):
-        by_folds.partial_fit(X, y)
-    assert by_folds.changes_ == {"added": 30, "forgotten": 0, "new_labels": []}
-    by_groups = TunedThresholdsClassifierCV(MLkNN(4), cv="loo").fit(X, y, groups=np.arange(90) // 2)
-    with pytest.raises(ValueError, match="without groups"):
+    by_groups = TunedThresholdsClassifierCV(MLkNN(4), cv="loo").fit(X[:60], y[:60, :2], groups=np.arange(60) // 2)
+    by_groups.partial_fit(X[60:], y[60:, :2])
+    with pytest.raises(ValueError, match="thresholds must be tuned without groups and weights to be tuned anew"):
         by_groups.retune()
+    with pytest.raises(ValueError, match="thresholds must be tuned without groups"):
+        by_groups.partial_fit(X, y)
+    assert by_groups.changes_ == {"added": 30, "forgotten": 0, "new_labels": []}
     for other in (RandomForestPCT(), IBLR()):
-        assert not hasattr(TunedThresholdsClassifierCV(other), "partial_fit")
-    assert not hasattr(TunedThresholdsClassifierCV(MLkNN().fit(X, y), cv="prefit"), "forget")
+        assert not hasattr(TunedThresholdsClassifierCV(other, cv="loo"), "partial_fit")
+    for cv in (3, "prefit"):
+        assert not hasattr(TunedThresholdsClassifierCV(MLkNN().fit(X, y), cv=cv), "forget")
 
 
 def test_before_fit_it_is_a_fit():

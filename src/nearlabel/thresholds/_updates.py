@@ -22,14 +22,14 @@ class StaleThresholdsWarning(UserWarning):
 
 
 def can_be_updated(classifier: Any) -> bool:
-    """Return whether rows can be added to the inner classifier, which is not the user's own."""
+    """Return whether rows can come and go: the inner classifier's, whose scores are those of rows left out."""
     inner = getattr(classifier, "estimator_", classifier.estimator)
     by_votes = updates.can_be_updated(inner) and not hasattr(inner, "thresholds_stale_")
-    if by_votes and not (isinstance(classifier.cv, str) and classifier.cv == "prefit"):
+    if by_votes and isinstance(classifier.cv, str) and classifier.cv == "loo":
         return True
     raise AttributeError(
-        f"estimator must be a method by votes of neighbours, and cv not 'prefit', got {type(inner).__name__} and"
-        f" cv={classifier.cv!r}."
+        f"estimator must be a method by votes of neighbours, and cv 'loo', got {type(inner).__name__} and"
+        f" cv={classifier.cv!r}. Hint: fit the classifier again to all rows."
     )
 
 
@@ -110,7 +110,7 @@ def retune(self: Any) -> Any:
     Raises
     ------
     ValueError
-        If the thresholds were not tuned by leaving one out (``cv="loo"``), or with groups or weights.
+        If the thresholds were tuned with groups or weights.
     """
     _check_can_be_tuned(self)
     part = updates.updated_part(self.estimator_)
@@ -154,8 +154,8 @@ def _grow_stale(classifier: Any) -> None:
 
 
 def _check_can_be_tuned(classifier: Any) -> None:
-    if not (isinstance(classifier.cv, str) and classifier.cv == "loo" and classifier._tuned_on_rows_alone):
+    if not classifier._tuned_on_rows_alone:
         raise ValueError(
-            f"cv must be 'loo', without groups and weights, for thresholds to be tuned anew, got {classifier.cv!r}."
+            "thresholds must be tuned without groups and weights to be tuned anew, got some in fit."
             " Hint: fit the classifier again to all rows."
         )
