@@ -140,6 +140,59 @@ def test_new_labels_are_those_of_a_padded_fit(method):
     assert_like_a_fit(model, lambda: METHODS[method](3), X[:30], y[:30], drawn.rows(10))
 
 
+@pytest.mark.parametrize("store_y", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("method", ["BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "MLkNN by distance"])
+@pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")
+def test_unknown_cells_come_and_go(method, store_y):
+    """From all known to some unknown and back, also rows of which nothing is known."""
+    drawn = Drawn(seed=7)
+    make = partial(METHODS[method], 3)
+    X = drawn.rows(40)
+    y = drawn.labels(X).astype(np.float64)
+    model = make().fit(X, store_y(y))
+    for step in range(8):
+        if step % 3 == 2:
+            gone = drawn.random.choice(len(X), size=5, replace=False)
+            if step == 5:
+                gone = np.flatnonzero(np.isnan(y).any(axis=1))
+            X, y = np.delete(X, gone, axis=0), np.delete(y, gone, axis=0)
+            model.forget(gone)
+        else:
+            more = drawn.rows(4)
+            labels = drawn.labels(more).astype(np.float64)
+            labels[drawn.random.random(labels.shape) < 0.3] = np.nan
+            labels[0] = np.nan
+            X, y = np.vstack([X, more]), np.vstack([y, labels])
+            model.partial_fit(more, store_y(labels))
+        assert (model._cells is None) == (not np.isnan(y).any())
+        assert_like_a_fit(model, make, X, store_y(y), drawn.rows(10))
+        np.testing.assert_array_equal(as_dense(model.training_labels()), y)
+
+
+def test_new_labels_beside_unknown_cells():
+    """Earlier rows are known not to have a new label."""
+    drawn = Drawn(seed=7)
+    X = drawn.rows(40)
+    y = drawn.labels(X, 5).astype(np.float64)
+    y[:30, 4] = 0
+    y[35:, 1:3] = y[3, 0] = np.nan
+    model = MLkNN(3).fit(X[:30], y[:30, :4]).partial_fit(X[30:], y[30:])
+    assert_like_a_fit(model, partial(MLkNN, 3), X, y, drawn.rows(10))
+    with pytest.raises(ValueError, match="y must have no unknown cells for LPkNN, got 11"):
+        LPkNN(3).fit(X[:3], y[:3]).partial_fit(X[3:], y[3:])
+
+
+def test_a_number_of_neighbours_beside_unknown_cells():
+    """Chosen anew over the known cells."""
+    drawn = Drawn(seed=7)
+    X = drawn.rows(60)
+    y = drawn.labels(X).astype(np.float64)
+    y[drawn.random.random(y.shape) < 0.2] = np.nan
+    model = MLkNN("auto").fit(X[:50], y[:50]).partial_fit(X[50:], y[50:]).retune()
+    assert model.n_neighbors_ == MLkNN("auto").fit(X, y).n_neighbors_
+    assert_like_a_fit(model, partial(MLkNN, model.n_neighbors_), X, y, drawn.rows(10))
+
+
 def test_a_row_that_is_no_neighbour():
     """It changes the list of no other row, when it comes and when it goes."""
     X, y = np.arange(9.0)[:, np.newaxis], np.eye(9, 2, dtype=int)

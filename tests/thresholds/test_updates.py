@@ -54,6 +54,17 @@ def test_tuned_anew_it_is_like_a_fit(inner, strategy, store_y):
     assert_like_a_fit(model, expected, X + 0.2)
 
 
+def test_unknown_cells_count_for_no_threshold():
+    """As in a fit."""
+    X, y = problem()
+    y = y.astype(np.float64)
+    y[np.random.default_rng(0).random(y.shape) < 0.3] = np.nan
+    model = TunedThresholdsClassifierCV(MLkNN(4), cv="loo").fit(X[:60], y[:60]).partial_fit(X[60:], y[60:])
+    model.forget(np.arange(15)).retune()
+    expected = TunedThresholdsClassifierCV(MLkNN(4), cv="loo").fit(X[15:], y[15:])
+    assert_like_a_fit(model, expected, X + 0.2)
+
+
 def test_predict_warns_once_of_stale_thresholds():
     """Again after the next change; not of what was tuned anew."""
     X, y = problem()

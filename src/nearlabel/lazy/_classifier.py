@@ -41,6 +41,7 @@ from nearlabel.neighbors.contract import (
 from nearlabel.neighbors.usefulness import warn_of_useless
 from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.available_if import available_if
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_groups, check_integer, check_n_neighbors
 
@@ -428,6 +429,18 @@ class LazyClassifier(MultilabelClassifier):
         """
         labels = self._answer_left_out(Needs(scores=False), groups).labels
         return self._container.wrap(labels)
+
+    def training_labels(self) -> Matrix:
+        """Return the label sets of the training rows.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_samples, n_labels)
+            An indicator matrix in bytes, stored as y was; in float64, with NaN, if cells are unknown.
+        """
+        check_is_fitted(self)
+        unknown = None if self._cells is None else self._cells.unknown(self._labels)
+        return PartialLabels(self._labels, unknown).with_nan()
 
     partial_fit = available_if(_leaves_one_out)(partial_fit)
     forget = available_if(_leaves_one_out)(forget)

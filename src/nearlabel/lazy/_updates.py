@@ -19,20 +19,23 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, h
 
 from nearlabel.lazy._counts import count_rows
 from nearlabel.lazy._sweep import NeighborsSweep
+from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._votes import Neighbors
 from nearlabel.neighbors.contract import TrainingLists
 from nearlabel.utils.arriving_labels import Labelled
 from nearlabel.utils.fit_params import without_zero_weights
+from nearlabel.utils.problems import check_partial_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     Target,
     check_n_neighbors,
     check_row_numbers,
     check_rows,
-    check_target,
+    refusal_of_unknown,
     remember_target,
 )
 
+_OF_COUNTS = ("_lists", "_counts", "_training_distances")
 _COUNTED_ANEW = 4  # where the lists of one row in so many changed, all rows are counted anew
 
 
@@ -79,7 +82,7 @@ def partial_fit(
     -----
     With ``n_neighbors="auto"``, or a function, the number of neighbours stays until `retune` chooses it anew.
     What depends on all rows at once is learnt anew from the lists of neighbours: similarities of `CMLkNN`, vectors of
-    votes of `DMLkNN`, label sets of `LPkNN`.
+    votes of `DMLkNN`, label sets of `LPkNN`. Where cells are unknown, an update of `MLkNN` takes as long as a fit.
 
     Examples
     --------
@@ -98,19 +101,24 @@ def partial_fit(
         return self if classes is None else _with_classes(self, classes)
     _check_updatable(self)
     rows = check_rows(self, X, reset=False, takes_dask=self._takes_dask)
-    target = check_target(self, y, dtype=np.int8)
+    target, unknown = check_partial_target(self, y, dtype=np.int8, may_know_nothing=True)
+    if unknown is not None and not self._takes_unknown:
+        raise refusal_of_unknown(self, int(unknown.sum()))
     check_consistent_length(rows, target.labels)
     names = row_names(X)
-    rows, labels, params = without_zero_weights(rows, target.labels, {"sample_weight": sample_weight, "names": names})
+    rows, labels, params = without_zero_weights(
+        rows, target.labels, {"sample_weight": sample_weight, "names": names, "unknown": unknown}
+    )
     n_old, n_added = self._n_samples, rows.shape[0]
-    known = Labelled(self._labels, self._container, self.label_names_)
-    joined = known.joined(y, target._replace(labels=labels), classes)
+    joined = _labelled(self).joined(y, target._replace(labels=labels), classes, params["unknown"])
     updated = _copied(self)
     updated.search_.add(rows)
     _take_labels(updated, joined)
     updated._sample_weight = _appended(self._sample_weight, params.get("sample_weight"), n_old, n_added, 1.0)
     updated._row_names = _appended(self._row_names, params["names"], n_old, n_added, "")
     _count_change(updated, added=n_added)
+    if joined.unknown is not None:
+        return _take_over(self, _learn_known_cells(updated, joined.unknown))
     _learn(updated)
     if self._asks_for_training_rows:
         lists, changed = self._lists.with_added(updated.search_)
@@ -159,10 +167,13 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     check_n_neighbors(self.n_neighbors_, len(left), leave_one_out=self._asks_for_training_rows)
     updated = _copied(self)
     updated.search_.remove(gone)
-    _take_labels(updated, Labelled(self._labels[left], self._container, self.label_names_))
+    known = _labelled(self)
+    _take_labels(updated, known._replace(labels=known.labels[left]))
     updated._sample_weight = None if self._sample_weight is None else self._sample_weight[left]
     updated._row_names = None if self._row_names is None else self._row_names[left]
     _count_change(updated, forgotten=len(gone))
+    if known.unknown is not None:
+        return _take_over(self, _learn_known_cells(updated, known.unknown[left]))
     _learn(updated)
     if self._asks_for_training_rows:
         lists, changed = self._lists.without(updated.search_, gone)
@@ -238,27 +249,37 @@ def _shallow(thing: Any) -> Any:
 
 def _take_over(classifier: Any, updated: Any) -> Any:
     """Make the state of an updated copy that of the classifier."""
-    vars(classifier).update(vars(updated))
+    state = vars(updated).copy()
+    vars(classifier).clear()
+    vars(classifier).update(state)
     return classifier
 
 
 def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
     """Return a classifier that was just fitted, with labels that no row has yet."""
-    known = Labelled(classifier._labels, classifier._container, classifier.label_names_)
     nobody = Target(classifier._labels[:0], classifier._container, classifier.label_names_)
     updated = _copied(classifier)
-    _take_labels(updated, known.joined([], nobody, classes))
+    joined = _labelled(classifier).joined([], nobody, classes)
+    _take_labels(updated, joined)
     updated.changes_ = {**updated.changes_, "new_labels": []}
+    if joined.unknown is not None:
+        return _take_over(classifier, _learn_known_cells(updated, joined.unknown))
     _learn(updated)
     if classifier._asks_for_training_rows:
         _count_all(updated)
     return _take_over(classifier, updated)
 
 
+def _labelled(classifier: Any) -> Labelled:
+    """Return the label sets of the training rows with all that belongs to them."""
+    unknown = None if classifier._cells is None else classifier._cells.unknown(classifier._labels)
+    return Labelled(classifier._labels, classifier._container, classifier.label_names_, unknown)
+
+
 def _take_labels(updated: Any, joined: Labelled) -> None:
     """Set label sets, the form of y and the names of the labels."""
     n_known = len(updated.label_names_)
-    remember_target(updated, Target(*joined))
+    remember_target(updated, Target(joined.labels, joined.container, joined.names))
     updated._remember_labels(joined.labels)
     new = [*updated.changes_["new_labels"], *joined.names[n_known:].tolist()]
     updated.changes_ = {**updated.changes_, "new_labels": new}
@@ -277,6 +298,21 @@ def _appended(known: Any, new: Any, n_old: int, n_added: int, usual: Any) -> Any
         return None
     parts = [np.full(n_rows, usual) if some is None else some for some, n_rows in ((known, n_old), (new, n_added))]
     return np.concatenate(parts)
+
+
+def _learn_known_cells(updated: Any, unknown: Matrix) -> Any:
+    """Learn anew, with a search for the training rows: lists of neighbours that know a label are not kept."""
+    for name in _OF_COUNTS:
+        vars(updated).pop(name, None)
+    X = updated.search_.take(np.arange(updated._n_samples))
+    updated._learn_rows(X, updated._labels)
+    if unknown.sum():
+        updated._cells = KnownCells(X, unknown)
+        updated._cells.use(updated, updated.n_neighbors_)
+    else:
+        updated._cells = None
+        updated._use_neighbors(updated.n_neighbors_, X)
+    return updated
 
 
 def _learn(updated: Any) -> None:

@@ -221,7 +221,7 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
 
 def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:
     """Return the summary of the present rows: names from before, figures of the label sets that the model has."""
-    of_labels = DataSummary.of_label_sets(updates.lazy_part(model)._labels)
+    of_labels = DataSummary.of_label_sets(updates.lazy_part(model).training_labels())
     if label_names is None:
         label_names = _names(updates.updated_part(model).label_names_, before.label_names)
     return replace(

@@ -13,8 +13,10 @@ from nearlabel.out_of_sample import Needs, left_out_answer
 from nearlabel.thresholds._cross_val import OneClass
 from nearlabel.thresholds._together import AUTO, ReachedWith, as_given
 from nearlabel.utils.arriving_labels import Labelled
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.problems import check_partial_target
 from nearlabel.utils.types import MatrixLike
-from nearlabel.utils.validation import Target, check_target, remember_target
+from nearlabel.utils.validation import Target, remember_target
 
 
 class StaleThresholdsWarning(UserWarning):
@@ -61,15 +63,16 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
     if not hasattr(self, "estimator_"):
         self.fit(X, y)
         return self
-    target, part = check_target(self, y, dtype=np.int8), updates.updated_part(self.estimator_)
+    target, unknown = check_partial_target(self, y, dtype=np.int8, may_know_nothing=True)
+    part = updates.updated_part(self.estimator_)
     known = Labelled(part._labels[:0], self._container, self.label_names_)
-    joined = known.joined(y, target, classes)
+    joined = known.joined(y, target, classes, unknown)
     _check_same_meaning(self._container.classes, joined.container.classes)
     has_new = len(joined.names) > len(known.names)
     if has_new:
         _check_can_be_tuned(self)
-    updates.partial_fit(self.estimator_, X, joined.labels)
-    remember_target(self, Target(*joined))
+    updates.partial_fit(self.estimator_, X, PartialLabels(joined.labels, joined.unknown).with_nan())
+    remember_target(self, Target(joined.labels, joined.container, joined.names))
     _grow_stale(self)
     return self.retune() if has_new else self
 
@@ -120,9 +123,10 @@ def retune(self: Any) -> Any:
     part.retune()
     as_given(self.estimator_)
     scores = left_out_answer(self.estimator_, len(self.label_names_), Needs(labels=False)).scores
-    self.strategy_ = strategy.fit(scores, part._labels)
+    y = part.training_labels()
+    self.strategy_ = strategy.fit(scores, y)
     self._take_from(self.strategy_, "thresholds_", "objective_")
-    self._one_class, self.cv_results_ = OneClass.of(part._labels), {}
+    self._one_class, self.cv_results_ = OneClass.of(y), {}
     self.thresholds_stale_ = self._told = False
     return self
 

@@ -11,17 +11,21 @@ from scipy import sparse
 
 from nearlabel.utils.containers import is_frame
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import LabelContainer, Target, tags_of
+from nearlabel.utils.validation import LabelContainer, Target, as_dense, tags_of
 
 
 class Labelled(NamedTuple):
-    """Label sets of rows (n_rows, n_labels), dense or CSR, the form of y, and the names of the labels."""
+    """Label sets of rows (n_rows, n_labels), dense or CSR, the form of y, and the names of the labels.
+
+    `unknown` is the mask of unknown cells, stored alike; None if all cells are known.
+    """
 
     labels: Matrix
     container: LabelContainer
     names: NDArray[Any]
+    unknown: Matrix | None = None
 
-    def joined(self, y: MatrixLike, new: Target, classes: ArrayLike | None) -> Labelled:
+    def joined(self, y: MatrixLike, new: Target, classes: ArrayLike | None, unknown: Matrix | None = None) -> Labelled:
         """Return these label sets with new ones below, in columns of the same names; new names come last.
 
         Parameters
@@ -32,6 +36,8 @@ class Labelled(NamedTuple):
             These label sets, checked.
         classes : array-like or None
             Further names, or classes of a one-dimensional y.
+        unknown : ndarray or CSR of shape (n_new, n_labels), default=None
+            Mask of the unknown cells of these label sets. None: all are known.
 
         Returns
         -------
@@ -46,13 +52,15 @@ class Labelled(NamedTuple):
         if (self.container.classes is None) != (new.container.classes is None):
             raise ValueError("y must be one-dimensional if that of fit was, and only then.")
         if self.container.classes is not None:
-            return self._joined_classes(new, classes)
+            return self._joined_classes(new, classes, unknown)
         names, places = self._columns(new, is_tags=tags_of(y) is not None, is_frame=is_frame(y))
         if classes is not None:
             names = _union(names, np.asarray(classes))
-        n_labels = len(names)
-        known = in_columns(self.labels, np.arange(len(self.names)), n_labels)
-        return Labelled(_below(known, in_columns(_alike(new.labels, known), places, n_labels)), self.container, names)
+        labels = _below(self.labels, new.labels, places, len(names))
+        if self.unknown is not None or unknown is not None:
+            masks = _mask(self.labels, self.unknown), _mask(new.labels, unknown)
+            unknown = _below(*masks, places, len(names))
+        return Labelled(labels, self.container, names, unknown)
 
     def _columns(self, new: Target, *, is_tags: bool, is_frame: bool) -> tuple[NDArray[Any], IntArray]:
         """Return the names of all labels, and the column of each new one."""
@@ -73,7 +81,7 @@ class Labelled(NamedTuple):
         place = {name: number for number, name in enumerate(names.tolist())}
         return names, np.array([place[name] for name in new.names.tolist()], dtype=np.intp)
 
-    def _joined_classes(self, new: Target, classes: ArrayLike | None) -> Labelled:
+    def _joined_classes(self, new: Target, classes: ArrayLike | None, unknown: Matrix | None) -> Labelled:
         """Join one label of two classes, of which one may be new."""
         mine: Any = self.container.classes
         its: Any = new.container.classes
@@ -86,7 +94,10 @@ class Labelled(NamedTuple):
             return ((of_row == every[-1]) & (len(every) == 2)).astype(labels.dtype)[:, np.newaxis]
 
         labels = np.vstack([column(self.labels, mine), column(new.labels, its)])
-        return Labelled(labels, replace(self.container, classes=every), self.names)
+        if self.unknown is not None or unknown is not None:
+            unknown = np.vstack([_mask(self.labels, self.unknown), _mask(new.labels, unknown)])
+            labels[unknown] = 0
+        return Labelled(labels, replace(self.container, classes=every), self.names, unknown)
 
 
 def in_columns(labels: Matrix, places: IntArray, n_labels: int) -> Matrix:
@@ -104,17 +115,22 @@ def in_columns(labels: Matrix, places: IntArray, n_labels: int) -> Matrix:
     return wide
 
 
-def _alike(labels: Matrix, known: Matrix) -> Matrix:
-    """Return label sets stored as those that are known."""
-    if sparse.issparse(labels) == sparse.issparse(known):
-        return labels
-    return sparse.csr_array(labels) if sparse.issparse(known) else labels.toarray()
-
-
-def _below(known: Matrix, new: Matrix) -> Matrix:
+def _below(known: Matrix, new: Matrix, places: IntArray, n_labels: int) -> Matrix:
+    """Return cells with new ones below, those in `places` of n_labels columns, stored as the known ones."""
+    known = in_columns(known, np.arange(known.shape[1]), n_labels)
+    new = in_columns(sparse.csr_array(new) if sparse.issparse(known) else as_dense(new), places, n_labels)
     if sparse.issparse(known):
         return sparse.vstack([known, new], format="csr", dtype=known.dtype)
     return np.vstack([known, new.astype(known.dtype, copy=False)])
+
+
+def _mask(labels: Matrix, unknown: Matrix | None) -> Matrix:
+    """Return the mask of unknown cells; of known ones only an empty mask, stored as the label sets are."""
+    if unknown is not None:
+        return unknown
+    return (
+        sparse.csr_array(labels.shape, dtype=np.bool_) if sparse.issparse(labels) else np.zeros(labels.shape, np.bool_)
+    )
 
 
 def _are_numbers(names: NDArray[Any]) -> bool:

@@ -66,11 +66,12 @@ def check_problem(
 
 
 def check_partial_target(
-    estimator: object, y: MatrixLike, *, dtype: LabelType = np.int64
+    estimator: object, y: MatrixLike, *, dtype: LabelType = np.int64, may_know_nothing: bool = False
 ) -> tuple[Target, Matrix | None]:
     """Return what `check_target` does, with 0 in unknown cells, and the mask of these; None if all cells are known.
 
-    In a list of tags None is a row of which no label is known.
+    In a list of tags None is a row of which no label is known. With `may_know_nothing` all cells of a matrix may be
+    unknown: those of rows that come after others.
 
     Raises
     ------
@@ -81,7 +82,7 @@ def check_partial_target(
         y = y.compute()
     values = _objects_of(y)
     if values is None:
-        return _matrix_target(y, dtype)
+        return _matrix_target(y, dtype, may_know_nothing=may_know_nothing)
     unknown = missing(values)
     if not unknown.any():
         return check_target(estimator, y, dtype=dtype), None
@@ -110,10 +111,10 @@ def _objects_of(y: MatrixLike) -> NDArray[Any] | None:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-def _matrix_target(y: MatrixLike, dtype: LabelType) -> tuple[Target, Matrix | None]:
+def _matrix_target(y: MatrixLike, dtype: LabelType, *, may_know_nothing: bool) -> tuple[Target, Matrix | None]:
     matrix = without_sparse_frame(y)
     labels, unknown = PartialLabels.of(matrix, dtype=dtype)
-    if unknown is not None and unknown.sum() == np.prod(labels.shape):
+    if unknown is not None and not may_know_nothing and unknown.sum() == np.prod(labels.shape):
         raise _nothing_known(labels)
     return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1])), unknown
 
