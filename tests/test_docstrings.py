@@ -9,9 +9,9 @@ from nearlabel.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
-    "adaptation", "comparison", "datasets", "decision", "ensemble", "environment", "experiments", "feature_selection",
-    "inspection", "labels", "lazy", "metrics", "model_selection", "neighbors", "papers", "persistence", "plots",
-    "preprocessing", "report", "testing", "thresholds", "transformation",
+    "adaptation", "comparison", "databases", "datasets", "decision", "ensemble", "environment", "experiments",
+    "feature_selection", "inspection", "labels", "lazy", "metrics", "model_selection", "neighbors", "papers",
+    "persistence", "plots", "preprocessing", "report", "testing", "thresholds", "transformation",
 ]  # fmt: skip
 
 

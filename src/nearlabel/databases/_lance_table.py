@@ -117,11 +117,16 @@ class LanceTable(VectorTable):
         return " AND ".join(conditions)
 
     def _nominate(self, queries: NDArray[np.float32], n: int, metric: str) -> Candidates:
-        search = self._latest().search(queries, vector_column_name=self.vector)
-        search = search.distance_type(_DISTANCES[metric]).where(self._those(serving=True), prefilter=True).limit(n)
+        table = self._latest()
+        search = table.search(queries, vector_column_name=self.vector).distance_type(_DISTANCES[metric]).limit(n)
+        # LanceDB itself passes over rows without a vector. A condition is checked on all rows for each query anew: on
+        # the vectors that would take gigabytes, and on tags it is worth to look first whether any are missing.
+        if self.tags is not None and table.count_rows(f"{_quoted(self.tags)} IS NULL"):
+            search = search.where(f"{_quoted(self.tags)} IS NOT NULL", prefilter=True)
         if self.n_probes is not None:
             search = search.nprobes(self.n_probes)
         found = search.select([self.id, self.vector, "_distance"]).to_arrow()
+        found = found.filter(found[self.vector].is_valid())
         # For one query LanceDB does not say which it is.
         query = found["query_index"].to_numpy() if len(queries) > 1 else np.zeros(found.num_rows)
         return Candidates(query.astype(np.intp), found[self.id].to_pylist(), _as_matrix(found[self.vector]))

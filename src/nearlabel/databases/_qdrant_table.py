@@ -47,7 +47,9 @@ class QdrantTable(VectorTable):
     Notes
     -----
     A collection has one distance, given when it was created: "Euclid" serves the metric "euclidean", "Cosine" the
-    metric "cosine". With "Cosine" Qdrant divides the vectors by their lengths before it keeps them.
+    metric "cosine", and Qdrant then keeps the vectors divided by their lengths. The local mode divides them anew in
+    every search, which changes their last digits, so "cosine" is refused there: rows that are divided by their lengths
+    before they are added have the same neighbours by "euclidean". Tested with the local mode only.
 
     Examples
     --------
@@ -140,11 +142,7 @@ class QdrantTable(VectorTable):
         return None if vector is None else np.asarray(vector, dtype=np.float32)
 
     def _nominate(self, queries: NDArray[np.float32], n: int, metric: str) -> Candidates:
-        if self._distance() != _DISTANCES[metric]:
-            raise ValueError(
-                f"metric must be that of the collection {self.name!r}, {self._distance()!r}, got {metric!r}."
-                " Hint: a collection keeps the distance that it was created with."
-            )
+        self._check_metric(metric)
         query, ids, vectors = [], [], []
         for number, found in enumerate(self._answers(queries, n)):
             query += [number] * len(found)
@@ -152,6 +150,20 @@ class QdrantTable(VectorTable):
             vectors += [self._vector_of(point) for point in found]
         matrix = np.array(vectors, dtype=np.float32).reshape(len(ids), queries.shape[1])
         return Candidates(np.array(query, dtype=np.intp), ids, matrix)
+
+    def _check_metric(self, metric: str) -> None:
+        if self._distance() != _DISTANCES[metric]:
+            raise ValueError(
+                f"metric must be that of the collection {self.name!r}, {self._distance()!r}, got {metric!r}."
+                " Hint: a collection keeps the distance that it was created with."
+            )
+        options = self._client().init_options
+        if metric == "cosine" and (options["path"] is not None or options["location"] == ":memory:"):
+            raise ValueError(
+                "metric must be 'euclidean' in Qdrant's local mode, got 'cosine', by which every search there changes"
+                " the last digits of the vectors. Hint: in a collection of the distance 'Euclid', rows divided by their"
+                " lengths have the same neighbours."
+            )
 
     def _answers(self, queries: NDArray[np.float32], n: int) -> Iterator[Any]:
         """Yield the points found for each query."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.databases._vector_table import TableChangedError, TableRows, VectorTable
 from nearlabel.utils.available_if import Method, available_if
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
-from nearlabel.utils.validation import check_flag, with_multilabel_target
+from nearlabel.utils.validation import check_flag, score, with_multilabel_target
 
 _ATTEMPTS = 5  # to fit or answer before the table changes again
 
@@ -192,6 +192,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """
         names: list[tuple[Any, ...]] = self._answer(lambda present: present.model.predict_labels(X))
         return names
+
+    score = score
 
     @_has("predict_proba")
     def predict_proba(self, X: MatrixLike) -> FloatArray:

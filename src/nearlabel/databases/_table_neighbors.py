@@ -124,6 +124,8 @@ class TableNeighbors(BaseEstimator):
         if X is not None:
             _require_equal(validate_data(self, X), rows.X)
         validate_data(self, rows.X)
+        self._distance = distance_named(self.metric, None)
+        self._distance.fit(rows.X)
         self._number(rows.ids)
         return self
 
@@ -202,7 +204,6 @@ class TableNeighbors(BaseEstimator):
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
         k = check_n_neighbors(wanted, self.n_samples_fit_, leave_one_out=X is None)
         queries = self._all_rows() if X is None else validate_data(self, X, dtype=_FLOATS, reset=False)
-        self._distance().fit(queries)  # refuses squared norms that overflow
         distances, indices = self._search(queries, k, own=X is None)
         return (distances, indices) if return_distance else indices
 
@@ -252,9 +253,6 @@ class TableNeighbors(BaseEstimator):
         """Return the index of each id; -1 where it has none."""
         return np.array([self._number_of.get(one, -1) for one in ids], dtype=np.intp)
 
-    def _distance(self) -> Any:
-        return distance_named(self.metric, None)
-
     def _present_rows(self) -> tuple[IntArray, TableRows]:
         """Return the training rows that the table still holds, by index, and their indices."""
         rows = self.table.read()
@@ -265,10 +263,10 @@ class TableNeighbors(BaseEstimator):
     def _all_rows(self) -> NDArray[Any]:
         numbers, rows = self._present_rows()
         if len(numbers) < self.n_samples_fit_:
-            gone = np.setdiff1d(np.arange(self.n_samples_fit_), numbers)
+            gone = self.ids_[np.setdiff1d(np.arange(self.n_samples_fit_), numbers)].tolist()
             raise TableChangedError(
-                f"table must hold all {self.n_samples_fit_} training rows, got {len(numbers)}: {self.ids_[gone[0]]!r}"
-                " is gone. Hint: fit again."
+                f"table must hold all {self.n_samples_fit_} training rows, got {len(numbers)}: {gone[0]!r} is gone."
+                " Hint: fit again."
             )
         return rows.X
 
@@ -280,7 +278,7 @@ class TableNeighbors(BaseEstimator):
             for block in row_blocks(len(queries), 16 * n * (queries.shape[1] + 4))
         ]
         ranks, indices, short = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        distances: FloatArray = self._distance().to_distance(ranks)
+        distances: FloatArray = self._distance.to_distance(ranks)
         if short.any():
             which = np.flatnonzero(short)
             distances[which], indices[which] = self._search_exactly(queries[which], which if own else None, k)
@@ -288,6 +286,7 @@ class TableNeighbors(BaseEstimator):
 
     def _best(self, queries: NDArray[Any], own: IntArray | None, k: int, n: int) -> Found:
         """Return the k best candidates of each query."""
+        self._distance.prepare(queries)  # refuses squared norms that overflow
         query, number, rank = self._ranked(queries, self.table.nominate(queries, n, self.metric))
         if own is not None:
             others = number != own[query]
@@ -305,7 +304,7 @@ class TableNeighbors(BaseEstimator):
         known = np.flatnonzero(number >= 0)
         query, number = candidates.query[known], number[known]
         # An id that came twice into the table since the fit is one row, the nearer one.
-        rank = self._distance().ranks(queries, candidates.vectors, (query, known))
+        rank = self._distance.ranks(queries, candidates.vectors, (query, known))
         once = np.lexsort((rank, number, query))
         again = (np.diff(query[once], prepend=-1) == 0) & (np.diff(number[once], prepend=-1) == 0)
         query, number, rank = (values[once[~again]] for values in (query, number, rank))

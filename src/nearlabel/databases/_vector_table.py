@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
 from nearlabel.utils.types import IntArray, MatrixLike
-from nearlabel.utils.validation import as_dense, check_choice
+from nearlabel.utils.validation import check_choice
 
 METRICS = ("euclidean", "cosine")
 
@@ -174,21 +175,19 @@ class VectorTable(ABC):
         ValueError
             If the lengths differ, an id comes twice or is in the table, or a vector or tags are malformed.
         """
-        new = _plain(ids)
-        rows = self._matrix(new, list(np.atleast_2d(as_dense(np.asarray(X, dtype=np.float64)))))
-        labels = None if tags is None else [None if one is None else _plain(one) for one in tags]
-        if len(rows) != len(new) or (labels is not None and len(labels) != len(new)):
-            counts = f"{len(new)}, {len(rows)} and {0 if labels is None else len(labels)}"
+        new, rows = _plain(ids), check_array(X, dtype=_FLOATS, ensure_all_finite=False, ensure_min_samples=0)
+        labels = [None] * len(new) if tags is None else [_as_list(one) for one in tags]
+        if not len(new) == len(rows) == len(labels):
+            counts = f"{len(new)}, {len(rows)} and {len(labels)}"
             raise ValueError(f"ids, X and tags must be of one length, got {counts}.")
-        if labels is not None:
+        if tags is not None:
             self._require_tags()
-            known = [number for number, one in enumerate(labels) if one is not None]
-            self._checked_tags([new[i] for i in known], [labels[i] for i in known])
+            known = [(one, its) for one, its in zip(new, labels, strict=True) if its is not None]
+            self._checked_tags([one for one, _ in known], [its for _, its in known])
         self._checked_ids(new)
-        there = self._present(new)
-        if there:
-            raise ValueError(f"ids must be new, got {there[0]!r}, which {self!r} has. Hint: delete the row first.")
-        self._insert(new, rows, labels)
+        if new:
+            self._require_new(new)
+            self._insert(new, self._matrix(new, rows), None if tags is None else labels)
 
     def delete(self, ids: Iterable[Any]) -> None:
         """Delete rows; ids that the table does not have are passed over.
@@ -201,6 +200,11 @@ class VectorTable(ABC):
         wanted = _plain(ids)
         if wanted:
             self._delete(wanted)
+
+    def _require_new(self, ids: list[Any]) -> None:
+        there = self._present(ids)
+        if there:
+            raise ValueError(f"ids must be new, got {there[0]!r}, which {self!r} has. Hint: delete the row first.")
 
     def _require_tags(self) -> None:
         if self.tags is None:
@@ -269,6 +273,7 @@ class VectorTable(ABC):
         return self.__dict__ | {"_connection": None, "_closing": None}
 
 
+_FLOATS = (np.float64, np.float32)
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -280,6 +285,11 @@ def as_ids(ids: Sequence[Any]) -> NDArray[Any]:
     array = np.empty(len(ids), dtype=object)
     array[:] = ids
     return array
+
+
+def _as_list(tags: Collection[str] | None) -> Any:
+    """Return tags as a list; what is none, a text too, as it is."""
+    return tags if tags is None or isinstance(tags, str) else _plain(tags)
 
 
 def _plain(values: Iterable[Any]) -> list[Any]:
