@@ -28,6 +28,7 @@ NAMES = (
     "sweep",
     "reading",
     "encoder",
+    "databases",
     "examine",
 )
 INTRODUCTION = """# Benchmarks

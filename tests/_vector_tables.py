@@ -31,17 +31,19 @@ def make_qdrant(_folder, n_features=N_FEATURES):
 
 
 def make_pgvector(_folder, n_features=N_FEATURES):
-    """Return an empty table of PostgreSQL, if there is a server."""
+    """Return an empty table of PostgreSQL, if there is a server, in a schema that other processes do not use."""
     where = os.environ.get("NEARLABEL_POSTGRES")
     if not where:
         pytest.skip("NEARLABEL_POSTGRES is not set: no server with pgvector")
     psycopg = pytest.importorskip("psycopg")
+    schema = f"nearlabel_test_{os.getpid()}"
     with psycopg.connect(where) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        connection.execute("DROP TABLE IF EXISTS songs")
+        connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+        connection.execute(f"CREATE SCHEMA {schema}")
         columns = f"id bigint PRIMARY KEY, vector vector({n_features}), tags text[], title text"
-        connection.execute(f"CREATE TABLE songs ({columns})")
-    return PgVectorTable(where, "songs")
+        connection.execute(f"CREATE TABLE {schema}.songs ({columns})")
+    return PgVectorTable(psycopg.conninfo.make_conninfo(where, options=f"-csearch_path={schema},public"), "songs")
 
 
 MAKERS = {"lance": make_lance, "qdrant": make_qdrant, "pgvector": make_pgvector}

@@ -24,7 +24,13 @@ T = TypeVar("T")
 
 
 class TableChanges(NamedTuple):
-    """Ids of the training rows that differ from those of the fit before; false if there are none."""
+    """Ids of the training rows that differ from those of the fit before; false if there are none.
+
+    Parameters
+    ----------
+    added, removed, changed : list
+        Ids of rows that serve now, no longer, or with another vector or other tags.
+    """
 
     added: list[Any]
     removed: list[Any]
@@ -35,9 +41,17 @@ class TableChanges(NamedTuple):
 
 
 class TaggedRows(NamedTuple):
-    """Rows of the table by their ids, with the tags predicted for each."""
+    """Rows of the table by their ids, with the tags predicted for each.
 
-    ids: NDArray[Any]  # (n_rows,)
+    Parameters
+    ----------
+    ids : ndarray of shape (n_rows,)
+        Their ids.
+    tags : list of n_rows tuples of str
+        The tags of each.
+    """
+
+    ids: NDArray[Any]
     tags: list[tuple[str, ...]]
 
 

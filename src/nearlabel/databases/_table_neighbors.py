@@ -82,6 +82,8 @@ class TableNeighbors(BaseEstimator):
     >>> search.ids_[indices]  # doctest: +SKIP
     """
 
+    _distance: Any
+
     def __init__(
         self,
         table: VectorTable,

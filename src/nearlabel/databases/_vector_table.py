@@ -28,22 +28,42 @@ class TableChangedError(RuntimeError):
 
 
 class TableRows(NamedTuple):
-    """Rows of a table as they were at one moment, in the order of the table."""
+    """Rows of a table as they were at one moment, in the order of the table.
+
+    Parameters
+    ----------
+    version : hashable
+        What `VectorTable.version` returned at that moment.
+    ids : ndarray of shape (n_rows,)
+        Integers or texts.
+    X : ndarray of shape (n_rows, n_features), float32 or float64
+        Vectors.
+    tags : list of n_rows lists of str, or None
+        Tags of each row; None if the table has no column of tags, or rows without tags were asked for.
+    """
 
     version: Hashable
-    ids: NDArray[Any]  # (n_rows,)
-    X: NDArray[Any]  # (n_rows, n_features), float32 or float64
-    tags: (
-        list[list[str]] | None
-    )  # n_rows lists; None: the table has no such column, or rows without tags were asked for
+    ids: NDArray[Any]
+    X: NDArray[Any]
+    tags: list[list[str]] | None
 
 
 class Candidates(NamedTuple):
-    """Rows nominated for queries, each with the vector that it has now: any number for a query, in any order."""
+    """Rows nominated for queries, each with the vector that it has now: any number for a query, in any order.
 
-    query: IntArray  # (n_candidates,)
-    ids: list[Any]  # n_candidates
-    vectors: NDArray[Any]  # (n_candidates, n_features)
+    Parameters
+    ----------
+    query : ndarray of int of shape (n_candidates,)
+        The number of the query.
+    ids : list of length n_candidates
+        The row's id.
+    vectors : ndarray of shape (n_candidates, n_features)
+        The row's vector.
+    """
+
+    query: IntArray
+    ids: list[Any]
+    vectors: NDArray[Any]
 
 
 class VectorTable(ABC):
