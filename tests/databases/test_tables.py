@@ -222,6 +222,21 @@ def test_order_survives_housekeeping(tmp_path, songs):
     assert table.read().ids.tolist() == [*ids[1:], ids[0]]
 
 
+def test_a_table_that_is_made_anew(tmp_path, songs):
+    """LanceDB's files are others then; the handle finds them."""
+    lancedb = pytest.importorskip("lancedb")
+    table = MAKERS["lance"](tmp_path)
+    table.add(songs.ids, songs.X, songs.tags)
+    version = table.version()
+    lancedb.connect(str(tmp_path)).drop_table("songs")
+    with pytest.raises(ValueError, match=r"name must be a table in .*, got 'songs': there are none"):
+        table.version()
+    MAKERS["lance"](tmp_path)
+    assert table.version() != version
+    table.add([1], songs.X[:1], [["a"]])
+    assert table.read().ids.tolist() == [1]
+
+
 def test_qdrant_in_a_folder(tmp_path, songs):
     """Rows are there again after closing; points may lack tags or have several vectors."""
     qdrant = pytest.importorskip("qdrant_client")

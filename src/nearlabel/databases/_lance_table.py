@@ -72,29 +72,25 @@ class LanceTable(VectorTable):
         self.n_probes = None if n_probes is None else check_integer("n_probes", n_probes, low=1)
 
     def version(self) -> Hashable:
-        """Return the number of the table's latest version.
+        """Return the number of the table's latest version, and how many rows it has.
+
+        A table that is dropped and made anew counts from 1 again, so it may have an earlier one's version: then `fit`.
 
         Returns
         -------
-        int
-            It grows with every change, also of rows or columns that are not read here.
+        tuple of int
+            The first grows with every change, also of rows or columns that are not read here.
         """
-        number: int = self._latest().version
-        return number
+        return _version(self._latest())
 
     def _latest(self) -> Any:
-        """Return the table as it is now; it stays so until it is asked for again."""
+        """Return the table as it is now; what is returned stays so."""
         if self._connection is None:
-            self._connection = self._opened()
-        self._connection.checkout_latest()
-        return self._connection
-
-    def _opened(self) -> Any:
-        database = import_optional("lancedb", extra="lance", purpose=_PURPOSE).connect(self.where)
+            self._connection = import_optional("lancedb", extra="lance", purpose=_PURPOSE).connect(self.where)
         try:
-            table = database.open_table(self.name)
+            table = self._connection.open_table(self.name)
         except ValueError as error:
-            there = ", ".join(map(repr, sorted(database.list_tables().tables))) or "none"
+            there = ", ".join(map(repr, sorted(self._connection.list_tables().tables))) or "none"
             raise ValueError(
                 f"name must be a table in {self.where!r}, got {self.name!r}: there are {there}."
             ) from error
@@ -104,11 +100,10 @@ class LanceTable(VectorTable):
 
     def _scan(self, *, serving: bool) -> tuple[Hashable, list[Any], Any, list[Any] | None]:
         table = self._latest()
-        version = table.version
         columns = [name for name in (self.id, self.vector, self.tags if serving else None) if name is not None]
         found = table.search().where(self._those(serving=serving)).select(columns).to_arrow()
         tags = found[self.tags].to_pylist() if serving and self.tags is not None else None
-        return version, found[self.id].to_pylist(), _as_matrix(found[self.vector]), tags
+        return _version(table), found[self.id].to_pylist(), _as_matrix(found[self.vector]), tags
 
     def _those(self, *, serving: bool) -> str:
         conditions = [f"{_quoted(self.vector)} IS NOT NULL"]
@@ -150,6 +145,10 @@ class LanceTable(VectorTable):
 
     def _among(self, ids: list[Any]) -> str:
         return f"{_quoted(self.id)} IN ({', '.join(map(_literal, ids))})"
+
+
+def _version(table: Any) -> tuple[int, int]:
+    return table.version, table.count_rows()
 
 
 def _as_matrix(column: Any) -> Any:

@@ -131,14 +131,17 @@ class PgVectorTable(VectorTable):
             raise ValueError(f"name must be a table of the database, got {self.name!r}: {error}") from error
         self._require_columns((("id", self.id), ("vector", self.vector), ("tags", self.tags)), there)
 
-    def _run(self, cursor: Any, text: str, values: Sequence[Any] = (), **parts: Any) -> Any:
-        """Execute a statement with the names of table and columns in it, each quoted."""
+    def _run(self, cursor: Any, text: str, values: Sequence[Any] = (), **parts: str) -> Any:
+        return cursor.execute(self._statement(text, **parts), values)
+
+    def _statement(self, text: str, **parts: str) -> Any:
+        """Return a statement with the names of table and columns in it, each quoted."""
         sql = import_optional("psycopg.sql", extra="pgvector", purpose=_PURPOSE)
         names = {"id": self.id, "vector": self.vector, "tags": self.tags or self.id}
         quoted = {name: sql.Identifier(column) for name, column in names.items()}
         table = sql.Identifier(*self.name.split("."))
         where = {name: sql.SQL(part).format(**quoted) for name, part in parts.items()}
-        return cursor.execute(sql.SQL(text).format(table=table, **quoted, **where), values)
+        return sql.SQL(text).format(table=table, **quoted, **where)
 
     def _those(self, *, serving: bool) -> str:
         if self.tags is None:
@@ -186,8 +189,7 @@ class PgVectorTable(VectorTable):
         parts = [ids, [vector(row) for row in X], *([] if tags is None else [tags])]
         text = f"INSERT INTO {{table}} ({columns}) VALUES ({', '.join(['%s'] * len(parts))})"
         with self._transaction() as cursor:
-            for row in zip(*parts, strict=True):
-                self._run(cursor, text, row)
+            cursor.executemany(self._statement(text), zip(*parts, strict=True))
 
     def _delete(self, ids: list[Any]) -> None:
         with self._transaction() as cursor:
