@@ -59,6 +59,9 @@ def test_what_comes_and_goes_is_seen(table, songs):
     table.delete([100, songs.ids[0]])
     assert_is_a_fit_to(model, MLkNN(3), table.read(), songs.queries)
     assert "new" not in model.label_names_
+    table.delete(songs.ids[-1:])
+    table.add(songs.ids[-1:], songs.X[-1:], [["other", "tags"]])  # the same row in the same place
+    assert_is_a_fit_to(model, MLkNN(3), table.read(), songs.queries)
 
 
 def test_refresh_says_what_changed(table, songs):

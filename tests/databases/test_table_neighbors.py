@@ -66,6 +66,9 @@ def test_rows_that_do_not_serve_take_no_place(table, songs):
     """However many rows without tags are nearest, those with tags are nominated."""
     near = np.repeat(songs.queries[:1], 30, axis=0)
     table.add(range(100, 130), near, [None] * 30)
+    nominated = table.nominate(songs.queries, 7)
+    assert np.bincount(nominated.query).tolist() == [7] * 9
+    assert set(nominated.ids) <= set(songs.ids)
     search, exact = TableNeighbors(table).fit(), ExactNeighbors().fit(songs.X)
     assert np.array_equal(search.kneighbors(songs.queries, 3)[0], exact.kneighbors(songs.queries, 3)[0])
     assert len(search.ids_) == 40
