@@ -13,7 +13,7 @@ sub-package:
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
 - `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`, `nearlabel.databases` (rows in vector databases);
 - `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
-- `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
+- `nearlabel.updates` (rows that come and go), `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
 - `nearlabel.testing` (checks for your own estimators);
 - `nearlabel.environment` (versions of libraries, the compiled kernels).
 
@@ -61,6 +61,7 @@ _OFFERED = {
     "testing": "",
     "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",
     "transformation": "BinaryRelevance ClassifierChain LabelPowerset SMBR",
+    "updates": "",
 }
 _HOME = {name: sub_package for sub_package, names in _OFFERED.items() for name in names.split()}
 

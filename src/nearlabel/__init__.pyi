@@ -21,6 +21,7 @@ from nearlabel import report as report
 from nearlabel import testing as testing
 from nearlabel import thresholds as thresholds
 from nearlabel import transformation as transformation
+from nearlabel import updates as updates
 from nearlabel.adaptation import BPMLL as BPMLL
 from nearlabel.adaptation import AdaBoostMH as AdaBoostMH
 from nearlabel.adaptation import ADTBoostMH as ADTBoostMH

@@ -252,6 +252,20 @@ def check_fit_forgets(estimator: Any) -> None:
         assert set(vars(estimator.fit(X, same))) == set(vars(clone(estimator).fit(X, same)))
 
 
+def check_updates_equal_fits(estimator: Any) -> None:
+    """With `partial_fit` and `forget`, it is what a fit of the present samples in their order makes it, to the bit."""
+    if not (hasattr(estimator, "partial_fit") and hasattr(estimator, "forget")):
+        return
+    X, y = _problem()
+    estimator.fit(X[:40], y[:40]).partial_fit(X[40:], y[40:]).forget([0, 45, 7])
+    left = np.delete(np.arange(len(X)), [0, 45, 7])
+    if hasattr(estimator, "retune"):
+        estimator.retune()
+    expected = clone(estimator).fit(X[left], y[left])
+    np.testing.assert_array_equal(_scores(estimator, X), _scores(expected, X))
+    np.testing.assert_array_equal(estimator.predict(X), expected.predict(X))
+
+
 def check_one_dimensional_target(estimator: Any) -> None:
     """A one-dimensional y of two classes is one label, answered as scikit-learn's binary classifiers answer."""
     X, y = _problem(1)
@@ -340,6 +354,7 @@ MULTILABEL_CHECKS: tuple[Check, ...] = (
     check_each_query_is_answered_by_itself,
     check_predict_changes_nothing,
     check_fit_forgets,
+    check_updates_equal_fits,
     check_one_dimensional_target,
     check_data_frames,
     check_scikit_learn_tools,
@@ -537,6 +552,18 @@ def check_search_forgets(search: Any) -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(search)).kneighbors(queries, 4)[1], indices)
 
 
+def check_search_updates_equal_fits(search: Any) -> None:
+    """With `add` and `remove`, it finds what a fit of the present rows in their order finds, to the bit."""
+    if not (hasattr(search, "add") and hasattr(search, "remove")):
+        return
+    X, queries = _points()
+    search.fit(X[:20]).add(X[20:]).remove([0, 5, 21])
+    expected = clone(search, safe=False).fit(np.delete(X, [0, 5, 21], axis=0))
+    for asked in (queries, None):
+        for got, wanted in zip(search.kneighbors(asked, 4), expected.kneighbors(asked, 4), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
 def check_metric_returns_a_number(metric: Any) -> None:
     """The value is one finite number, also for two labels."""
     for n_labels in (5, 2):
@@ -585,6 +612,7 @@ SEARCH_CHECKS: tuple[Check, ...] = (
     check_search_leaves_a_row_out_of_its_own_list,
     check_search_answers_alike,
     check_search_forgets,
+    check_search_updates_equal_fits,
 )
 
 METRIC_CHECKS: tuple[Check, ...] = (

@@ -88,6 +88,8 @@ def small_world(monkeypatch, tmp_path):
     for row, (x, y) in enumerate(zip(songs.X.tolist(), songs.Y.tolist(), strict=True)):
         lines.append(f"s{row},song {row}," + ",".join(map(str, [*x, *y])))
     Path("songs.csv").write_text("\n".join(lines) + "\n")
+    Path("new.csv").write_text("\n".join(lines[:4]) + "\n")
+    Path("erased.txt").write_text("s3\ns17\n")
     monkeypatch.syspath_prepend(tmp_path)
     Path("mypackage").mkdir()
     for name, program in GUESTS.items():

@@ -173,7 +173,7 @@ def test_what_eight_bits_cannot_order(spread, last, use):
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(4, 4)), 450, axis=0) + spread * rng.normal(size=(1800, 4))
     assert_same_bits(X, X[:100], 3)
-    engine = ExactNeighbors(algorithm="brute", device="cpu").fit(X)._engine
+    engine = ExactNeighbors(algorithm="brute", device="cpu").fit(X)._segments[0].engine
     engine.nearest(X[:100], 3, None)
     assert type(engine._next) is DeviceSearch
     assert ("_next" in vars(engine._next)) == (last is PanelSearch)
@@ -184,7 +184,7 @@ def test_panels_that_do_not_fit(use):
     X = np.random.default_rng(0).normal(size=(1000, 5))
     device = use(NumpyDevice(room=2 * 256 * 16 * 4))  # two panels of 256 rows and 16 columns
     assert_same_bits(X, X[:30] + 0.1, 3)
-    panels = ExactNeighbors(device="cpu").fit(X)._engine._panels._panels
+    panels = ExactNeighbors(device="cpu").fit(X)._segments[0].engine._panels._panels
     kept = [isinstance(panel.factor, np.ndarray) for panel in panels]
     assert kept == [True, True, False, False]
     assert len(device.put_bytes) > 10
@@ -224,8 +224,8 @@ def test_it_is_a_parameter(use):
     search = clone(ExactNeighbors(device="cpu"))
     assert search.get_params()["device"] == "cpu"
     X = np.random.default_rng(0).normal(size=(300, 4))
-    assert type(search.fit(X)._engine) is DeviceSearch
-    assert type(search.set_params(device=None).fit(X)._engine) is not DeviceSearch
+    assert type(search.fit(X)._segments[0].engine) is DeviceSearch
+    assert type(search.set_params(device=None).fit(X)._segments[0].engine) is not DeviceSearch
 
 
 def test_a_search_is_made_anew_where_it_is_loaded(use, monkeypatch):
@@ -233,13 +233,13 @@ def test_a_search_is_made_anew_where_it_is_loaded(use, monkeypatch):
     X = np.random.default_rng(0).normal(size=(300, 4))
     use(NumpyDevice("cpu"))
     search = ExactNeighbors(device="cpu").fit(X)
-    assert type(copy.deepcopy(search)._engine) is DeviceSearch
+    assert type(copy.deepcopy(search)._segments[0].engine) is DeviceSearch
     assert len(pickle.dumps(search)) < 2 * X.nbytes
     monkeypatch.undo()
     monkeypatch.setattr(_device_search, "device_named", lambda name: missing())
     with pytest.warns(UserWarning, match="found without a device, as none can be used: no torch"):
         loaded = pickle.loads(pickle.dumps(search))
-    assert type(loaded._engine) is not DeviceSearch
+    assert type(loaded._segments[0].engine) is not DeviceSearch
     np.testing.assert_array_equal(loaded.kneighbors(X[:9], 3), search.kneighbors(X[:9], 3))
 
 

@@ -221,7 +221,8 @@ def test_rows_are_neither_copied_nor_changed(store):
     before = X.copy()
     search = ExactNeighbors("cosine").fit(X)
     search.kneighbors(X, 3)
-    values = (X.data, search._rows.data) if sparse.issparse(X) else (X, search._rows)
+    rows = search._all_rows()
+    values = (X.data, rows.data) if sparse.issparse(X) else (X, rows)
     assert np.shares_memory(*values)
     assert abs(X - before).max() == 0
 

@@ -198,10 +198,10 @@ def test_a_search_is_made_anew_where_it_is_loaded():
     X = np.random.default_rng(0).normal(size=(200, 4))
     with kernel_level("float32"):
         search = ExactNeighbors(algorithm="brute").fit(X)
-    assert type(search._engine) is KernelSearch
+    assert type(search._segments[0].engine) is KernelSearch
     with kernel_level("off"):
         loaded = pickle.loads(pickle.dumps(search))
-    assert type(loaded._engine) is _gemm_search.GemmSearch
+    assert type(loaded._segments[0].engine) is _gemm_search.GemmSearch
     np.testing.assert_array_equal(loaded.kneighbors(X, 3), search.kneighbors(X, 3))
 
 
@@ -429,7 +429,7 @@ def test_a_far_row_does_not_cost_the_others_their_bits():
         search = ExactNeighbors(algorithm="brute").fit(X)
         search.kneighbors(X[:300] + 0.1, 5)
         search.kneighbors(None, 5)
-    assert not hasattr(search._engine, "_in_float32")
+    assert not hasattr(search._segments[0].engine, "_in_float32")
 
 
 @built
@@ -514,8 +514,8 @@ def test_norms_within_a_panel_jump():
     """Rows that come ever nearer to a query would all be candidates; whole numbers keep their order for ties."""
     X = np.random.default_rng(0).normal(size=(3_000, 5))
     with kernel_level("float32"):
-        panel = ExactNeighbors(algorithm="brute").fit(X)._engine._panels.panel(0)
-        of_whole = ExactNeighbors(algorithm="brute").fit(np.rint(3 * X))._engine._panels.panel(0)
+        panel = ExactNeighbors(algorithm="brute").fit(X)._segments[0].engine._panels.panel(0)
+        of_whole = ExactNeighbors(algorithm="brute").fit(np.rint(3 * X))._segments[0].engine._panels.panel(0)
     of_blocks = panel.points.norms[: 3_000 // 32 * 32].reshape(-1, 32).mean(axis=1)
     rising = np.diff(of_blocks) > 0
     assert 0.3 < rising.mean() < 0.7

@@ -142,7 +142,7 @@ def test_which_search():
     full = sparse.csr_array(np.random.default_rng(0).normal(size=(300, 20)))
     for level, rows, kind in (("float32", X, KernelSearch), ("off", X, GemmSearch), ("float32", full, GemmSearch)):
         with kernel_level(level):
-            assert type(ExactNeighbors().fit(rows)._engine) is kind
+            assert type(ExactNeighbors().fit(rows)._segments[0].engine) is kind
 
 
 @pytest.mark.parametrize("number", [0, 1, 4], ids=["AVX2", "AVX-512", "NEON"])

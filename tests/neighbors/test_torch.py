@@ -51,7 +51,7 @@ def test_panels_of_the_usual_size(device):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9000, 21)).astype(np.float32)
     search = ExactNeighbors(device=device, n_jobs=2).fit(X)
-    assert type(search._engine) is DeviceSearch
+    assert type(search._segments[0].engine) is DeviceSearch
     for k in (3, 600):
         found, expected = (of.kneighbors(X[:200] + 0.1, k) for of in (search, ExactNeighbors().fit(X)))
         np.testing.assert_array_equal(found, expected)

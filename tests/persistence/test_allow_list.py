@@ -3,6 +3,7 @@ import os
 import pkgutil
 import pwd
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -225,7 +226,7 @@ def test_indices_that_lead_out_of_a_matrix_are_damage(tmp_path, where):
     bad.indices[0] = 1_000_000
     model = fitted(part_=bad) if where == "attribute" else BRkNN(1).fit(sparse.csr_array(np.eye(3)), np.eye(3))
     if where == "rows":
-        model.search_._rows, model.search_._duplicates = bad, None
+        model.search_._segments = [replace(model.search_._segments[0], rows=bad, duplicates=None)]
     with pytest.raises(ValueError, match=r"got a damaged one: .*(indices|index)"):
         load_model(save_model(model, tmp_path / "m.skops"))
 

@@ -64,8 +64,8 @@ class TestWhatIsNoModel:
 
     def test_a_newer_format(self, read, saved, rewrite):
         """Found before the rest of the card is looked at."""
-        with pytest.raises(ValueError, match=r"format must be at most 3, got 4\. Hint: a newer nearlabel wrote it"):
-            read(rewrite(saved, "nearlabel.json", lambda card: {"format": 4, "models": []}))
+        with pytest.raises(ValueError, match=r"format must be at most 4, got 5\. Hint: a newer nearlabel wrote it"):
+            read(rewrite(saved, "nearlabel.json", lambda card: {"format": 5, "models": []}))
 
     @pytest.mark.parametrize(
         "change",

@@ -38,10 +38,12 @@ from nearlabel.cli.arguments import (
     examine,
     explain,
     fit,
+    forget,
     predict,
     report,
     reproduce,
     tune,
+    update,
 )
 
 _COMMANDS = {
@@ -90,6 +92,16 @@ _COMMANDS = {
         explain,
         "explain a prediction",
         ("nearlabel explain model.skops multidigits --row 17",),
+    ),
+    "update": (
+        update,
+        "add training rows to a model",
+        ("nearlabel update songs.skops new.csv --retune",),
+    ),
+    "forget": (
+        forget,
+        "remove training rows from a model",
+        ("nearlabel forget songs.skops --rows 3,17",),
     ),
     "card": (card, "show a model card", ("nearlabel card model.skops",)),
     "report": (

@@ -24,6 +24,8 @@ def main(arguments: argparse.Namespace) -> None:
 def _print_page(page: _console.Page, card: ModelCard) -> None:
     page.print_table(card.method, ("property", "value"), _of_model(card), left=2)
     page.print_table("Training data", ("figure", "value"), _of_data(card.data), left=2)
+    if card.changes is not None:
+        page.print_table("Changes since the fit", ("what", "value"), changes_in_words(card), left=2)
     page.print_table("Parameters", ("parameter", "value"), list(card.parameters.items()), left=2)
     if card.scores:
         title = "Scores" + (f" ({card.measured})" if card.measured else "")
@@ -32,6 +34,28 @@ def _print_page(page: _console.Page, card: ModelCard) -> None:
         page.print_table("Thresholds", ("label", "threshold"), _thresholds(card))
     if card.notes:
         page.print_text(card.notes)
+
+
+def changes_in_words(card: ModelCard) -> list[tuple[str, str]]:
+    """Return what has changed since the model was fitted, for a table."""
+    changes = card.changes
+    if changes is None:
+        return []
+    rows = [("rows added since the fit", str(changes.added)), ("rows forgotten since", str(changes.forgotten))]
+    if changes.new_labels:
+        rows.append(("labels that came", ", ".join(_new_names(card))))
+    if card.thresholds is not None:
+        rows.append(("thresholds", "stale: tuned before" if changes.thresholds_stale else "fresh"))
+    if changes.n_neighbors_stale:
+        rows.append(("number of neighbours", "stale: chosen before"))
+    return rows
+
+
+def _new_names(card: ModelCard) -> tuple[str, ...]:
+    """Return the names of new labels, which come last; a model that was fitted to an array knows their numbers."""
+    new = card.changes.new_labels if card.changes is not None else ()
+    names = card.data.label_names
+    return new if names is None else names[len(names) - len(new) :]
 
 
 def _of_model(card: ModelCard) -> list[tuple[str, str]]:

@@ -79,6 +79,31 @@ def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[
     return replace(data, Y=_columns(data.Y, positions), label_names=names), notes
 
 
+def open_with_new_labels(
+    arguments: argparse.Namespace, model: DataSummary, kinds: Sequence[str] = ()
+) -> tuple[Dataset, tuple[str, ...] | None]:
+    """Return DATA with the features and labels of a model and, after these, labels that are new to it; and all names.
+
+    Raises
+    ------
+    ValueError
+        If a feature or a label is missing: of tags, none of the model's needs to be there.
+    """
+    arguments = with_columns_of(model, arguments, kinds)
+    data = with_features(model, _data.open_data(arguments))
+    names, tags = model.label_names, _data.has_tags(arguments)
+    if names is None or (are_numbers(names) and not tags):
+        if model.labels is not None and len(data.label_names) < model.labels:
+            _check_number("labels", model.labels, data.label_names)
+        return data, names if names is None else data.label_names
+    every = (*names, *(name for name in data.label_names if name not in set(names)))
+    positions = _positions(every, data.label_names)
+    lacking = [name for name, position in zip(names, positions, strict=False) if position < 0]
+    if not tags:
+        _check_labels(lacking, names, data.label_names, tags=False)
+    return replace(data, Y=_columns(data.Y, positions), label_names=every), every
+
+
 def with_features(model: DataSummary, data: Dataset) -> Dataset:
     """Return data with the features of a model, in its order."""
     names = features_among(model, data.feature_names)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -19,9 +19,17 @@ from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import Groups, LeavingOut, Units, count_rows
 from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
+from nearlabel.lazy._updates import forget, partial_fit, retune, row_names
 from nearlabel.lazy._votes import Neighbors, Votes, count_votes, exact_weights
 from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
-from nearlabel.neighbors.contract import Weights, check_neighbor_indices, clone_search, takes_missing_values
+from nearlabel.neighbors.contract import (
+    RESERVE,
+    TrainingLists,
+    Weights,
+    check_neighbor_indices,
+    clone_search,
+    takes_missing_values,
+)
 from nearlabel.neighbors.usefulness import warn_of_useless
 from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.available_if import available_if
@@ -57,6 +65,8 @@ class LazyClassifier(MultilabelClassifier):
     labels_are_independent: ClassVar[bool] = False
     # With dependent labels: takes CSR votes where y is sparse; a label without a vote then has the score 0.
     takes_sparse_votes: ClassVar[bool] = False
+    # What a row counts depends on its neighbours and their label sets alone, not on the other rows.
+    counts_follow_rows: ClassVar[bool] = False
     # Adds up votes over labels: weights are then rounded so that these sums, too, are exact.
     adds_labels: ClassVar[bool] = False
 
@@ -64,8 +74,11 @@ class LazyClassifier(MultilabelClassifier):
     search: NeighborSearch | None
     weights: Weights = "uniform"
     n_neighbors_: int
+    n_neighbors_stale_: bool  # whether rows came or went since a choice of the number
+    changes_: dict[str, Any]  # how many rows came and went since `fit`, and which labels came
     search_: Any
-    _neighbor_distances: FloatArray | None
+    _lists: TrainingLists  # the neighbours of the training rows, of a rule that counts rows
+    _row_names: NDArray[Any] | None  # from the index of a data frame
     _takes_constant_labels = True
     _label_dtype = np.int8  # counts are of a type of their own
     _labels: Matrix  # of the training rows, in bytes, dense or CSR as y
@@ -92,7 +105,11 @@ class LazyClassifier(MultilabelClassifier):
 
     def _units(self) -> Units:
         """Return how far each training row carries each label: a rule that counts rows."""
-        return Units.of(self._labels)
+        return self._units_of(self._labels)
+
+    def _units_of(self, labels: Matrix) -> Units:
+        """Return how far rows with these label sets carry each label."""
+        return Units.of(labels)
 
     def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
         """Learn from counts (2, n_labels, n_counts), see `count_rows`, and their totals (2, n_labels, 1)."""
@@ -115,6 +132,12 @@ class LazyClassifier(MultilabelClassifier):
         """Return what an explanation of one query shows of the rule, besides votes, scores and flips."""
         return Account()
 
+    def _fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
+        super()._fit(X, y, **params)
+        names, weights = row_names(X), params.get("sample_weight")
+        self._row_names = names if names is None or weights is None else names[np.asarray(weights) != 0]
+        return self
+
     # Learning: the search, what does not depend on n_neighbors, what does.
 
     def _learn(
@@ -125,11 +148,10 @@ class LazyClassifier(MultilabelClassifier):
         sweep: Callable[[Matrix, Matrix], None] | None = None,
     ) -> None:
         self._n_samples, self._sample_weight = labels.shape[0], sample_weight
+        self.changes_, self.n_neighbors_stale_ = {"added": 0, "forgotten": 0, "new_labels": []}, False
         n_neighbors = self._checked_n_neighbors()  # before the search takes its time
-        labels = self._labels = labels if sparse.issparse(labels) else _kept(labels)
-        self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
-        if self.sees == "label sets":
-            self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
+        labels = labels if sparse.issparse(labels) else _kept(labels)
+        self._remember_labels(labels)
         self.search_ = clone_search(self.search)
         self.search_.fit(X)
         self._learn_rows(X, labels)
@@ -139,6 +161,13 @@ class LazyClassifier(MultilabelClassifier):
             NeighborsSweep.within_fit(self, X, labels).fit_best(value=_if_callable(self.n_neighbors))
         else:
             self._use_neighbors(n_neighbors, X)
+
+    def _remember_labels(self, labels: Matrix) -> None:
+        """Keep the label sets of the training rows, and what is known from them alone."""
+        self._labels, self._n_samples = labels, labels.shape[0]
+        self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
+        if self.sees == "label sets":
+            self.labelsets_, self._labelset_of, self._frequency = distinct_labelsets(labels)
 
     def _use_neighbors(
         self, n_neighbors: int, X: Matrix, training: Neighbors | None = None, counts: IntArray | None = None
@@ -154,9 +183,8 @@ class LazyClassifier(MultilabelClassifier):
         if not self.counts_rows:
             self._learn_neighbors(replace(nearest, rows=X))
             return
-        dtype = np.result_type(np.int32, np.min_scalar_type(-self._n_samples))
-        self._training_indices = training.indices.astype(dtype)
-        self._neighbor_distances = None if self.weights == "uniform" else training.distances
+        distances, needed = training.distances, n_neighbors + 1  # one takes the place of a row that is left out
+        self._lists = TrainingLists(distances, training.indices, needed, keep_distances=self.weights != "uniform")
         self._counts = count_rows(self._units(), nearest) if counts is None else counts
         self._learn_counts(self._counts, self._counts.sum(axis=2, keepdims=True))
 
@@ -207,21 +235,21 @@ class LazyClassifier(MultilabelClassifier):
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
         """Search for the neighbours of the training rows, each without itself.
 
-        For a rule that counts rows one more, where it is known: it takes the place of a row that is left out.
+        For a rule that counts rows one more, where it is known: it takes the place of a row that is left out; and some
+        in reserve, where rows may be removed.
         """
         known = getattr(self.search_, "n_neighbors_known", self._n_samples - 1)
-        one_more = self.counts_rows and n_neighbors < min(known, self._n_samples - 1)
-        return Neighbors(*self._ask_search(None, n_neighbors + int(one_more)))
+        more = 1 + RESERVE * hasattr(self.search_, "remove") if self.counts_rows else 0
+        most = max(n_neighbors, min(known, self._n_samples - 1))
+        return Neighbors(*self._ask_search(None, min(n_neighbors + more, most)))
 
     def _training_lists(self) -> Neighbors:
         """Return the neighbours of the training rows that `fit` found, for a rule that counts rows.
 
         Distances are kept only where they weigh votes; nothing else reads them.
         """
-        distances = self._neighbor_distances
-        if distances is None:
-            distances = np.broadcast_to(0.0, self._training_indices.shape)
-        return Neighbors(distances, self._training_indices)
+        indices, distances = self._lists.indices, self._lists.distances
+        return Neighbors(np.broadcast_to(0.0, indices.shape) if distances is None else distances, indices)
 
     # Answering: the engine runs the rule.
 
@@ -377,6 +405,9 @@ class LazyClassifier(MultilabelClassifier):
         labels = self._answer_left_out(Needs(scores=False), groups).labels
         return self._container.wrap(labels)
 
+    partial_fit = available_if(_leaves_one_out)(partial_fit)
+    forget = available_if(_leaves_one_out)(forget)
+    retune = available_if(_leaves_one_out)(retune)
     explain = explain
 
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
@@ -404,7 +435,7 @@ class LazyClassifier(MultilabelClassifier):
             training = Neighbors(*self._ask_search(None, wanted))
             return _engine.answer(self, groups.others_of(training, k), needs, groups)
         lists = self._training_lists()
-        if lists.indices.shape[1] < wanted:
+        if self._lists.lengths.min() < wanted:
             lists = Neighbors(*self._ask_search(None, wanted))
         return _engine.answer_from_counts(self, LeavingOut.of(self._units(), lists, k, groups), needs)
 

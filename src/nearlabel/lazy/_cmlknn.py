@@ -122,6 +122,7 @@ class CMLkNN(MLkNN):
     (500, 10)
     """
 
+    counts_follow_rows = False  # what is learnt from them depends on all rows
     labels_are_independent = False  # a label set votes for all labels at once
     similarity_: FloatArray
 

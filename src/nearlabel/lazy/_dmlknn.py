@@ -106,6 +106,7 @@ class DMLkNN(MLkNN):
     (500, 10)
     """
 
+    counts_follow_rows = False  # what is learnt from them depends on all rows
     labels_are_independent = False  # votes for all labels decide which training rows count
     delta_: int
     delta_scores_: FloatArray
@@ -150,7 +151,7 @@ class DMLkNN(MLkNN):
     def _choose_delta(self) -> None:
         """Take the delta of the best leave-one-out micro F1; of equals the largest, as more rows count."""
         k = self.n_neighbors_
-        if self._training_indices.shape[1] == k:
+        if self._lists.lengths.min() == k:
             raise ValueError(
                 f"n_neighbors must be at most {k - 1} where rows are left out to choose delta, got {k}."
                 " Hint: set delta, or let the search know one neighbour more."

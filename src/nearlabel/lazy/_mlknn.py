@@ -90,7 +90,7 @@ class MLkNN(LazyClassifier):
     (500, 10)
     """
 
-    counts_rows = True
+    counts_rows = counts_follow_rows = True
     labels_are_independent = True
     prior_: FloatArray
     likelihood_: FloatArray
@@ -112,8 +112,8 @@ class MLkNN(LazyClassifier):
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
         self._smoothing = float(self.smoothing)
 
-    def _units(self) -> Units:
-        units = super()._units()
+    def _units_of(self, labels: Matrix) -> Units:
+        units = super()._units_of(labels)
         return units if self.weights == "uniform" else WeightedUnits(units.labels, self.weights)
 
     def _whole(self, votes: Votes) -> Any:

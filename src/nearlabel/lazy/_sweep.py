@@ -14,7 +14,7 @@ from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import Groups, LeavingOut
 from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
-from nearlabel.neighbors.contract import clone_search
+from nearlabel.neighbors.contract import RESERVE, clone_search
 from nearlabel.out_of_sample import Answer, Fold, Needs, join_answers
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_groups, check_integer
@@ -194,7 +194,7 @@ class NeighborsSweep:
         units, others = classifier._units(), groups.others_of(training, numbers[-1])
 
         def use(k: int, counts: IntArray | None = None) -> None:
-            classifier._use_neighbors(k, X, training.nearest(k + one_more), counts)
+            classifier._use_neighbors(k, X, training.nearest(k + one_more + RESERVE), counts)
 
         def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
             if not classifier.counts_rows:

@@ -91,7 +91,7 @@ def nearest_rows(
             _exclude_own(tile, own - start)
         run = max(1, min(_LONGEST_RUN, tile.lower.shape[1] // (2 * k)))
         least = _least_of_runs(tile.lower, run)
-        limit = np.minimum(_bound_on_kth(tile, least, run, k), _above(ranks[:, -1] - tile.base))
+        limit = np.minimum(_bound_on_kth(tile, least, run, k), above(ranks[:, -1] - tile.base))
         query, row = _within(tile.lower, least, run, limit)
         ranks, indices = keep_best(ranks, indices, query, tile.refine(query, row), row + start)
     return ranks, indices
@@ -124,7 +124,7 @@ def _bound_on_kth(tile: Tile, least: FloatArray, run: int, k: int) -> FloatArray
     if n_runs < k:
         return np.full(n_queries, _LARGEST)
     upper = least + tile.row_slack[: n_runs * run].reshape(run, n_runs).max(axis=0)
-    return _above(np.partition(upper, k - 1, axis=1)[:, k - 1] + tile.query_slack)
+    return above(np.partition(upper, k - 1, axis=1)[:, k - 1] + tile.query_slack)
 
 
 def _within(lower: FloatArray, least: FloatArray, run: int, limit: FloatArray) -> tuple[IntArray, IntArray]:
@@ -138,7 +138,7 @@ def _within(lower: FloatArray, least: FloatArray, run: int, limit: FloatArray) -
     return np.concatenate([query[pair], last_query]), np.concatenate([rows[pair, place], last_row + n_in_runs])
 
 
-def _above(limit: FloatArray) -> FloatArray:
+def above(limit: FloatArray) -> FloatArray:
     """Return limits raised by more than the rounding of the sum that gave them; finite ones."""
     return np.minimum(limit + 4 * np.finfo(np.float64).eps * np.abs(limit), _LARGEST)
 

@@ -29,8 +29,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.files.row_files import RowFiles
 from nearlabel.files.store import open_store, write_store
+from nearlabel.neighbors._distances import TAKEN_FROM_ROWS
 from nearlabel.neighbors._exact import ExactNeighbors
 from nearlabel.neighbors._named_distances import distance_named
+from nearlabel.neighbors._segment import merged
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.optional import import_optional
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
@@ -39,7 +41,6 @@ from nearlabel.utils.validation import check_integer, check_n_neighbors, check_r
 _TASKS_A_THREAD = 4  # submitted at once: enough that no thread waits for the next, few enough for the scheduler
 _RESULTS_A_MERGE = 32  # so that no task holds the results of all shards in memory
 _PURPOSE = "DaskNeighbors"
-_TAKEN_FROM_ROWS = {"seuclidean": "V", "mahalanobis": "VI"}
 
 
 class DaskNeighbors(BaseEstimator):
@@ -202,7 +203,7 @@ class DaskNeighbors(BaseEstimator):
     def _check_parameters(self) -> None:
         check_integer("shard_rows", self.shard_rows, low=1)
         check_integer("query_rows", self.query_rows, low=1)
-        needed = _TAKEN_FROM_ROWS.get(self.metric) if isinstance(self.metric, str) else None
+        needed = TAKEN_FROM_ROWS.get(self.metric) if isinstance(self.metric, str) else None
         if needed and needed not in (self.metric_params or {}):
             raise ValueError(
                 f"metric_params must hold {needed!r} for the metric {self.metric!r}, which else takes it from all"
@@ -233,7 +234,7 @@ class DaskNeighbors(BaseEstimator):
             results = client.map(_nearest, self._shards, queries=queries[tile], k=k, own=own, pure=False)
             while True:
                 groups = [results[i : i + _RESULTS_A_MERGE] for i in range(0, len(results), _RESULTS_A_MERGE)]
-                results = client.map(_merge, groups, k=k, pure=False)
+                results = client.map(merged, groups, k=k, pure=False)
                 if len(results) == 1:
                     return results[0]
 
@@ -303,13 +304,6 @@ def _nearest(shard: _Shard, queries: RowFiles, k: int, own: int | None) -> tuple
     if own is not None:
         ranks = np.where(indices == own + np.arange(len(indices))[:, np.newaxis], np.inf, ranks)
     return ranks, indices
-
-
-def _merge(results: list[tuple[FloatArray, IntArray]], k: int) -> tuple[FloatArray, IntArray]:
-    """Return the k of least (rank, index) of the results of all shards."""
-    ranks, indices = (np.hstack(arrays) for arrays in zip(*results, strict=True))
-    best = np.lexsort((indices, ranks))[:, :k]
-    return np.take_along_axis(ranks, best, axis=1), np.take_along_axis(indices, best, axis=1)
 
 
 def _write_block(block: Matrix, path: str) -> RowFiles:

@@ -316,6 +316,9 @@ PointDistance: TypeAlias = SquaredEuclidean | Cosine
 TreeDistance: TypeAlias = SquaredEuclidean | Manhattan
 
 
+TAKEN_FROM_ROWS = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics, and what they take from the training rows
+
+
 class AnyMetric:
     """Any metric of `scipy.spatial.distance.cdist`, or a function of two rows; every pair is computed."""
 
@@ -363,7 +366,7 @@ class AnyMetric:
 
 
 def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
-    if metric not in ("seuclidean", "mahalanobis"):
+    if metric not in TAKEN_FROM_ROWS:
         return {}
     if X.shape[0] < 2:
         raise ValueError("its variances need at least two rows")

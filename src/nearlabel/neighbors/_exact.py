@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
@@ -14,18 +15,26 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.neighbors._bounds_search import BoundsSearch
 from nearlabel.neighbors._device_panels import MOST_FEATURES_OF_DEVICE
 from nearlabel.neighbors._device_search import device_search
-from nearlabel.neighbors._distances import PointDistance, TreeDistance
-from nearlabel.neighbors._drop_self import drop_self
+from nearlabel.neighbors._distances import TAKEN_FROM_ROWS, Distance, PointDistance, TreeDistance
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
 from nearlabel.neighbors._kernel_search import is_mapped, point_search
 from nearlabel.neighbors._named_distances import distance_named, takes_missing_values
-from nearlabel.neighbors._panel_search import PanelSearch
+from nearlabel.neighbors._pair_ranks import RankedPairs, pairs_within, ranks_of
+from nearlabel.neighbors._segment import (
+    Engine,
+    Segment,
+    nearest_of_all,
+    stacked,
+    take_of_all,
+    without_some,
+)
 from nearlabel.neighbors._tree_search import TreeSearch
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors
+from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers
 
 _TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most so many features and at least so many rows, a tree is faster
+_JOINED_UP_TO = 8  # times as many rows as are added, or were removed: of those a segment is made anew
 
 
 class ExactNeighbors(BaseEstimator):
@@ -139,30 +148,168 @@ class ExactNeighbors(BaseEstimator):
             If a device is given and torch cannot be imported.
         """
         rows = as_rows(self._checked(X))
+        self._as_sparse = sparse.issparse(rows)
+        self._distance = distance_named(self.metric, self.metric_params)
+        self._segments = [self._segment_of(rows)]
+        self.n_samples_fit_ = rows.shape[0]
+        return self
+
+    def add(self, X: MatrixLike) -> Self:
+        """Append training rows; what is found afterwards equals, bit for bit, what a fit of all rows finds.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_added, n_features)
+            Their numbers are n_samples_fit_, n_samples_fit_ + 1, ...
+
+        Returns
+        -------
+        self
+            The search with these rows.
+
+        Raises
+        ------
+        ValueError
+            As `fit`; or if X has another number of features. Then nothing has changed.
+
+        Notes
+        -----
+        The rows are searched by themselves, until they are an eighth of those before them: then these are joined. So a
+        row costs little more than its own search. Where the metric takes its parameters from the training rows
+        ("seuclidean", "mahalanobis"), it is a fit of all rows.
+
+        Examples
+        --------
+        >>> from nearlabel.neighbors import ExactNeighbors
+        >>> search = ExactNeighbors().fit([[0.0], [1.0], [3.0]]).add([[2.2]])
+        >>> search.kneighbors([[2.0]], n_neighbors=2)[1]
+        array([[3, 1]])
+        >>> search.remove([1]).kneighbors([[2.0]], n_neighbors=2)[1]
+        array([[2, 1]])
+        """
+        check_is_fitted(self)
+        rows = stored_alike(as_rows(self._checked(X, reset=False)), as_sparse=self._as_sparse)
+        segments = self._segments[:]
+        if self.takes_metric_from_rows:
+            segments, rows = [], stacked([self._all_rows(), rows])
+        while segments and len(segments[-1]) <= _JOINED_UP_TO * rows.shape[0] and not is_mapped(segments[-1].rows):
+            rows = stacked([segments.pop().all_rows(), rows])
+        self._set_segments([*segments, self._segment_of(rows)])
+        return self
+
+    def remove(self, rows: ArrayLike) -> Self:
+        """Remove training rows; what is found afterwards equals, bit for bit, what a fit of the other rows finds.
+
+        Parameters
+        ----------
+        rows : array-like of int of shape (n_removed,)
+            Numbers of rows, each once. The others keep their order and are numbered anew, from 0 on.
+
+        Returns
+        -------
+        self
+            The search without these rows.
+
+        Raises
+        ------
+        ValueError
+            If a number is no training row's, comes twice, or no row would be left. Then nothing has changed.
+
+        Notes
+        -----
+        Removed rows stay in memory, and are left out of all answers, until they are a ninth of the rows that they were
+        fitted with. They are in no copy, pickle or file of the search.
+        """
+        check_is_fitted(self)
+        gone = np.zeros(self.n_samples_fit_, dtype=bool)
+        gone[check_row_numbers("rows", rows, self.n_samples_fit_)] = True
+        if gone.all():
+            raise ValueError(f"rows must leave a training row, got all {len(gone)} of them.")
+        left = without_some(self._segments, gone)
+        if self.takes_metric_from_rows:
+            left = [self._segment_of(stacked([segment.all_rows() for segment in left]))]
+        self._set_segments([self._made_anew(segment) if _is_worth_it(segment) else segment for segment in left])
+        return self
+
+    def take(self, rows: ArrayLike) -> Matrix:
+        """Return training rows by their numbers.
+
+        Parameters
+        ----------
+        rows : array-like of int of shape (n_rows,)
+            Numbers of training rows, in any order; a row may come several times.
+
+        Returns
+        -------
+        rows : ndarray or csr_array of shape (n_rows, n_features)
+            A copy, float32 or float64.
+
+        Raises
+        ------
+        ValueError
+            If a number is no training row's.
+        """
+        check_is_fitted(self)
+        return take_of_all(self._segments, check_row_numbers("rows", rows, self.n_samples_fit_, distinct=False))
+
+    def ranks(self, rows: IntArray, others: IntArray) -> FloatArray:
+        """Return the rank of each training row of `others` as a neighbour of that of `rows`, which are sorted."""
+        return ranks_of(self._segments, self.distance, rows, others)
+
+    def pairs_within(self, n_old: int, reach: FloatArray) -> RankedPairs:
+        """Return the pairs of a row before and one from `n_old` on whose rank is below the reach of the former."""
+        return pairs_within(self._segments, self.distance, n_old, reach)
+
+    @property
+    def distance(self) -> Distance:
+        """What the metric stands for: its ranks order the neighbours. Fitted only if it depends on the rows."""
+        distance = distance_named(self.metric, self.metric_params)
+        if self.takes_metric_from_rows:
+            distance.fit(self._all_rows())
+        return distance
+
+    @property
+    def takes_metric_from_rows(self) -> bool:
+        """Whether the metric itself changes with the training rows."""
+        return self.metric in TAKEN_FROM_ROWS and TAKEN_FROM_ROWS[self.metric] not in (self.metric_params or {})
+
+    def _set_segments(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        self.n_samples_fit_ = sum(map(len, segments))
+
+    def _segment_of(self, rows: Matrix) -> Segment:
+        """Return rows with what searches in them."""
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(rows)
-        self._distance, self._as_sparse = distance, sparse.issparse(rows)
-        self.n_samples_fit_ = rows.shape[0]
-        self._duplicates = find_duplicates(rows) if self._searches_duplicates_once(rows) else None
-        self._rows = rows if self._duplicates is None else rows[self._duplicates.first]
-        self._engine = self._engine_of(self._rows)
-        return self
+        # Equal rows are not worth finding where each may be read from a disk, or by a slow metric.
+        quick = isinstance(distance, PointDistance | TreeDistance) and not is_mapped(rows)
+        duplicates = find_duplicates(rows) if quick else None
+        rows = rows if duplicates is None else rows[duplicates.first]
+        return Segment(rows, self._engine_of(rows, distance), duplicates)
+
+    def _all_rows(self) -> Matrix:
+        """Return the training rows: the array itself where nothing speaks against it."""
+        return stacked([segment.all_rows() for segment in self._segments])
+
+    def _made_anew(self, segment: Segment) -> Segment:
+        return segment if segment.kept is None else self._segment_of(segment.all_rows())
+
+    def _joined(self) -> Segment:
+        """Return all rows as one segment, of which none was removed, and search in it from now on."""
+        if len(self._segments) > 1 or self._segments[0].kept is not None:
+            self._segments = [self._segment_of(self._all_rows())]
+        return self._segments[0]
 
     def _checked(self, X: MatrixLike, *, reset: bool = True) -> Matrix:
         finite = "allow-nan" if takes_missing_values(self.metric) else True
         return validate_data(self, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
 
-    def _searches_duplicates_once(self, rows: Matrix) -> bool:
-        """Return whether equal rows are worth finding: not if each row may be read from a disk, or by a slow metric."""
-        return isinstance(self._distance, PointDistance | TreeDistance) and not is_mapped(rows)
-
-    def _engine_of(self, rows: Matrix) -> TreeSearch | PanelSearch | BoundsSearch:
-        distance = self._distance
+    def _engine_of(self, rows: Matrix, distance: Distance) -> Engine:
         check_choice("algorithm", self.algorithm, ("auto", "brute", "kd_tree"))
         if self.n_jobs is not None:
             check_integer("n_jobs", self.n_jobs, low=-(2**31))
         if self.device is not None:
-            return self._device_search_of(rows)
+            return self._device_search_of(rows, distance)
         if isinstance(distance, TreeDistance) and self._takes_tree(rows):
             return TreeSearch(rows, distance)
         if self.algorithm == "kd_tree":
@@ -174,8 +321,8 @@ class ExactNeighbors(BaseEstimator):
             return point_search(rows, distance, self.n_jobs)
         return BoundsSearch(rows, distance)
 
-    def _device_search_of(self, rows: Matrix) -> PanelSearch:
-        distance, given = self._distance, f"got {self.device!r} with"
+    def _device_search_of(self, rows: Matrix, distance: Distance) -> Engine:
+        given = f"got {self.device!r} with"
         if self._as_sparse:
             raise ValueError(f"device must be None for sparse rows, got {self.device!r}.")
         if not isinstance(distance, PointDistance) or rows.shape[1] > MOST_FEATURES_OF_DEVICE:
@@ -237,19 +384,17 @@ class ExactNeighbors(BaseEstimator):
 
     def _search(self, queries: Matrix | None, k: int) -> tuple[FloatArray, IntArray]:
         """Return ranks and indices (n_queries, k); queries None are the training rows, each without itself."""
-        if queries is not None:
-            queries = stored_alike(as_rows(queries), as_sparse=self._as_sparse)
-        duplicates = self._duplicates
-        if duplicates is None:
-            return self._engine.nearest(queries, k, self.n_jobs)
-        n_distinct, own = len(duplicates.first), queries is None
-        queries = self._rows if own else queries
-        ranks, groups = self._engine.nearest(queries, min(k + own, n_distinct), self.n_jobs)
-        ranks, indices = duplicates.expand(ranks, groups, k + own)
-        if not own:
-            return ranks, indices
-        groups = duplicates.group_of  # one list for each group of equal rows; now one for each row
-        return drop_self(ranks[groups], indices[groups], np.arange(len(groups)))
+        if queries is None:
+            return self._joined().leave_one_out(k, self.n_jobs)
+        queries = stored_alike(as_rows(queries), as_sparse=self._as_sparse)
+        return nearest_of_all(self._segments, queries, k, self.n_jobs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave removed rows out of copies, pickles and files."""
+        state = dict(super().__getstate__())
+        if "_segments" in state:
+            state["_segments"] = [self._made_anew(segment) for segment in self._segments]
+        return state
 
     def __sklearn_tags__(self) -> Tags:
         """Declare to scikit-learn that X may be sparse, and whether it may hold NaN."""
@@ -257,6 +402,12 @@ class ExactNeighbors(BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = takes_missing_values(self.metric)
         return tags
+
+
+def _is_worth_it(segment: Segment) -> bool:
+    """Return whether so many rows were removed from a segment that it is made anew of the others."""
+    removed = segment.n_rows - len(segment)
+    return removed * _JOINED_UP_TO > len(segment) and not is_mapped(segment.rows)
 
 
 def stored_alike(X: Matrix, *, as_sparse: bool) -> Matrix:

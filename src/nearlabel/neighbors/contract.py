@@ -3,10 +3,13 @@
 from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._exact import as_float_rows
 from nearlabel.neighbors._named_distances import distance_named
+from nearlabel.neighbors._training_lists import RESERVE, TrainingLists
 from nearlabel.neighbors._transformer import as_search, clone_search, takes_missing_values
 from nearlabel.neighbors._votes import Weights, check_neighbor_indices, check_weights, vote_weights
 
 __all__ = [
+    "RESERVE",
+    "TrainingLists",
     "Weights",
     "as_float_rows",
     "as_search",

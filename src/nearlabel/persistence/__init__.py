@@ -1,13 +1,15 @@
 """Save fitted models to files and load them without running code from the file.
 
 `save_model` writes a fitted estimator with its card, `load_model` reads it, `read_card` reads the card without building
-the model, and `read_kept` what the file keeps of the training rows for people, such as ids and titles. `TRUSTED_TYPES`
-are the names of the types that `load_model` builds without asking. What a file may contain is described in
+the model, and `read_kept` what the file keeps of the training rows for people, such as ids and titles. `update_model`
+and `forget_rows` add rows to the model in a file and remove some, one process at a time. `TRUSTED_TYPES` are the names
+of the types that `load_model` builds without asking. What a file may contain is described in
 ``docs/keeping_models.md``.
 """
 
 from nearlabel.persistence._allow_list import TRUSTED_TYPES
 from nearlabel.persistence._card import ModelCard
+from nearlabel.persistence._changes import ModelChanges
 from nearlabel.persistence._data_summary import DataSummary
 from nearlabel.persistence._model_file import (
     ModelVersionWarning,
@@ -17,15 +19,19 @@ from nearlabel.persistence._model_file import (
     read_kept,
     save_model,
 )
+from nearlabel.persistence._update_file import forget_rows, update_model
 
 __all__ = [
     "TRUSTED_TYPES",
     "DataSummary",
     "ModelCard",
+    "ModelChanges",
     "ModelVersionWarning",
     "check_can_save",
+    "forget_rows",
     "load_model",
     "read_card",
     "read_kept",
     "save_model",
+    "update_model",
 ]

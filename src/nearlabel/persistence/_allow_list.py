@@ -63,6 +63,7 @@ _OBJECTS = (
     "nearlabel.neighbors._distances.SquaredEuclidean",
     "nearlabel.neighbors._precomputed.NeighborGraph",
     "nearlabel.neighbors._precomputed.PrecomputedNeighbors",
+    "nearlabel.neighbors._training_lists.TrainingLists",
     "nearlabel.neighbors._transformer.TransformerNeighbors",
     "nearlabel.persistence._searches.SavedSearch",
     "nearlabel.preprocessing._apart.OverlapEncoder",

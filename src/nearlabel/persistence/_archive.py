@@ -64,6 +64,12 @@ def write_archive(
     return foreign
 
 
+def is_compressed(path: Path) -> bool:
+    """Return whether the model in a file was compressed."""
+    with _opened(path) as file, zipfile.ZipFile(file) as archive:
+        return archive.getinfo(_SCHEMA).compress_type != zipfile.ZIP_STORED
+
+
 def read_archived_card(path: Path) -> bytes:
     """Return the JSON of the card; raise OSError or ValueError if the file has none."""
     with _opened(path) as file, zipfile.ZipFile(file) as archive:

@@ -15,9 +15,10 @@ import sklearn
 
 from nearlabel import __version__
 from nearlabel.persistence._card_fields import read_fields, read_format
+from nearlabel.persistence._changes import ModelChanges
 from nearlabel.persistence._data_summary import DataSummary
 
-FORMAT = 3  # of the file; raised when an older nearlabel could not read it
+FORMAT = 4  # of the file; raised when an older nearlabel could not read it
 _LONGEST_PARAMETER = 300
 
 
@@ -51,6 +52,8 @@ class ModelCard:
         Anything else.
     kept : tuple of str, default=()
         Names of the columns of the training rows that the file keeps; `read_kept` returns them.
+    changes : ModelChanges, default=None
+        Rows and labels that came and went since the model was fitted; None if none did.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class ModelCard:
     foreign_types: tuple[str, ...] = ()
     notes: str = ""
     kept: tuple[str, ...] = ()
+    changes: ModelChanges | None = None
 
     @classmethod
     def of(
@@ -127,6 +131,7 @@ class ModelCard:
             scores=_scores(scores),
             measured=_text("measured", measured),
             notes=_text("notes", notes),
+            changes=ModelChanges.of(model),
         )
 
     def to_json(self) -> str:
@@ -135,9 +140,10 @@ class ModelCard:
         Returns
         -------
         str
-            An object with the fields of the card, but for `kept` if it is empty; numbers that are not finite are texts.
+            An object with the fields of the card, but for `kept` and `changes` where there are none; numbers that are
+            not finite are texts.
         """
-        content = {name: value for name, value in asdict(self).items() if name != "kept" or value}
+        content = {name: value for name, value in asdict(self).items() if value or name not in ("kept", "changes")}
         return json.dumps(_finite(content), indent=1, allow_nan=False) + "\n"
 
     @classmethod

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nearlabel.persistence._changes import ModelChanges
 from nearlabel.persistence._data_summary import DataSummary
 
 _Reader = Callable[[Any], Any]
@@ -14,7 +15,7 @@ _NOT_FINITE = ("inf", "-inf", "nan")
 
 def read_fields(content: Any) -> dict[str, Any]:
     """Return the fields for `ModelCard`; raise ValueError that names the first invalid one."""
-    return _fields({"kept": [], **content}, _OF_CARD)  # a card without kept columns does not name them
+    return _fields({"kept": [], "changes": None, **content}, _OF_CARD)  # what there is none of is not named
 
 
 def read_format(content: Any) -> int:
@@ -43,6 +44,12 @@ def _named(name: str, read: _Reader, value: Any) -> Any:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("no text")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("neither true nor false")
     return value
 
 
@@ -109,6 +116,13 @@ _OF_DATA: Mapping[str, _Reader] = {
     "digest_X": _optional(_text),
     "digest_Y": _optional(_text),
 }
+_OF_CHANGES: Mapping[str, _Reader] = {
+    "added": _count,
+    "forgotten": _count,
+    "new_labels": _tuple_of(_text),
+    "thresholds_stale": _flag,
+    "n_neighbors_stale": _flag,
+}
 _OF_CARD: Mapping[str, _Reader] = {
     "format": _count,
     "created": _text,
@@ -122,4 +136,5 @@ _OF_CARD: Mapping[str, _Reader] = {
     "foreign_types": _tuple_of(_text),
     "notes": _text,
     "kept": _tuple_of(_text),
+    "changes": _optional(lambda value: ModelChanges(**_fields(value, _OF_CHANGES))),
 }

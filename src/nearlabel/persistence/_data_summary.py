@@ -94,6 +94,22 @@ class DataSummary:
         return cls(**_figures(*data))
 
     @classmethod
+    def of_label_sets(cls, Y: MatrixLike) -> DataSummary:
+        """Describe training data by their label sets alone.
+
+        Parameters
+        ----------
+        Y : array-like or sparse container of shape (n_samples, n_labels)
+            An indicator matrix.
+
+        Returns
+        -------
+        DataSummary
+            With the figures of the labels.
+        """
+        return cls(**_label_figures(Y))
+
+    @classmethod
     def of_model(cls, model: Any) -> DataSummary:
         """Describe training data by what a fitted model knows of them.
 
@@ -157,14 +173,20 @@ def _figures(X: Any, Y: MatrixLike) -> dict[str, Any]:
     return {
         "rows": int(n_rows),
         "features": int(shape[1]) if len(shape) == 2 else None,
-        "labels": int(Y_.shape[1]),
         "feature_names": _texts(getattr(X, "columns", None)),
         "label_names": _texts(names),
-        "label_counts": tuple(np.asarray(Y_.sum(axis=0)).ravel().astype(int).tolist()),
-        "cardinality": float(labels.cardinality(Y_)),
-        "density": float(labels.density(Y_)),
+        **_label_figures(Y_),
         "digest_X": _digest(X),
         "digest_Y": _digest(Y_),
+    }
+
+
+def _label_figures(Y: MatrixLike) -> dict[str, Any]:
+    return {
+        "labels": int(Y.shape[1]),
+        "label_counts": tuple(np.asarray(Y.sum(axis=0)).ravel().astype(int).tolist()),
+        "cardinality": float(labels.cardinality(Y)),
+        "density": float(labels.density(Y)),
     }
 
 

@@ -144,14 +144,24 @@ def save_model(
     _check_model(model)
     check_flag("compress", compress)
     card = ModelCard.of(model, data=data, scores=scores, measured=measured, notes=notes, date=date)
-    kept = as_kept(keep, card.data.rows)
-    card = keeping(card, tuple(kept))
     path = Path(path)
-    types = write_archive(
-        path, model, lambda types: replace(card, foreign_types=types).to_json(), kept=kept, compress=compress
-    )
-    _warn_of_foreign_types(path, types)
+    written = write_model(path, model, card, kept=as_kept(keep, card.data.rows), compress=compress)
+    _warn_of_foreign_types(path, written.foreign_types)
     return path
+
+
+def write_model(
+    path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequence[str]], compress: bool
+) -> ModelCard:
+    """Write a model with its card, and return the card with what it says of the file."""
+    written = [keeping(card, tuple(kept))]
+
+    def with_types(types: tuple[str, ...]) -> str:
+        written.append(replace(written[0], foreign_types=types))
+        return written[-1].to_json()
+
+    write_archive(path, model, with_types, kept=kept, compress=compress)
+    return written[-1]
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = ()) -> Any:

@@ -27,8 +27,8 @@ from nearlabel.utils.types import Matrix
 
 
 def _rows_of_exact(search: Any) -> Matrix:
-    rows = search._rows
-    return rows if search._duplicates is None else rows[search._duplicates.group_of]
+    rows: Matrix = search._all_rows()
+    return rows
 
 
 def _rows_of_index(search: Any) -> Matrix:

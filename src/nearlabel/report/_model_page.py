@@ -38,9 +38,23 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     return [*parts, ("Explorer", _explorer(facts["explorer"]))]
 
 
+_STALE = {"thresholds_stale": "thresholds", "n_neighbors_stale": "number of neighbours"}
+
+
 def _seen(facts: Facts) -> list[str]:
     own = ", and each sample is its own neighbour" if facts["explorer"]["explained"] else ""
     return [f"{_SEEN}{own}."] if facts["seen"] else []
+
+
+def _changes(changes: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Return how the training rows have changed since the fit, and what is stale since."""
+    if changes is None:
+        return []
+    pairs = [("Rows added since the fit", str(changes["added"])), ("Rows forgotten since", str(changes["forgotten"]))]
+    if changes["new_labels"]:
+        pairs.append(("Labels that came", str(len(changes["new_labels"]))))
+    stale = [words for name, words in _STALE.items() if changes[name]]
+    return [*pairs, ("Chosen before that", ", ".join(stale) if stale else "nothing")]
 
 
 def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
@@ -58,6 +72,7 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
         ("Trained on", data["name"]),
         *((f"Training {name}", value) for name, value in known),
         *([("Kept of each training row", ", ".join(card["kept"]))] if card.get("kept") else []),
+        *_changes(card.get("changes")),
         ("Versions", libraries),
         ("Figures made with", shown_environments(made_with)),
     ]

@@ -19,6 +19,7 @@ from nearlabel.thresholds._scut import SCut
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy
 from nearlabel.thresholds._strategy_for import strategy_for
 from nearlabel.thresholds._tuned import TunedThresholdsClassifierCV
+from nearlabel.thresholds._updates import StaleThresholdsWarning
 
 __all__ = [
     "FBR",
@@ -34,6 +35,7 @@ __all__ = [
     "PillaiAscent",
     "RCut",
     "SCut",
+    "StaleThresholdsWarning",
     "ThresholdStrategy",
     "TunedThresholdsClassifierCV",
     "cross_val_scores",

@@ -22,8 +22,11 @@ from nearlabel.thresholds._cross_val import (
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
 from nearlabel.thresholds._together import as_given, choosing_together
+from nearlabel.thresholds._updates import can_be_updated, forget, partial_fit, retune, warn_if_stale
 from nearlabel.thresholds._with_thresholds import WithThresholds
-from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.updates import updated_part
+from nearlabel.utils.available_if import available_if
+from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import as_label_matrix, check_choice, check_groups
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
@@ -81,6 +84,8 @@ class TunedThresholdsClassifierCV(WithThresholds):
         that optimises no metric, and where a fold is without weight or leaves no other rows.
     response_method_ : str
         Which scores are cut.
+    thresholds_stale_ : bool
+        Whether rows came or went since the thresholds were tuned.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -123,6 +128,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
     _needs_no_routing = ("groups",)
     strategy_: ThresholdStrategy
     thresholds_: FloatArray
+    thresholds_stale_: bool
     objective_: float
     cv_results_: dict[str, Any]
 
@@ -163,8 +169,43 @@ class TunedThresholdsClassifierCV(WithThresholds):
         self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
         as_given(self.estimator_)
         self._take_from(self.strategy_, "thresholds_", "objective_")
+        self.thresholds_stale_ = False
+        self._tuned_on_rows_alone = names is None and not routed.strategy.fit
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
         self.cv_results_ = folds.judged(self._new_strategy()) if judges else {}
+
+    partial_fit = available_if(can_be_updated)(partial_fit)
+    forget = available_if(can_be_updated)(forget)
+    retune = available_if(can_be_updated)(retune)
+
+    @property
+    def changes_(self) -> dict[str, Any]:
+        """How the rows have changed since `fit`: those of the inner classifier, with the names of new labels."""
+        known: dict[str, Any] = updated_part(self.estimator_).changes_
+        return {**known, "new_labels": self.label_names_[known["new_labels"]].tolist()}
+
+    def predict(self, X: MatrixLike) -> LabelSets:
+        """Return the label set of every row.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
+            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
+            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
+
+        Warns
+        -----
+        StaleThresholdsWarning
+            Once after `partial_fit` or `forget`, if the thresholds were not tuned since.
+        """
+        predicted = super().predict(X)
+        warn_if_stale(self)
+        return predicted
 
     def _new_strategy(self) -> ThresholdStrategy:
         return MicroFOptimum() if self.strategy is None else clone(self.strategy)

@@ -27,6 +27,7 @@ _SETS_HINT = (
     " Hint: classifiers take lists of tags if all tags are texts;"
     " sklearn.preprocessing.MultiLabelBinarizer makes an indicator matrix from any labels."
 )
+NEGATIVE_HINT = " Hint: 0 is a label that does not apply, NaN one that is unknown."
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
@@ -83,6 +84,24 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
     if k > n_samples:
         raise ValueError(f"n_neighbors must be at most n_samples={n_samples}, got {k}.")
     return k
+
+
+def check_row_numbers(name: str, rows: ArrayLike, n_samples: int, *, distinct: bool = True) -> IntArray:
+    """Return numbers of training rows as an array; raise ValueError or TypeError unless they are, each once."""
+    numbers = np.asarray(rows)
+    if numbers.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise TypeError(
+            f"{name} must be a list of row numbers, got an array of {numbers.dtype} of shape {numbers.shape}."
+        )
+    outside = numbers[(numbers < 0) | (numbers >= n_samples)]
+    if len(outside):
+        raise ValueError(f"{name} must be numbers from 0 to {n_samples - 1}, got {outside[0]}.")
+    if distinct and len(np.unique(numbers)) < len(numbers):
+        twice, count = Counter(numbers.tolist()).most_common(1)[0]
+        raise ValueError(f"{name} must name each row once, got {twice} {count} times.")
+    return numbers.astype(np.intp)
 
 
 def as_label_matrix(y: MatrixLike, *, name: str = "y", dtype: LabelType | None = np.int64) -> Matrix:
@@ -190,7 +209,8 @@ def _check_zero_one(values: Any, name: str) -> None:
     wrong = values[(values != 0) & (values != 1)]
     if len(wrong):
         kind = " Is it a continuous target?" if (wrong != np.round(wrong)).any() else ""
-        raise ValueError(f"{name} must hold 0 and 1 only, got {wrong[0]}.{kind}")
+        hint = NEGATIVE_HINT if wrong[0] == -1 else kind
+        raise ValueError(f"{name} must hold 0 and 1 only, got {wrong[0]}.{hint}")
 
 
 def as_score_matrix(scores: Any, *, name: str = "scores") -> Matrix:

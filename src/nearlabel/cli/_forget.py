@@ -1,0 +1,37 @@
+"""``nearlabel forget``: the model in a file without some of its training rows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from nearlabel.cli import _changes, _console, _standard_input
+from nearlabel.persistence import forget_rows
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Read which rows go, remove them, print what has changed."""
+    if arguments.column is not None and arguments.ids is None:
+        raise ValueError("--column must go with --ids, got --rows.")
+    ids = [] if arguments.ids is None else _ids_in(arguments.ids)
+    with _console.progress_bar("model"):
+        before = _changes.open_updatable(arguments).card
+        card = forget_rows(
+            arguments.model,
+            arguments.rows or (),
+            ids=ids,
+            column=arguments.column,
+            retune=arguments.retune,
+            trusted=arguments.trusted,
+        )
+    _changes.print_changes(card, before, arguments.model)
+
+
+def _ids_in(file: str) -> list[str]:
+    """Return the lines of a file that are not blank."""
+    text = sys.stdin.read() if file == _standard_input.NAME else Path(file).read_text(encoding="utf-8-sig")
+    ids = [line.strip() for line in text.splitlines() if line.strip()]
+    if not ids:
+        raise ValueError(f"--ids must be a file with an id on each line, got {file} without any.")
+    return ids

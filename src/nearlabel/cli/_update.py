@@ -1,0 +1,42 @@
+"""``nearlabel update``: more training rows for the model in a file."""
+
+from __future__ import annotations
+
+import argparse
+
+from nearlabel.cli import _changes, _console, _kept, _model
+from nearlabel.cli._matched_data import open_with_new_labels
+from nearlabel.persistence import ModelCard, update_model
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Find the features and labels of the model in DATA, add the rows, print what has changed."""
+    if arguments.data is None and not arguments.retune:
+        raise ValueError("DATA must be given, got neither that nor --retune.")
+    with _console.progress_bar("model"):
+        opened = _changes.open_updatable(arguments)
+    card = _added(arguments, opened) if arguments.data is not None else _retuned(arguments)
+    _changes.print_changes(card, opened.card, arguments.model)
+
+
+def _retuned(arguments: argparse.Namespace) -> ModelCard:
+    with _console.progress_bar("thresholds"):
+        return update_model(arguments.model, retune=True, trusted=arguments.trusted)
+
+
+def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard:
+    """Add the rows of DATA to the model in its file."""
+    data, label_names = open_with_new_labels(arguments, opened.card.data, opened.feature_kinds)
+    keep = _kept.kept_in(arguments, opened.card.kept) or {}
+    missing = [name for name in opened.card.kept if name not in keep]
+    _console.print_notes([f"DATA has no column {name!r}, which the model keeps: blank." for name in missing])
+    with _console.progress_bar(f"rows of {data.name}"), _model.asking(opened, arguments.data, data.X, first=0):
+        return update_model(
+            arguments.model,
+            data.X,
+            data.Y,
+            label_names=label_names,
+            keep=keep,
+            retune=arguments.retune,
+            trusted=arguments.trusted,
+        )

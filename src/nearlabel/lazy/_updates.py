@@ -1,0 +1,341 @@
+"""Rows come and go: `partial_fit` and `forget` of the lazy classifiers.
+
+What a fit would learn from the present rows is found from what is known: the search and the lists of neighbours follow
+the rows, and the counts lose the rows that changed as they were and gain them as they are. All of these are whole
+numbers; the last step, from counts to probabilities, is that of `fit`. So the results are equal to the bit.
+
+An update is made on a copy, whose state is taken over at the end: an error changes nothing.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
+
+from nearlabel.lazy._counts import count_rows
+from nearlabel.lazy._sweep import NeighborsSweep
+from nearlabel.lazy._votes import Neighbors
+from nearlabel.neighbors.contract import TrainingLists
+from nearlabel.utils.arriving_labels import Labelled
+from nearlabel.utils.fit_params import without_zero_weights
+from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import (
+    Target,
+    check_n_neighbors,
+    check_row_numbers,
+    check_rows,
+    check_target,
+    remember_target,
+)
+
+_COUNTED_ANEW = 4  # where the lists of one row in so many changed, all rows are counted anew
+
+
+def partial_fit(
+    self: Any,
+    X: MatrixLike,
+    y: MatrixLike,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Any:
+    """Append training rows, at about the cost of searching for their neighbours.
+
+    The classifier is then what a fit of all rows, the new ones last, makes it: scores, leave-one-out answers and label
+    sets are equal to the bit. Before the first `fit` it is a fit of these rows.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse container of shape (n_added, n_features)
+        New training rows.
+    y : array-like, data frame or sparse container of shape (n_added, n_labels) or (n_added,)
+        Their label sets, in the form that `fit` got. New labels may come with them: columns of an array after those
+        that are known, columns of other names of a data frame, new tags. They come after the known labels, and no
+        earlier row has them. A data frame needs a column for each known label.
+    classes : array-like, default=None
+        Names of labels, or the classes of a one-dimensional y, that may come. Those that are not known yet are added as
+        labels that no row has.
+    sample_weight : array-like of shape (n_added,), default=None
+        Weights, for a method whose `fit` takes them; None: all weigh 1.
+
+    Returns
+    -------
+    self
+        The classifier with these rows.
+
+    Raises
+    ------
+    ValueError
+        If X or y is malformed or does not fit the rows and labels before. Then nothing has changed.
+    TypeError
+        If the search cannot be updated: it must have `add` and `remove`, as `ExactNeighbors` has. Or if weights come
+        for a method that takes none.
+
+    Notes
+    -----
+    With ``n_neighbors="auto"``, or a function, the number of neighbours stays until `retune` chooses it anew.
+    What depends on all rows at once is learnt anew from the lists of neighbours: similarities of `CMLkNN`, vectors of
+    votes of `DMLkNN`, label sets of `LPkNN`.
+
+    Examples
+    --------
+    >>> from nearlabel.lazy import MLkNN
+    >>> X, y = [[0.0], [1.0], [2.0], [9.0]], [["calm"], ["calm"], ["sad"], ["sad"]]
+    >>> mlknn = MLkNN(n_neighbors=1).fit(X, y)
+    >>> mlknn.partial_fit([[8.0], [8.5]], [["sad", "loud"], ["loud"]]).predict_labels([[8.4]])
+    [('loud',)]
+    >>> mlknn.changes_
+    {'added': 2, 'forgotten': 0, 'new_labels': ['loud']}
+    """
+    if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
+        raise TypeError(f"sample_weight must be None for {type(self).__name__}, whose votes have no such weights.")
+    if not hasattr(self, "search_"):
+        self.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
+        return self if classes is None else _with_classes(self, classes)
+    _check_updatable(self)
+    rows = check_rows(self, X, reset=False, takes_dask=self._takes_dask)
+    target = check_target(self, y, dtype=np.int8)
+    check_consistent_length(rows, target.labels)
+    names = row_names(X)
+    rows, labels, params = without_zero_weights(rows, target.labels, {"sample_weight": sample_weight, "names": names})
+    n_old, n_added = self._n_samples, rows.shape[0]
+    known = Labelled(self._labels, self._container, self.label_names_)
+    joined = known.joined(y, target._replace(labels=labels), classes)
+    updated = _copied(self)
+    updated.search_.add(rows)
+    _take_labels(updated, joined)
+    updated._sample_weight = _appended(self._sample_weight, params.get("sample_weight"), n_old, n_added, 1.0)
+    updated._row_names = _appended(self._row_names, params["names"], n_old, n_added, "")
+    _count_change(updated, added=n_added)
+    _learn(updated)
+    if self._asks_for_training_rows:
+        lists, changed = self._lists.with_added(updated.search_)
+        _follow(updated, self, lists, changed, np.arange(n_old), changed[changed < n_old])
+    return _take_over(self, updated)
+
+
+def forget(self: Any, rows: ArrayLike) -> Any:
+    """Remove training rows, at next to no cost.
+
+    The classifier is then what a fit of the other rows in their order makes it, to the bit.
+
+    Parameters
+    ----------
+    rows : array-like of shape (n_removed,)
+        Numbers of training rows, each once; or their names, if `fit` got a pandas data frame X whose index names them.
+        The other rows are numbered anew, from 0 on.
+
+    Returns
+    -------
+    self
+        The classifier without these rows.
+
+    Raises
+    ------
+    ValueError
+        If a row is unknown or comes twice, or too few rows would be left for `n_neighbors`. Then nothing has changed.
+    TypeError
+        If the search cannot be updated: it must have `add` and `remove`, as `ExactNeighbors` has.
+
+    Notes
+    -----
+    Labels stay, even if no row has them any more. A pickle or a file of the classifier has nothing of the removed rows;
+    in memory the search may hold them, without looking at them, until they are many.
+
+    Examples
+    --------
+    >>> from nearlabel.lazy import BRkNN
+    >>> X, y = [[0.0], [1.0], [2.0], [9.0]], [[1, 0], [1, 0], [0, 1], [0, 1]]
+    >>> BRkNN(n_neighbors=1).fit(X, y).forget([0, 1]).predict([[0.0]])
+    array([[0, 1]])
+    """
+    _check_updatable(self)
+    gone = check_row_numbers("rows", _numbers_of(self, rows), self._n_samples)
+    left = np.delete(np.arange(self._n_samples), gone)
+    check_n_neighbors(self.n_neighbors_, len(left), leave_one_out=self._asks_for_training_rows)
+    updated = _copied(self)
+    updated.search_.remove(gone)
+    _take_labels(updated, Labelled(self._labels[left], self._container, self.label_names_))
+    updated._sample_weight = None if self._sample_weight is None else self._sample_weight[left]
+    updated._row_names = None if self._row_names is None else self._row_names[left]
+    _count_change(updated, forgotten=len(gone))
+    _learn(updated)
+    if self._asks_for_training_rows:
+        lists, changed = self._lists.without(updated.search_, gone)
+        _follow(updated, self, lists, changed, left, np.append(left[changed], gone))
+    return _take_over(self, updated)
+
+
+def retune(self: Any) -> Any:
+    """Choose the number of neighbours anew, if `n_neighbors` asks for a choice: rows that came or went may change it.
+
+    The classifier is then what a fit of the present rows makes it. This takes a search for the neighbours of all
+    training rows, the most of what a fit takes.
+
+    Returns
+    -------
+    self
+        The classifier with that number of neighbours, `n_neighbors_`.
+    """
+    check_is_fitted(self)
+    if self.n_neighbors_stale_:
+        updated = _copied(self)
+        value = self.n_neighbors if callable(self.n_neighbors) else None
+        NeighborsSweep.within_fit(updated, None, updated._labels).fit_best(value=value)
+        updated.n_neighbors_stale_ = False
+        _take_over(self, updated)
+    return self
+
+
+def row_names(X: MatrixLike) -> NDArray[Any] | None:
+    """Return what the index of a pandas data frame calls its rows, if it holds texts: numbers would be ambiguous."""
+    index = X.index if hasattr(X, "iloc") else ()
+    if not len(index) or not all(isinstance(name, str) for name in index):
+        return None
+    return np.array(index, dtype=str)
+
+
+def _check_updatable(classifier: Any) -> None:
+    check_is_fitted(classifier)
+    classifier._check_parameters()
+    if not hasattr(classifier.search_, "add") or not hasattr(classifier.search_, "remove"):
+        raise TypeError(
+            "search must have add and remove for rows to come and go, as ExactNeighbors has, got"
+            f" {type(classifier.search_).__name__}."
+        )
+
+
+def _numbers_of(classifier: Any, rows: ArrayLike) -> Any:
+    """Return the numbers of rows that may be called by their names."""
+    asked = np.asarray(rows)
+    known = classifier._row_names
+    if known is None or asked.dtype.kind != "U":
+        return asked
+    number = {name: place for place, name in enumerate(known.tolist())}
+    unknown = [name for name in asked.tolist() if name not in number]
+    if unknown:
+        raise ValueError(f"rows must be names from the index of X, got {unknown[0]!r}, which is none of them.")
+    return np.array([number[name] for name in asked.tolist()])
+
+
+def _copied(classifier: Any) -> Any:
+    """Return a copy whose state, and whose search's, can be replaced without touching the classifier's."""
+    updated = _shallow(classifier)
+    updated.search_ = _shallow(classifier.search_)
+    return updated
+
+
+def _shallow(thing: Any) -> Any:
+    """Return an object with the same attributes; `copy.copy` would ask what a pickle holds."""
+    other = object.__new__(type(thing))
+    vars(other).update(vars(thing))
+    return other
+
+
+def _take_over(classifier: Any, updated: Any) -> Any:
+    """Make the state of an updated copy that of the classifier."""
+    vars(classifier).update(vars(updated))
+    return classifier
+
+
+def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
+    """Return a classifier that was just fitted, with labels that no row has yet."""
+    known = Labelled(classifier._labels, classifier._container, classifier.label_names_)
+    nobody = Target(classifier._labels[:0], classifier._container, classifier.label_names_)
+    updated = _copied(classifier)
+    _take_labels(updated, known.joined([], nobody, classes))
+    updated.changes_ = {**updated.changes_, "new_labels": []}
+    _learn(updated)
+    if classifier._asks_for_training_rows:
+        _count_all(updated)
+    return _take_over(classifier, updated)
+
+
+def _take_labels(updated: Any, joined: Labelled) -> None:
+    """Set label sets, the form of y and the names of the labels."""
+    n_known = len(updated.label_names_)
+    remember_target(updated, Target(*joined))
+    updated._remember_labels(joined.labels)
+    new = [*updated.changes_["new_labels"], *joined.names[n_known:].tolist()]
+    updated.changes_ = {**updated.changes_, "new_labels": new}
+
+
+def _count_change(updated: Any, added: int = 0, forgotten: int = 0) -> None:
+    """Remember that rows came or went."""
+    known = updated.changes_
+    updated.changes_ = {**known, "added": known["added"] + added, "forgotten": known["forgotten"] + forgotten}
+    updated.n_neighbors_stale_ = not isinstance(updated.n_neighbors, numbers.Integral)
+
+
+def _appended(known: Any, new: Any, n_old: int, n_added: int, usual: Any) -> Any:
+    """Return values of the rows before and of those that came; None if neither has any."""
+    if known is None and new is None:
+        return None
+    parts = [np.full(n_rows, usual) if some is None else some for some, n_rows in ((known, n_old), (new, n_added))]
+    return np.concatenate(parts)
+
+
+def _learn(updated: Any) -> None:
+    """Learn what does not depend on the neighbours of the training rows."""
+    X = updated.search_.take(np.arange(updated._n_samples)) if updated._learns_from_rows else None
+    updated._learn_rows(X, updated._labels)
+
+
+def _follow(
+    updated: Any, before: Any, lists: TrainingLists, changed: IntArray, kept: IntArray, former: IntArray
+) -> None:
+    """Learn from lists of neighbours that followed the rows.
+
+    The lists of the rows `changed` are new; `kept` are the former numbers of the rows that were there before, which are
+    the first ones now, and `former` those of the rows whose lists, or which themselves, are not there any more.
+    """
+    k = updated.n_neighbors_
+    updated._lists = lists
+    means = np.append(before._training_distances[kept], np.zeros(len(lists) - len(kept)))
+    distances = lists.distances_of(updated.search_, changed, k)
+    means[changed] = Neighbors(distances, lists.indices[changed, :k]).mean_distances()
+    updated._training_distances = means
+    if not updated.counts_follow_rows or len(changed) * _COUNTED_ANEW > len(lists):
+        _count_all(updated)
+        return
+    n_labels = updated._labels.shape[1]
+    counts = _with_new_labels(before._counts, n_labels, before._n_samples)
+    counts = counts - _with_new_labels(_count(before, former), n_labels, len(former)) + _count(updated, changed)
+    _learn_counts(updated, counts)
+
+
+def _count_all(updated: Any) -> None:
+    k = updated.n_neighbors_
+    _learn_counts(updated, count_rows(updated._units(), updated._training_lists().nearest(k)))
+
+
+def _learn_counts(updated: Any, counts: IntArray) -> None:
+    updated._counts = counts
+    updated._learn_counts(counts, counts.sum(axis=2, keepdims=True))
+
+
+def _count(classifier: Any, rows: IntArray) -> IntArray:
+    """Count some training rows as `count_rows` does all, looking at no labels but theirs and their neighbours'."""
+    if not len(rows):
+        return np.zeros_like(classifier._counts)
+    lists = classifier._training_lists().nearest(classifier.n_neighbors_)[rows]
+    near, place = np.unique(lists.indices, return_inverse=True)
+    labels = _stacked(classifier._labels[rows], classifier._labels[near])
+    neighbors = Neighbors(lists.distances, place.reshape(lists.indices.shape) + len(rows))
+    return count_rows(classifier._units_of(labels), neighbors)
+
+
+def _stacked(above: Matrix, below: Matrix) -> Matrix:
+    return sparse.vstack([above, below], format="csr") if sparse.issparse(above) else np.vstack([above, below])
+
+
+def _with_new_labels(counts: IntArray, n_labels: int, n_rows: int) -> IntArray:
+    """Return counts (2, n_known, n_counts) with those of labels that none of the rows has, and so no neighbour."""
+    wide = np.zeros((2, n_labels, counts.shape[2]), dtype=np.int64)
+    wide[0, :, 0] = n_rows
+    wide[:, : counts.shape[1]] = counts
+    return wide

@@ -1,0 +1,241 @@
+"""Rows come and go in the file of a model: read, updated, and written again as a whole, by one process at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nearlabel import updates
+from nearlabel.files.file_lock import locked
+from nearlabel.persistence._archive import is_compressed
+from nearlabel.persistence._card import ModelCard
+from nearlabel.persistence._data_summary import DataSummary
+from nearlabel.persistence._kept_columns import as_kept
+from nearlabel.persistence._model_file import load_model, read_card, read_kept, write_model
+from nearlabel.utils.types import IntArray, MatrixLike
+from nearlabel.utils.validation import check_row_numbers
+
+_BEFORE = "before rows came or went"  # what the scores on the card are of
+
+
+class _OpenFile(NamedTuple):
+    """What is in a model's file."""
+
+    path: Path
+    model: Any
+    card: ModelCard
+    kept: dict[str, tuple[str, ...]]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], trusted: Sequence[str | type]) -> _OpenFile:
+        model = load_model(path, trusted=trusted)
+        updates.updated_part(model)  # raises where rows cannot come and go
+        return cls(Path(path), model, read_card(path), read_kept(path))
+
+    def write(self, kept: Mapping[str, Sequence[str]], label_names: Sequence[str] | None = None) -> ModelCard:
+        """Write the model, which has changed; scores stay on the card, with a word that they are from before."""
+        known = self.card
+        measured = known.measured
+        if known.scores and _BEFORE not in measured:
+            measured = f"{measured}; {_BEFORE}" if measured else _BEFORE
+        card = ModelCard.of(self.model, scores=known.scores, measured=measured, notes=known.notes)
+        card = replace(card, data=_summary(self.model, known.data, label_names))
+        return write_model(self.path, self.model, card, kept=kept, compress=is_compressed(self.path))
+
+
+def update_model(
+    path: str | os.PathLike[str],
+    X: MatrixLike | None = None,
+    y: MatrixLike | None = None,
+    *,
+    label_names: Sequence[str] | None = None,
+    keep: Mapping[str, Sequence[Any]] | None = None,
+    retune: bool = False,
+    trusted: Sequence[str | type] = (),
+) -> ModelCard:
+    """Append training rows to the model in a file, or only choose anew what depends on all rows.
+
+    The file is replaced as a whole: whatever happens, it has the old model or the new one. One process at a time
+    changes a file; another is told at once.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, which `save_model` wrote.
+    X, y
+        New rows and their label sets, as `nearlabel.updates.partial_fit` takes them. None: no row is added.
+    label_names : sequence of str of length n_labels, default=None
+        Names of all labels, the known ones first, for a model that was fitted to an array y. None: those on the card,
+        and numbers for new labels.
+    keep : mapping of str to sequence of length n_added, default=None
+        Values of the columns that the file keeps of its rows (`read_kept`); those that are not given are blank.
+    retune : bool, default=False
+        Whether thresholds and a number of neighbours are chosen anew; otherwise they are stale, and the card says so.
+    trusted : sequence of str or type, default=()
+        As in `load_model`.
+
+    Returns
+    -------
+    ModelCard
+        The new card; `changes` says what has changed since the model was fitted.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process is changing the file.
+    TypeError
+        If the model is none that rows can be added to.
+    ValueError, OSError, ImportError
+        As `load_model`, `nearlabel.updates.partial_fit`, `nearlabel.updates.retune` and `save_model`; or if `keep` has
+        another number of rows or columns that the file does not keep. Then the file is what it was.
+
+    See Also
+    --------
+    forget_rows : Remove rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.persistence import forget_rows, load_model, save_model, update_model
+    >>> X, y = [[0.0], [1.0], [2.0], [9.0]], [["calm"], ["calm"], ["sad"], ["sad"]]
+    >>> path = Path(tempfile.mkdtemp()) / "songs.skops"
+    >>> path = save_model(MLkNN(n_neighbors=1).fit(X, y), path, keep={"id": ["a", "b", "c", "d"]})
+    >>> update_model(path, [[8.0]], [["loud"]], keep={"id": ["e"]}).changes.new_labels
+    ('loud',)
+    >>> forget_rows(path, ids=["b", "e"]).data.rows
+    3
+    >>> load_model(path).search_.n_samples_fit_
+    3
+    """
+    with locked(path, "adding rows"):
+        file = _OpenFile.read(path, trusted)
+        n_old = _n_rows(file.model)
+        if X is not None:
+            updates.partial_fit(file.model, X, y)
+        kept = _appended(file.kept, keep, n_old, _n_rows(file.model) - n_old)
+        if retune:
+            updates.retune(file.model)
+        return file.write(kept, label_names)
+
+
+def forget_rows(
+    path: str | os.PathLike[str],
+    rows: ArrayLike = (),
+    *,
+    ids: Iterable[str] = (),
+    column: str | None = None,
+    retune: bool = False,
+    trusted: Sequence[str | type] = (),
+) -> ModelCard:
+    """Remove training rows from the model in a file, which then has nothing of them.
+
+    Their features, label sets, kept columns and places in lists of neighbours are gone. What was fitted to all rows of
+    `fit` and does not follow, such as the range of a scaling in a pipeline, stays. The file is replaced as a whole, as
+    by `update_model`; a copy of the old one, made by whomever, is not touched.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, which `save_model` wrote.
+    rows : array-like of int, default=()
+        Numbers of training rows, each once.
+    ids : iterable of str, default=()
+        Values of a column that the file keeps of its rows: all rows that have one of them go.
+    column : str, default=None
+        That column. None: the first kept one whose name ends with "id", or the first.
+    retune, trusted
+        As in `update_model`.
+
+    Returns
+    -------
+    ModelCard
+        The new card; `changes` says what has changed since the model was fitted.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process is changing the file.
+    TypeError
+        If the model is none that rows can be removed from.
+    ValueError, OSError, ImportError
+        If no row has one of the ids, or the file keeps no such column; else as `load_model`,
+        `nearlabel.updates.forget`, `nearlabel.updates.retune` and `save_model`. Then the file is what it was.
+
+    See Also
+    --------
+    update_model : Append rows, with an example of both.
+    """
+    with locked(path, "forgetting rows"):
+        file = _OpenFile.read(path, trusted)
+        n_rows = _n_rows(file.model)
+        numbers = check_row_numbers("rows", rows, n_rows)
+        gone = np.union1d(numbers, _rows_with(file, list(ids), column)).astype(np.intp)
+        updates.forget(file.model, gone)
+        if retune:
+            updates.retune(file.model)
+        left = np.delete(np.arange(n_rows), gone)
+        return file.write({name: [texts[row] for row in left] for name, texts in file.kept.items()})
+
+
+def _n_rows(model: Any) -> int:
+    n_rows: int = updates.lazy_part(model).search_.n_samples_fit_
+    return n_rows
+
+
+def _appended(
+    kept: Mapping[str, Sequence[str]], keep: Mapping[str, Sequence[Any]] | None, n_old: int, n_added: int
+) -> dict[str, list[str]]:
+    """Return the kept columns with the values of new rows."""
+    new = as_kept(keep, n_added)
+    others = [name for name in new if name not in kept]
+    if others:
+        raise ValueError(f"keep must map names among {list(kept)}, which the file keeps, got {others[0]!r}.")
+    return {name: [*texts, *new.get(name, [""] * n_added)] for name, texts in kept.items()}
+
+
+def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntArray:
+    """Return the numbers of the rows that have one of the ids in a kept column."""
+    if not ids:
+        return np.empty(0, dtype=np.intp)
+    if not file.kept:
+        raise ValueError(f"{file.path} must keep a column of ids for rows to be found by them, got none. Hint: rows.")
+    if column is None:
+        column = next((name for name in file.kept if name.casefold().endswith("id")), next(iter(file.kept)))
+    if column not in file.kept:
+        raise ValueError(f"column must be one of {list(file.kept)}, which the file keeps, got {column!r}.")
+    known = file.kept[column]
+    unknown = sorted(set(ids) - set(known))
+    if unknown:
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise ValueError(f"ids must be values of the kept column {column!r}, got {unknown[0]!r}{more}.")
+    wanted = set(ids)
+    return np.array([row for row, text in enumerate(known) if text in wanted], dtype=np.intp)
+
+
+def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:
+    """Return the summary of the present rows: names from before, figures of the label sets that the model has."""
+    of_labels = DataSummary.of_label_sets(updates.lazy_part(model)._labels)
+    if label_names is None:
+        label_names = _names(updates.updated_part(model).label_names_, before.label_names)
+    return replace(
+        of_labels,
+        name=before.name,
+        rows=_n_rows(model),
+        features=before.features,
+        feature_names=before.feature_names,
+        label_names=tuple(label_names),
+    )
+
+
+def _names(present: Any, before: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the names of the labels: those on the card, where the model itself has numbers."""
+    texts = tuple(map(str, present))
+    known = before or ()
+    return (*known, *texts[len(known) :])

@@ -1,0 +1,107 @@
+"""Label sets with unknown cells, taken apart into label sets and a mask.
+
+A cell is unknown where y holds NaN, None, a missing value of pandas or polars, a masked value of numpy, or, in a sparse
+y, a stored NaN. Unknown is not negative: whoever takes such a y looks at the known cells only.
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from nearlabel.utils.containers import missing
+from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
+from nearlabel.utils.validation import NEGATIVE_HINT, as_label_matrix, without_sparse_frame
+
+
+class PartialLabels(NamedTuple):
+    """Label sets (n_samples, n_labels) with 0 where a cell is unknown, and the mask of unknown cells.
+
+    `unknown` is a boolean array, or canonical CSR of True where the label sets are sparse; None if all cells are known.
+    """
+
+    labels: Matrix
+    unknown: Matrix | None
+
+    @classmethod
+    def of(cls, y: MatrixLike, *, name: str = "y", dtype: LabelType | None = np.int64) -> PartialLabels:
+        """Take apart label sets; those without an unknown cell are as `as_label_matrix` returns them.
+
+        Parameters
+        ----------
+        y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+            Holds 0, 1 and what stands for unknown.
+        name : str, default="y"
+            What messages call it.
+        dtype : type, default=np.int64
+            As in `as_label_matrix`.
+
+        Raises
+        ------
+        ValueError
+            If y is not two-dimensional, has no label, or holds anything else.
+        """
+        y = without_sparse_frame(y)
+        values = _as_floats(y)
+        if values is None:
+            return cls(as_label_matrix(y, name=name, dtype=dtype), None)
+        data = values.data if sparse.issparse(values) else values
+        hidden = np.isnan(data)
+        if (data[~hidden] < 0).any():
+            raise ValueError(f"{name} must hold 0, 1 and NaN only, got {data[~hidden].min():g}.{NEGATIVE_HINT}")
+        if not sparse.issparse(values):
+            return cls(as_label_matrix(np.where(hidden, 0.0, values), name=name, dtype=dtype), hidden)
+        known = sparse.csr_array((np.where(hidden, 0.0, data), values.indices, values.indptr), shape=values.shape)
+        labels = as_label_matrix(known, name=name, dtype=dtype)
+        unknown = sparse.csr_array((hidden, values.indices, values.indptr), shape=values.shape)
+        unknown.eliminate_zeros()  # in place: the last use of `values`
+        return cls(labels, unknown)
+
+    def rows(self, some: Any) -> PartialLabels:
+        """Return some rows; their mask is None only if that of all is."""
+        return PartialLabels(self.labels[some], None if self.unknown is None else self.unknown[some])
+
+    def with_nan(self) -> Matrix:
+        """Return the label sets with NaN where a cell is unknown, in float64; as they are if all cells are known."""
+        if self.unknown is None:
+            return self.labels
+        if not sparse.issparse(self.labels):
+            return np.where(self.unknown, np.nan, self.labels)
+        unknown = self.unknown.astype(np.float64)
+        unknown.data[:] = np.nan
+        return sparse.csr_array(self.labels.astype(np.float64) + unknown)
+
+
+def _as_floats(y: MatrixLike) -> Any:
+    """Return y in float64 with NaN where a cell is unknown, dense or canonical CSR; None if no cell is."""
+    if sparse.issparse(y):
+        return _sparse_floats(y)
+    if np.ma.is_masked(y):
+        y = np.ma.filled(y.astype(np.float64), np.nan)
+    try:
+        values: Any = np.asarray(y)
+    except ValueError:  # rows of unequal length: `as_label_matrix` explains
+        return None
+    if values.ndim == 2 and values.dtype.kind == "O":
+        values = _object_floats(values)
+    return values if values is not None and values.dtype.kind == "f" and np.isnan(values).any() else None
+
+
+def _sparse_floats(y: Any) -> Any:
+    values = sparse.csr_array(y)
+    if values.dtype.kind != "f" or not np.isnan(values.data).any():
+        return None
+    values = values.astype(np.float64, copy=True)
+    values.sum_duplicates()
+    return values
+
+
+def _object_floats(values: Any) -> FloatArray | None:
+    """Return cells that are numbers, or missing, as floats; None if there are others."""
+    unknown = missing(values.ravel()).reshape(values.shape)
+    if not all(isinstance(value, numbers.Real | np.bool_) for value in values[~unknown]):
+        return None
+    return np.where(unknown, np.nan, values).astype(np.float64)

@@ -1,0 +1,114 @@
+"""``nearlabel update`` and ``nearlabel forget``: rows come and go in the file of a model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nearlabel.persistence import load_model, read_card, read_kept
+
+TAGS = ("calm", "sad", "loud")
+
+
+def write(path, n_rows, first, tags, *, columns="id,title,a,b,tags"):
+    """Write songs, whose tags depend on their features, in any order of the columns."""
+    random = np.random.default_rng(first)
+    lines = [columns]
+    for row in range(first, first + n_rows):
+        a, b = random.normal(size=2).round(3)
+        chosen = [tag for tag, on in zip(TAGS, (a > 0, b > 0.3, a + b > 1), strict=True) if on and tag in tags]
+        cells = {"id": f"s{row}", "title": f"Song {row}", "a": a, "b": b, "tags": ";".join(chosen)}
+        lines.append(",".join(str(cells[name]) for name in columns.split(",")))
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def songs(nearlabel, tmp_path, monkeypatch):
+    """A folder with a model of 60 songs."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "songs.csv", 60, 0, TAGS[:2])
+    words = "fit songs.csv --labels-column tags --id id --show title --method mlknn --k 5 --thresholds micro-f"
+    assert nearlabel(*words.split(), "--validate", "none", "--out", "m.skops").code == 0
+    return tmp_path
+
+
+def test_more_rows_and_a_new_tag(nearlabel, songs):
+    """Columns in another order; the model is that of all rows."""
+    write(songs / "new.csv", 20, 60, TAGS, columns="tags,b,a,id")
+    answer = nearlabel("update", "m.skops", "new.csv")
+    assert answer.code == 0, answer.err
+    assert "60 -> 80" in answer.out
+    assert "labels that came           loud" in answer.out
+    assert "DATA has no column 'title', which the model keeps: blank." in answer.err
+    card = read_card("m.skops")
+    assert card.data.label_names == TAGS
+    assert card.data.rows == 80
+    assert read_kept("m.skops")["id"][-1] == "s79"
+    assert read_kept("m.skops")["title"][-2:] == ("", "")
+    both = (songs / "songs.csv").read_text().splitlines()
+    write(songs / "new2.csv", 20, 60, TAGS)
+    (songs / "all.csv").write_text("\n".join(both + (songs / "new2.csv").read_text().splitlines()[1:]) + "\n")
+    fit = "fit all.csv --labels-column tags --ignore id,title --method mlknn --k 5 --thresholds micro-f --validate none"
+    assert nearlabel(*fit.split(), "--out", "all.skops").code == 0
+    X = np.random.default_rng(1).normal(size=(30, 2))
+    places = [read_card("all.skops").data.label_names.index(tag) for tag in TAGS]
+    expected = load_model("all.skops").predict_proba(X)[:, places]
+    assert (load_model("m.skops").predict_proba(X) == expected).all()
+    shown = nearlabel("card", "m.skops").out
+    assert "Changes since the fit" in shown
+    assert "rows added since the fit   20" in shown
+
+
+def test_stale_until_tuned_anew(nearlabel, songs):
+    """Said by update, card and predict; tuned without DATA, too."""
+    write(songs / "new.csv", 20, 60, TAGS[:2])
+    answer = nearlabel("update", "m.skops", "new.csv")
+    assert "stale: tuned before" in answer.out
+    assert "--retune chooses it anew" in answer.err
+    assert "tuned before rows came or went" in nearlabel("predict", "m.skops", "new.csv").err
+    assert "fresh" in nearlabel("update", "m.skops", "--retune").out
+    assert "tuned before" not in nearlabel("predict", "m.skops", "new.csv").err
+    assert "neither that nor --retune" in nearlabel("update", "m.skops").err
+
+
+def test_forget_by_id_and_by_number(nearlabel, songs):
+    """All rows with an id go, from a file or standard input."""
+    (songs / "erased.txt").write_text("s7\n\n  s12\n")
+    answer = nearlabel("forget", "m.skops", "--ids", "erased.txt", "--retune")
+    assert answer.code == 0, answer.err
+    assert "60 -> 58" in answer.out
+    assert "s7" not in read_kept("m.skops")["id"]
+    assert nearlabel("forget", "m.skops", "--rows", "0,1").code == 0
+    assert read_kept("m.skops")["id"][:2] == ("s2", "s3")
+    assert read_card("m.skops").changes.forgotten == 4
+    (songs / "titles.txt").write_text("Song 30\n")
+    assert nearlabel("forget", "m.skops", "--ids", "titles.txt", "--column", "title").code == 0
+    assert "s30" not in read_kept("m.skops")["id"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("forget m.skops", "one of the arguments --ids --rows is required"),
+        ("forget m.skops --rows x", "must be numbers of rows, from 0, separated by commas, got 'x'"),
+        ("forget m.skops --rows 60", "rows must be numbers from 0 to 59, got 60"),
+        ("forget m.skops --rows 1 --column id", "--column must go with --ids, got --rows"),
+        ("forget m.skops --ids none.txt", "none.txt: No such file"),
+        ("forget m.skops --ids empty.txt", "--ids must be a file with an id on each line, got empty.txt without any"),
+        ("forget m.skops --ids songs.csv", "ids must be values of the kept column 'id', got"),
+        ("forget forest.skops --rows 1", "MODEL must be a method by votes of neighbours for rows to come and go"),
+        ("update m.skops lacking.csv", "must have a column for every feature, got none for 'b'"),
+    ],
+)
+def test_errors_change_nothing(nearlabel, songs, words, message):
+    """In one line, with the file as it was."""
+    (songs / "empty.txt").write_text("\n \n")
+    write(songs / "lacking.csv", 5, 60, TAGS[:2], columns="id,a,tags")
+    if "forest" in words:
+        fit = "fit songs.csv --labels-column tags --ignore id,title --method rfpct --validate none --out forest.skops"
+        assert nearlabel(*fit.split()).code == 0
+    before = (songs / "m.skops").read_bytes()
+    answer = nearlabel(*words.split())
+    assert answer.code == 2
+    assert message in answer.err
+    assert (songs / "m.skops").read_bytes() == before

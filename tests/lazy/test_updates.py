@@ -1,0 +1,303 @@
+"""`partial_fit` and `forget`: after each step all equals a fit of the present rows in their order, to the bit."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+
+from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
+from nearlabel.neighbors import ExactNeighbors
+from nearlabel.utils.validation import as_dense
+
+N_LABELS = 4
+METHODS = {
+    "BRkNN": BRkNN,
+    "BRkNNa": BRkNNa,
+    "BRkNNb": partial(BRkNNb, weights="distance"),
+    "LPkNN": LPkNN,
+    "MLkNN": MLkNN,
+    "MLkNN by distance": partial(MLkNN, weights="distance"),
+    "DMLkNN": partial(DMLkNN, delta=1),
+    "CMLkNN": CMLkNN,
+    "CMLkNN, given": partial(CMLkNN, similarity=np.eye(N_LABELS)),
+}
+PROBLEMS = {
+    "whole": (np.asarray, np.asarray, "euclidean"),
+    "sparse": (sparse.csr_array, sparse.csr_array, "euclidean"),
+    "sparse labels": (np.asarray, sparse.csr_array, "manhattan"),
+    "cosine": (sparse.csr_array, np.asarray, "cosine"),
+}
+
+
+class Drawn:
+    """Rows with many ties and duplicates, and label sets that depend on them."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def rows(self, n_rows):
+        """Return whole numbers."""
+        return self.random.integers(0, 4, size=(n_rows, 3)).astype(np.float64)
+
+    def labels(self, X, n_labels=N_LABELS):
+        """Return label sets, the last label of few rows."""
+        noise = self.random.random((len(X), n_labels))
+        chance = np.stack([(X[:, label % 3] + 0.3) / (5 + 10 * (label == n_labels - 1)) for label in range(n_labels)])
+        return (noise < chance.T).astype(np.int64)
+
+
+def assert_like_a_fit(model, make, X, y, queries):
+    """Compare all answers, and what was learnt, with those of a fit."""
+    fitted = make().fit(X, y)
+    assert model._n_samples == X.shape[0]
+    for answer in ("predict_proba", "predict"):
+        np.testing.assert_array_equal(
+            as_dense(getattr(model, answer)(queries)), as_dense(getattr(fitted, answer)(queries))
+        )
+    for answer in ("loo_predict_proba", "loo_predict"):
+        np.testing.assert_array_equal(as_dense(getattr(model, answer)()), as_dense(getattr(fitted, answer)()))
+    for name, value in vars(fitted).items():
+        if name.endswith("_") and isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
+    if hasattr(fitted, "_counts"):
+        np.testing.assert_array_equal(model._counts, fitted._counts)
+        np.testing.assert_array_equal(model._training_distances, fitted._training_distances)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("method", METHODS)
+def test_after_each_step_it_is_like_a_fit(method, problem):
+    """Rows come and go, one or many at a time."""
+    store_X, store_y, metric = PROBLEMS[problem]
+    drawn = Drawn(seed=5)
+
+    def make():
+        return METHODS[method](3, search=ExactNeighbors(metric))
+
+    X = drawn.rows(40)
+    y = drawn.labels(X)
+    model = make().fit(store_X(X), store_y(y))
+    for step in range(8):
+        if step % 2:
+            gone = drawn.random.choice(len(X), size=drawn.random.choice([1, 2, len(X) // 3]), replace=False)
+            X, y = np.delete(X, gone, axis=0), np.delete(y, gone, axis=0)
+            result = model.forget(gone)
+        else:
+            more = drawn.rows(drawn.random.choice([1, 2, 5]))
+            X, y = np.vstack([X, more]), np.vstack([y, drawn.labels(more)])
+            result = model.partial_fit(store_X(more), store_y(y[-len(more) :]))
+        assert result is model
+        assert_like_a_fit(model, make, store_X(X), store_y(y), store_X(drawn.rows(10)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_two_hundred_steps(method, problem, seed):
+    """As above, 200 times."""
+    store_X, store_y, metric = PROBLEMS[problem]
+    drawn = Drawn(seed)
+
+    def make():
+        return METHODS[method](3, search=ExactNeighbors(metric))
+
+    X = drawn.rows(25)
+    y = drawn.labels(X)
+    model = make().fit(store_X(X), store_y(y))
+    for _ in range(200):
+        if len(X) > 8 and drawn.random.random() < 0.5:
+            gone = drawn.random.choice(len(X), size=drawn.random.choice([1, 1, 3]), replace=False)
+            X, y = np.delete(X, gone, axis=0), np.delete(y, gone, axis=0)
+            model.forget(gone)
+        else:
+            more = drawn.rows(drawn.random.choice([1, 1, 3]))
+            X, y = np.vstack([X, more]), np.vstack([y, drawn.labels(more)])
+            model.partial_fit(store_X(more), store_y(y[-len(more) :]))
+        assert_like_a_fit(model, make, store_X(X), store_y(y), store_X(drawn.rows(4)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_new_labels_are_those_of_a_padded_fit(method):
+    """A further column, and later labels that go again, though not from the names."""
+    if method == "CMLkNN, given":
+        pytest.skip("its similarity is of so many labels")
+    drawn = Drawn(seed=2)
+    X = drawn.rows(40)
+    y = drawn.labels(X, 6)
+    y[:30, 4:] = 0
+    model = METHODS[method](3).fit(X[:30], y[:30, :4])
+    model.partial_fit(X[30:35], y[30:35, :5]).partial_fit(X[35:], y[35:])
+    assert model.changes_ == {"added": 10, "forgotten": 0, "new_labels": [4, 5]}
+    assert_like_a_fit(model, lambda: METHODS[method](3), X, y, drawn.rows(10))
+    model.forget(np.arange(30, 40))
+    assert_like_a_fit(model, lambda: METHODS[method](3), X[:30], y[:30], drawn.rows(10))
+
+
+def test_a_row_that_is_no_neighbour():
+    """It changes the list of no other row, when it comes and when it goes."""
+    X, y = np.arange(9.0)[:, np.newaxis], np.eye(9, 2, dtype=int)
+    model = MLkNN(2).fit(X, y).partial_fit([[100.0]], [[1, 1]])
+    assert_like_a_fit(model, lambda: MLkNN(2), np.vstack([X, [[100.0]]]), np.vstack([y, [[1, 1]]]), X + 0.3)
+    assert_like_a_fit(model.forget([9]), lambda: MLkNN(2), X, y, X + 0.3)
+
+
+def test_the_number_of_neighbours_stays_until_it_is_chosen_anew():
+    """It is that of a fit then, and so is its table."""
+    drawn = Drawn(seed=1)
+    X = drawn.rows(80)
+    y = drawn.labels(X)
+    for choice in ("auto", lambda truth, scores: -abs(truth - scores).sum()):
+        model = MLkNN(choice).fit(X[:60], y[:60])
+        assert not model.n_neighbors_stale_
+        k = model.n_neighbors_
+        model.partial_fit(X[60:], y[60:]).forget(np.arange(20))
+        assert model.n_neighbors_stale_
+        assert model.n_neighbors_ == k
+        assert_like_a_fit(model, lambda k=k: MLkNN(k), X[20:], y[20:], drawn.rows(5))
+        model.retune()
+        assert not model.n_neighbors_stale_
+        expected = MLkNN(choice).fit(X[20:], y[20:])
+        assert model.n_neighbors_ == expected.n_neighbors_
+        for name, column in expected.cv_results_.items():
+            np.testing.assert_array_equal(model.cv_results_[name], column)
+        assert_like_a_fit(model, lambda choice=choice: MLkNN(choice), X[20:], y[20:], drawn.rows(5))
+
+
+def test_weights_follow_their_rows():
+    """Rows without a weight weigh one, those of weight 0 are none."""
+    drawn = Drawn(seed=4)
+    X = drawn.rows(50)
+    y = drawn.labels(X)
+    weights = drawn.random.integers(0, 4, size=50).astype(np.float64)
+    model = BRkNN(3).fit(X[:30], y[:30]).partial_fit(X[30:40], y[30:40], sample_weight=weights[30:40])
+    model.partial_fit(X[40:], y[40:])
+    weights[:30] = weights[40:] = 1
+    queries = drawn.rows(20)
+    assert (model.predict_proba(queries) == BRkNN(3).fit(X, y, weights).predict_proba(queries)).all()
+    model.forget([0, 1, 30])
+    kept = np.delete(np.flatnonzero(weights), [0, 1, 30])
+    expected = BRkNN(3).fit(X[kept], y[kept], weights[kept])
+    assert (model.predict_proba(queries) == expected.predict_proba(queries)).all()
+    with pytest.raises(TypeError, match="sample_weight must be None for MLkNN"):
+        MLkNN(3).fit(X, y).partial_fit(X, y, sample_weight=weights)
+
+
+def test_names_of_labels_and_rows():
+    """Columns of data frames are matched by name, wherever they stand; rows are called by the names of the index."""
+    X = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0]}, index=["r0", "r1", "r2", "r3"])
+    y = pd.DataFrame({"calm": [1, 0, 0, 1], "sad": [0, 1, 1, 0]}, index=X.index)
+    model = MLkNN(1).fit(X, y)
+    more = pd.DataFrame({"a": [4.0, 5.0]}, index=["r4", "r5"])
+    model.partial_fit(more, pd.DataFrame({"loud": [1, 0], "sad": [0, 1], "calm": [1, 1]}))
+    assert model.label_names_.tolist() == ["calm", "sad", "loud"]
+    assert model.changes_ == {"added": 2, "forgotten": 0, "new_labels": ["loud"]}
+    assert model._labels[4:].tolist() == [[1, 0, 1], [1, 1, 0]]
+    model.forget(["r1", "r4"])
+    assert model._row_names.tolist() == ["r0", "r2", "r3", "r5"]
+    assert model.search_.take(np.arange(4)).ravel().tolist() == [0, 2, 3, 5]
+    model.forget([0])
+    assert model._row_names.tolist() == ["r2", "r3", "r5"]
+    with pytest.raises(ValueError, match="rows must be names from the index of X, got 'r0', which is none of them"):
+        model.forget(["r0"])
+    with pytest.raises(ValueError, match="y must have a column for each label of fit, got none for 'calm'"):
+        model.partial_fit(more, y[["sad"]][:2])
+
+
+def test_tags_and_classes():
+    """Tags may be new, and known before a row has them; the classes of one column too."""
+    model = BRkNN(1).partial_fit([[0.0], [1.0]], [["b"], ["a"]], classes=["c"])
+    assert model.label_names_.tolist() == ["a", "b", "c"]
+    model.partial_fit([[5.0], [6.0]], [[], ["d", "c"]])
+    assert model.predict_labels([[0.0], [5.0], [6.0]]) == [("b",), (), ("c", "d")]
+    column = MLkNN(1).partial_fit([[0.0], [1.0], [2.0]], ["yes", "yes", "yes"])
+    column.partial_fit([[3.0]], ["no"])
+    expected = MLkNN(1).fit([[0.0], [1.0], [2.0], [3.0]], ["yes", "yes", "yes", "no"])
+    queries = np.linspace(0, 4, 9)[:, np.newaxis]
+    assert column.classes_.tolist() == ["no", "yes"]
+    assert (column.predict_proba(queries) == expected.predict_proba(queries)).all()
+    assert column.predict(queries).tolist() == expected.predict(queries).tolist()
+    with pytest.raises(ValueError, match=r"y must hold two classes if it is one-dimensional, got 3"):
+        column.partial_fit([[3.0]], ["perhaps"])
+
+
+WRONG = {
+    "features": (([[1.0, 2.0]], [[1, 0]]), "X has 2 features"),
+    "NaN": (([[np.nan]], [[1, 0]]), "NaN"),
+    "lengths": (([[1.0], [2.0]], [[1, 0]]), "inconsistent numbers of samples"),
+    "few labels": (([[1.0]], [[1]]), r"y must have at least 2 columns, as in fit, got 1\."),
+    "names": (([[1.0]], [["a"]]), "y must be an array without names of labels, as in fit, got names"),
+    "one column": (([[1.0]], [1]), "y must be one-dimensional if that of fit was"),
+    "label sets": (([[1.0]], [[2, 0]]), "y must hold 0 and 1 only"),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), WRONG.values(), ids=WRONG)
+def test_an_error_changes_nothing(given, message):
+    """Neither the classifier nor its search."""
+    X, y = np.arange(5.0)[:, np.newaxis], np.eye(5, 2, dtype=int)
+    model = MLkNN(2).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(*given)
+    with pytest.raises(ValueError, match="n_neighbors must be smaller than n_samples=2, got 2"):
+        model.forget([0, 1, 2])
+    with pytest.raises(ValueError, match="rows must be numbers from 0 to 4, got 5"):
+        model.forget([5])
+    assert_like_a_fit(model, lambda: MLkNN(2), X, y, X + 0.3)
+
+
+def test_an_interruption_changes_nothing(monkeypatch):
+    """Whatever is done when it comes."""
+    X, y = np.arange(9.0)[:, np.newaxis], np.eye(9, 2, dtype=int)
+    model = MLkNN(2).fit(X, y)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MLkNN, "_learn_counts", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit([[0.5]], [[1, 1]])
+        with pytest.raises(KeyboardInterrupt):
+            model.forget([3])
+    assert_like_a_fit(model, lambda: MLkNN(2), X, y, X + 0.3)
+
+
+def test_who_cannot_be_updated_says_so():
+    """A regression on all rows, distances to all label sets, a search that cannot follow."""
+    assert not hasattr(IBLR(), "partial_fit")
+    assert not hasattr(NLDD(), "partial_fit")
+    model = BRkNN(1, search=NearestNeighbors()).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
+    with pytest.raises(TypeError, match=r"search must have add and remove .* got NearestNeighbors"):
+        model.forget([0])
+
+
+@pytest.mark.parametrize("method", ["BRkNN", "LPkNN", "MLkNN", "DMLkNN", "CMLkNN"])
+def test_a_forgotten_row_is_in_no_pickle(method):
+    """Its features, label set and name; what was learnt is of the others."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 3)), random.integers(0, 2, size=(60, 40))
+    names = [f"name-of-{row}" for row in range(60)]
+    model = METHODS[method](3).fit(pd.DataFrame(X, index=names), y)
+    traces = [X[7, 0].tobytes(), y[7].astype(np.int8).tobytes(), "name-of-7".encode("utf-32-le")]
+    assert [trace in pickle.dumps(model) for trace in traces] == [True, True, True]
+    model.forget([7])
+    assert [trace in pickle.dumps(model) for trace in traces] == [False, False, False]
+    assert_like_a_fit(
+        pickle.loads(pickle.dumps(model)), lambda: METHODS[method](3), np.delete(X, 7, 0), np.delete(y, 7, 0), X
+    )
+
+
+def test_a_fit_forgets_all_changes():
+    """It begins anew."""
+    X, y = np.arange(9.0)[:, np.newaxis], np.eye(9, 2, dtype=int)
+    model = MLkNN(2).fit(X, y).partial_fit([[0.5]], [[1, 1]])
+    assert model.changes_["added"] == 1
+    assert model.fit(X, y).changes_ == {"added": 0, "forgotten": 0, "new_labels": []}
+    assert_like_a_fit(model, lambda: MLkNN(2), X, y, X + 0.3)

@@ -1,0 +1,59 @@
+"""`nearlabel.updates`: rows come and go in what is inside pipelines and searches of parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from nearlabel import updates
+from nearlabel.lazy import IBLR, BRkNN, MLkNN
+from nearlabel.model_selection import NeighborsClassifierCV
+from nearlabel.thresholds import TunedThresholdsClassifierCV
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(60, 3))
+Y = (X + RANDOM.normal(size=(60, 3)) > 0).astype(np.int64)
+
+
+def test_steps_before_the_classifier_stay():
+    """The rows go through them as they were fitted."""
+    model = make_pipeline(MinMaxScaler(), MLkNN(3)).fit(X[:40], Y[:40])
+    scaled = model[0].transform(X)
+    assert updates.partial_fit(model, X[40:], Y[40:]) is model
+    assert updates.forget(model, np.arange(10)) is model
+    expected = MLkNN(3).fit(scaled[10:], Y[10:])
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(scaled))
+    assert updates.updated_part(model) is model[-1]
+
+
+def test_a_search_of_parameters_is_its_best_model():
+    """Nested as it may be."""
+    search = GridSearchCV(make_pipeline(MinMaxScaler(), BRkNN()), {"brknn__n_neighbors": [1, 3]}, cv=2)
+    search.fit(X[:40], Y[:40])
+    updates.partial_fit(search, X[40:], Y[40:])
+    assert updates.updated_part(search).changes_["added"] == 20
+    assert updates.can_be_updated(search)
+
+
+def test_what_is_chosen_anew_is_handed_on():
+    """Thresholds at the end of a pipeline."""
+    model = make_pipeline(MinMaxScaler(), TunedThresholdsClassifierCV(MLkNN(3), cv="loo")).fit(X[:40], Y[:40])
+    updates.partial_fit(model, X[40:], Y[40:])
+    assert model[-1].thresholds_stale_
+    updates.retune(model)
+    assert not model[-1].thresholds_stale_
+
+
+def test_others_are_refused():
+    """By name."""
+    with pytest.raises(TypeError, match=r"model must be a method by votes of neighbours, such as MLkNN, .* got IBLR"):
+        updates.forget(make_pipeline(MinMaxScaler(), IBLR(3)).fit(X, Y), [0])
+    with pytest.raises(TypeError, match="got FixedThresholdsClassifier"):
+        updates.forget(NeighborsClassifierCV().fit(X, Y), [0])
+    with pytest.raises(NotFittedError):
+        updates.partial_fit(MLkNN(), X, Y)
+    assert not updates.can_be_updated(IBLR())
