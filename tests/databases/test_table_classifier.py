@@ -78,11 +78,12 @@ def test_refresh_says_what_changed(table, songs):
     assert_is_a_fit_to(model, BRkNN(3), table.read(), songs.queries)
 
 
-def test_a_random_day(empty, songs):
+@pytest.mark.parametrize("where", ["in the table", "in memory"])
+def test_a_random_day(empty, songs, where):
     """Twenty additions and removals: after each, a fit to the rows present."""
     rng, new = np.random.default_rng(1), iter(range(1000, 2000))
     empty.add(songs.ids[:12], songs.X[:12], songs.tags[:12])
-    model = TableClassifier(searching(empty), empty).fit()
+    model = TableClassifier(searching(empty) if where == "in the table" else MLkNN(3), empty).fit()
     for _ in range(20):
         if rng.random() < 0.5:
             n = int(rng.integers(1, 4))
@@ -91,6 +92,19 @@ def test_a_random_day(empty, songs):
         elif len(model.ids_) > 8:
             empty.delete(rng.choice(model.ids_, 2, replace=False))
         assert_is_a_fit_to(model, MLkNN(3), empty.read(), songs.queries[:3])
+
+
+def test_small_changes_take_no_fit(table, songs):
+    """Rows in memory are updated, unless a label comes or goes, or a row stands between the others."""
+    model = TableClassifier(MLkNN(3), table).fit()
+    table.add([100], songs.queries[:1], [["calm"]])
+    table.delete([12])
+    assert_is_a_fit_to(model, MLkNN(3), table.read(), songs.queries)
+    changes = model.estimator_.changes_
+    assert (changes["added"], changes["forgotten"]) == (1, 1)
+    table.add([101], songs.queries[1:2], [["new"]])
+    assert_is_a_fit_to(model, MLkNN(3), table.read(), songs.queries)
+    assert model.estimator_.changes_["added"] == 0
 
 
 def test_answers_carry_ids(table, songs):

@@ -117,21 +117,6 @@ def test_an_id_that_comes_twice_later(tmp_path, songs):
     assert len(set(indices[0].tolist())) == 5
 
 
-def test_add_and_remove(table, songs):
-    """As a fit to the rows in this order."""
-    search = TableNeighbors(table, n_candidates=60).fit()
-    table.add([100, 101], songs.queries[:2], [["a"], []])
-    assert search.add(table.read().X[40:]) is search
-    X = np.vstack([songs.X, songs.queries[:2].astype(np.float32)])
-    assert_same(search.kneighbors(None, 5), ExactNeighbors().fit(X).kneighbors(None, 5))
-    assert search.remove([3, 40]) is search  # the table still has them
-    rest = np.delete(X, [3, 40], axis=0)
-    assert_same(search.kneighbors(songs.queries, 9), ExactNeighbors().fit(rest).kneighbors(songs.queries, 9))
-    assert search.ids_.tolist() == [one for one in [*songs.ids, 100, 101] if one not in (13, 100)]
-    with pytest.raises(TableChangedError, match="X must be the rows of the table"):
-        search.add(songs.queries[:2])
-
-
 def test_rows_of_another_place_are_refused(table, songs):
     """A database compares rows as they are stored: scaled ones are others."""
     with pytest.raises(TableChangedError, match=r"of shape \(40, 4\), got rows with other values.*TableClassifier"):

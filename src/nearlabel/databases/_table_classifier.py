@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable
 from contextlib import suppress
+from copy import copy
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -365,7 +366,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             digests = _digests(rows)
             if before is not None and before.digests == digests and np.array_equal(before.ids, rows.ids):
                 return before._replace(version=rows.version)  # something else has changed
-            return _State(_fit(self.estimator, rows), rows.version, rows.ids, digests)
+            model = None if before is None else _updated(before, rows, digests)
+            return _State(model or _fit(self.estimator, rows), rows.version, rows.ids, digests)
 
         return _while_it_changes(fitted)
 
@@ -383,6 +385,32 @@ def _fit(estimator: Any, rows: TableRows) -> Any:
     if not any(rows.tags or ()):
         raise ValueError("table must hold at least one tag, got none in its tags. Hint: tags= is the name of a column.")
     return clone(estimator).fit(rows.X, rows.tags)
+
+
+def _updated(before: _State, rows: TableRows, digests: dict[Any, bytes]) -> Any | None:
+    """Return a copy of the model with the rows that came and without those that went; None if that is no fit to them.
+
+    It is one, to the bit, if the rows that stay stand first and in their order, if the tags are those of before (an
+    update keeps labels without rows, and appends new ones), and if the classifier tunes nothing on its rows. A search
+    in the table has no updates: its fit is nothing but reading the table.
+    """
+    stays = np.array([digests.get(one) == digest for one, digest in before.digests.items()])
+    n_stay = int(stays.sum())
+    tags = sorted({tag for its in rows.tags or () for tag in its})
+    model = copy(before.model)
+    tunes_nothing = hasattr(model, "forget") and isinstance(getattr(model, "n_neighbors", None), int)
+    if not (tunes_nothing and hasattr(model.search_, "add") and n_stay and tags == model.label_names_.tolist()):
+        return None
+    if not np.array_equal(rows.ids[:n_stay], before.ids[stays]):
+        return None
+    try:
+        if n_stay < len(stays):
+            model.forget(np.flatnonzero(~stays))
+        if n_stay < len(rows.ids):
+            model.partial_fit(rows.X[n_stay:], (rows.tags or [])[n_stay:])
+    except ValueError:  # too few rows in between, or new rows that all have no tag
+        return None
+    return model
 
 
 def _digests(rows: TableRows) -> dict[Any, bytes]:

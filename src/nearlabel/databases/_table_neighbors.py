@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nearlabel.databases._vector_table import METRICS, Candidates, TableChangedError, TableRows, VectorTable, as_ids
+from nearlabel.databases._vector_table import METRICS, Candidates, TableChangedError, TableRows, VectorTable
 from nearlabel.neighbors import ExactNeighbors, recall
 from nearlabel.neighbors.contract import distance_named, drop_self
 from nearlabel.utils.blocks import row_blocks
@@ -40,7 +40,7 @@ class TableNeighbors(BaseEstimator):
 
     The training rows are those that serve when `fit` reads the table: a vector, and tags unless the table has no column
     for them. A training row's index is its place in the order of the table then; `ids_` are the ids. Rows that come
-    later are passed over until `add` or `fit`; rows that are deleted are no longer found; of a row that was changed,
+    later are passed over until the next `fit`; rows that are deleted are no longer found; of a row that was changed,
     the present vector counts. `TableClassifier` follows such changes by itself.
 
     Parameters
@@ -129,48 +129,6 @@ class TableNeighbors(BaseEstimator):
         self._distance = distance_named(self.metric, None)
         self._distance.fit(rows.X)
         self._number(rows.ids)
-        return self
-
-    def add(self, X: MatrixLike) -> Self:
-        """Take up the rows that the table has beyond those known, as training rows behind the others.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-            These rows, in the order of the table.
-
-        Returns
-        -------
-        self
-            The search, as a fit to all these rows in this order.
-
-        Raises
-        ------
-        TableChangedError
-            If X are not these rows.
-        """
-        check_is_fitted(self)
-        rows = self.table.read()
-        new = np.array([one not in self._number_of for one in rows.ids.tolist()])
-        _require_equal(validate_data(self, X, reset=False), rows.X[new])
-        self._number(as_ids(self.ids_.tolist() + rows.ids[new].tolist()))
-        return self
-
-    def remove(self, rows: ArrayLike) -> Self:
-        """Forget training rows, whether or not the table still has them; the others are numbered anew in their order.
-
-        Parameters
-        ----------
-        rows : array-like of int
-            Indices of training rows.
-
-        Returns
-        -------
-        self
-            The search, as a fit to the others.
-        """
-        check_is_fitted(self)
-        self._number(np.delete(self.ids_, np.asarray(rows, dtype=np.intp)))
         return self
 
     def kneighbors(
