@@ -30,6 +30,7 @@ NAMES = (
     "encoder",
     "databases",
     "examine",
+    "unknown_labels",
 )
 INTRODUCTION = """# Benchmarks
 

@@ -184,6 +184,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "ML-kNN, sparse": _sparse(MLkNN(3)),
         "ML-kNN, frame": _frame(MLkNN(3)),
         "ML-kNN, many rows": _many_rows(MLkNN(3)),
+        "ML-kNN, unknown cells": lambda: Fitted(MLkNN(3).fit(_X, np.where(np.eye(*_Y.shape), np.nan, _Y)), _X),
         "ML-kNN, many sparse rows": lambda: Fitted(
             MLkNN(3).fit(sparse.csr_array(np.tile(np.round(_X, 1), (30, 1))), np.tile(_Y, (30, 1))), _X
         ),

@@ -23,15 +23,15 @@ from nearlabel.decision import cut
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.estimators import explaining_sparse
 from nearlabel.utils.fit_params import routed_to_estimator, without_zero_weights
+from nearlabel.utils.problems import check_problem
+from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
     as_dense,
     check_flag,
-    check_problem,
     check_rows,
     predict_labels,
-    score,
     with_multilabel_target,
 )
 
@@ -46,6 +46,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """
 
     _takes_constant_labels: ClassVar[bool] = False
+    _takes_unknown: ClassVar[bool] = False  # `_learn` then has an argument `unknown`, see `Problem`
     _threshold: ClassVar[float] = 0.5
     _label_dtype: ClassVar[LabelType] = np.int64  # of the label sets that `_learn` gets
 
@@ -67,6 +68,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
             Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
+            NaN is an unknown cell, and None unknown tags, for methods that learn from known cells.
 
         Returns
         -------
@@ -89,13 +91,24 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         self._check_parameters()
         with self._afresh():
-            X, labels = check_problem(self, X, y, takes_dask=self._takes_dask, label_dtype=self._label_dtype)
+            X, labels, unknown = check_problem(
+                self,
+                X,
+                y,
+                takes_unknown=self._takes_unknown,
+                takes_dask=self._takes_dask,
+                label_dtype=self._label_dtype,
+            )
+            if unknown is not None:
+                params["unknown"] = unknown
             if params:
                 X, labels, params = without_zero_weights(X, labels, params)
-            frequencies = np.asarray(labels.sum(axis=0)).reshape(-1)
-            constant = (frequencies == 0) | (frequencies == labels.shape[0])
+            frequencies, n_known = _column_sums(labels), labels.shape[0]
+            if unknown is not None:
+                n_known = n_known - _column_sums(params["unknown"])
+            constant = (frequencies == 0) | (frequencies == n_known)
             self._varying = np.flatnonzero(~constant | self._takes_constant_labels)
-            self._carried_by_all = (frequencies == labels.shape[0]).astype(np.int64)
+            self._carried_by_all = ((frequencies > 0) & (frequencies == n_known)).astype(np.int64)
             if len(self._varying):
                 self._learn(X, labels if self._all_vary else labels[:, self._varying], **params)
         return self
@@ -180,6 +193,10 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return with_multilabel_target(tags)
+
+
+def _column_sums(cells: Matrix) -> IntArray:
+    return np.asarray(cells.sum(axis=0)).reshape(-1)
 
 
 class WeightedClassifier(MultilabelClassifier):

@@ -90,8 +90,10 @@ def test_missing_values(X, missing):
     data = Dataset(X, np.array([[1.0], [np.nan]]), ("a", "b"), ("y",), "holes")
     text = str(data)
     assert re.search(f"missing values +{re.escape(missing)}\n", text)
-    assert re.search("missing label values +1\n", text)
-    assert re.search(r"\ny +1 +0\.5$", text)
+    assert re.search(r"unknown labels +1 \(50.00% of all cells\)\n", text)
+    assert re.search(r"rows without a known label +1\n", text)
+    assert re.search(r"label cardinality +1\n", text)  # of the rows that know it
+    assert re.search(r"\ny +1 +1$", text)
 
 
 def test_many_labels_and_no_rows():

@@ -260,8 +260,47 @@ def test_forms_of_y():
     unknown[2:4, 1] = np.nan
     for y in (unknown, sparse.csr_array(unknown)):
         found = examine(X, y, label_names=LABELS, search=False)
-        assert kinds(found) == {"missing_labels": "severe", "one_class_labels": "warning"}
-        assert evidence(found, "missing_labels") == {"values": 2, "count": 1, "labels": "sad"}
+        assert kinds(found) == {"missing_labels": "warning", "one_class_labels": "warning"}
+        share = 2 / unknown.size
+        assert evidence(found, "missing_labels") == {"values": 2, "share": share, "count": 1, "labels": "sad"}
+
+
+def test_labels_are_examined_where_they_are_known():
+    """Classes, rare labels and equal ones are those of the known cells; rows without a known label are told."""
+    X, Y = clean()
+    Y = Y[:, :4].astype(float)
+    Y[:, 0] = np.where(np.arange(len(Y)) % 2, 1, np.nan)  # one class is known
+    Y[np.flatnonzero(Y[:, 1] == 1)[:-3], 1] = np.nan  # three rows are known to carry it
+    Y[:5] = np.nan
+    Y[:, 3] = Y[:, 2]
+    for y in (Y, sparse.csr_array(Y), pd.DataFrame(Y), np.ma.masked_invalid(Y)):
+        found = examine(X, y, label_names=("one", "rare", "c", "d"), search=False)
+        assert evidence(found, "one_class_labels") == {"labels": "one", "count": 1}
+        assert evidence(found, "rare_labels")["labels"] == "rare"
+        assert evidence(found, "equal_labels")["labels"] == "d = c"
+        assert evidence(found, "rows_without_known_labels") == {"rows": 5, "share": 5 / len(Y), "first_row": 0}
+        assert "5 rows (1.2 %) have no label that is known" in str(found).replace("\n         ", " ")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "conflict"),
+    [
+        ([1, 0], [1, 0], False),
+        ([1, 0], [1, np.nan], False),
+        ([1, np.nan], [np.nan, 0], False),
+        ([np.nan, np.nan], [1, 1], False),
+        ([1, 0], [np.nan, 1], True),
+        ([0, 0], [0, 1], True),
+    ],
+)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_equal_rows_conflict_where_both_are_known(first, second, conflict, container):
+    """A label that one of two equal rows does not know contradicts nothing."""
+    X, Y = clean()
+    X[1], Y = X[0], Y[:, :2].astype(float)
+    Y[0], Y[1] = first, second
+    found = examine(X, container(Y), search=False)
+    assert ("conflicting_duplicates" in kinds(found)) == conflict
 
 
 def test_tags_that_share_no_part_are_whole():

@@ -69,7 +69,7 @@ def test_numbers(tmp_path, value, number):
     ('{"x": "1", "y": 1}\n', r"column 'x' of .* must contain numbers, got type text\. Hint: ignore=\['x'\]"),
     ('{"x": {"a": 1}, "y": 1}\n', "column 'x' of .* must contain numbers, got type dict"),
     ('{"x": [1], "y": 1}\n{"x": [1, 2], "y": 1}\n', "line 2: column 'x' must contain numbers, got 2 numbers where"),
-    ('{"x": 1, "y": 1}\n{"x": 1}\n', "line 2: label 'y' must be 0 or 1, got a missing value"),
+    ('{"x": 1, "y": 1}\n{"x": 1, "y": "?"}\n', "column 'y' of .* must contain 0 and 1, got type int and str"),
     ('{"": 1, "y": 1}\n', "must have a name for every column, got 1 without"),
 ])  # fmt: skip
 def test_errors(tmp_path, text, message):
@@ -92,7 +92,7 @@ def test_lines_without_names(tmp_path, monkeypatch):
     monkeypatch.setattr("nearlabel.datasets._json_file._BATCH_CELLS", 8)
     (tmp_path / "short.jsonl").write_text('{"a": 1, "b": 2, "c": 3, "y": 1}\n' + "{}\n" * 199 + '{"y": 2}\n')
     assert sum(len(block.X) for block in open_rows(tmp_path / "short.jsonl", ["a", "b", "c"])) == 201
-    with pytest.raises(ValueError, match="line 2: label 'y' must be 0 or 1, got a missing value"):
+    with pytest.raises(ValueError, match="line 201: label 'y' must be 0 or 1, got 2"):
         read_table(tmp_path / "short.jsonl", labels=["y"])
     monkeypatch.setattr("nearlabel.datasets._table_file._ALWAYS_ALLOWED", 500)
     with pytest.raises(ValueError, match="must have values in most cells, got 5 values in 804 cells"):

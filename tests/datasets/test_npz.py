@@ -81,7 +81,7 @@ CSR = {"X_data": np.ones(1), "X_indices": np.array([1]), "X_indptr": np.array([0
     (GOOD | {"X": np.array([["a"]])}, "X must be a two-dimensional array of numbers, got <U1"),
     (GOOD | {"X": np.array([[object()]])}, "X must be an array of numbers or text, got: Object arrays"),
     (GOOD | {"X": np.ones((0, 2))}, "must contain at least one row, got none"),
-    (GOOD | {"Y": 2 * np.eye(2)}, "Y must contain 0 and 1 only, got 2"),
+    (GOOD | {"Y": 2 * np.eye(2)}, "Y must contain 0, 1 and NaN only, got 2"),
     (GOOD | {"Y": np.eye(3)}, r"bad\.npz: Y must have as many rows as X, 2, got 3"),
     (GOOD | {"label_names": np.array(["a"])}, "label_names must be 2 texts, got <U1 of shape"),
     (GOOD | {"feature_names": np.array([1, 2])}, "feature_names must be 2 texts, got int64"),

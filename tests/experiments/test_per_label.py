@@ -117,3 +117,20 @@ def test_propensities_are_those_of_the_training_part(copies):
         assert record["value"] == propensity_scored_precision_at_k(Y[test], scores, 2, propensities=known)
         assert record["value"] == score_all(Y[test], y_score=scores, metrics=[name], propensities=known)[name]
         assert record["greater_is_better"] is True
+
+
+def test_folds_weigh_by_the_rows_that_know_a_label():
+    """Losses are means over known rows; a fold in which nobody knows the label counts nowhere but as skipped."""
+    table = {
+        "rows": 4, "label": ["a", "b"], "true_positives": [1, 0], "false_positives": [0, 0], "false_negatives": [1, 0],
+        "average_precision": [0.5, None], "roc_auc": [0.5, None],
+    }  # fmt: skip
+    first = table | {"known_rows": [3, 0], "support": [2, 0], "log_loss": [0.2, None], "brier_score": [0.1, None]}
+    second = table | {"known_rows": [2, 0], "support": [2, 0], "log_loss": [0.7, None], "brier_score": [0.6, None]}
+    of_run = {"dataset": "holes", "method": "brknn", "n_neighbors": 3, "metric": "per_label"}
+    a, b = summarise_labels([of_run | {"table": first}, of_run | {"table": second}])
+    assert (a["support"], a["recall"], a["folds"], a["skipped_folds"]) == (4, 0.5, 2, 1)
+    assert a["log_loss"] == pytest.approx((3 * 0.2 + 2 * 0.7) / 5)
+    assert a["brier_score"] == pytest.approx((3 * 0.1 + 2 * 0.6) / 5)
+    assert np.isnan([b["log_loss"], b["brier_score"], b["roc_auc"]]).all()
+    assert b["skipped_folds"] == 2

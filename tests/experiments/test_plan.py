@@ -162,10 +162,15 @@ def test_missing_values(toy, store, value):
 
 
 def test_missing_labels(toy):
-    """Unknown labels are refused before anything runs."""
+    """They are refused before anything runs if a method does not take them; not if only test rows have some."""
     unknown = replace(toy, Y=np.where(toy.Y == 1, np.nan, 0))
-    with pytest.raises(ValueError, match="Y of toy must hold 0 and 1 only, got NaN"):
-        list(Plan(**GOOD).folds({"toy": unknown}))
+    n_unknown = int(toy.Y.sum())
+    plan = Plan(**GOOD | {"methods": ("mlknn", "lpknn", "igs+brknn")})
+    with pytest.raises(
+        ValueError, match=f"methods must take labels that are unknown, of which toy has {n_unknown}, got .*lpknn, igs"
+    ):
+        list(plan.folds({"toy": unknown}))
+    assert len(list(plan.folds({"toy": (toy, unknown)}))) == 1
 
 
 @pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])

@@ -11,6 +11,7 @@ from nearlabel.labels import (
     distinct_labelsets,
     frequencies,
     imbalance_ratios,
+    known_counts,
     labelset_diversity,
     labelset_proportion,
     mean_imbalance_ratio,
@@ -148,12 +149,12 @@ def test_permuted_rows(function):
     ("given", "message"),
     [
         ([[0, 2]], "y must hold 0 and 1 only, got"),
-        ([[np.nan, 1]], "y must hold 0 and 1 only, got NaN"),
+        ([[-1, 1]], "y must hold 0 and 1 only, got -1"),
         ([0, 1], "y must be an indicator matrix of shape"),
         (np.zeros((0, 3)), r"y must have at least one row, got shape \(0, 3\)"),
         (sparse.csr_array((0, 3)), r"y must have at least one row, got shape \(0, 3\)"),
     ],
-    ids=["two", "nan", "one-dimensional", "no row", "no sparse row"],
+    ids=["two", "minus one", "one-dimensional", "no row", "no sparse row"],
 )
 def test_refused(function, given, message):
     """Each function refuses what is no indicator matrix with a row."""
@@ -165,3 +166,45 @@ def test_most_frequent_of_no_labels():
     """At least one label must be wanted."""
     with pytest.raises(ValueError, match="n_labels must be at least 1, got 0"):
         most_frequent(Y, 0)
+
+
+NAN = np.nan
+PARTIAL = np.array([[1, 0, 1, NAN], [1, NAN, NAN, NAN], [NAN, 0, 0, NAN], [0, 0, 1, 0], [NAN] * 4, [0, 0, 1, 0]])
+
+
+@pytest.mark.parametrize("container", [np.asarray, np.ndarray.tolist, sparse.csr_array, sparse.coo_matrix])
+def test_unknown_cells_by_hand(container):
+    """Figures of the known cells; label sets are compared where the whole row is known."""
+    given = container(PARTIAL)
+    assert frequencies(given).tolist() == [2, 0, 3, 0]
+    assert known_counts(given).tolist() == [4, 4, 4, 2]
+    assert cardinality(given) == 2 / 4 + 3 / 4
+    assert density(given) == (2 / 4 + 3 / 4) / 4
+    assert imbalance_ratios(given).tolist() == [0.75 / 0.5, np.inf, 1, np.inf]
+    assert (labelset_diversity(given), labelset_proportion(given)) == (1, 0.5)
+    assert dense(co_occurrence(given)).tolist() == [[2, 0, 1, 0], [0] * 4, [1, 0, 3, 0], [0] * 4]
+    figures = describe(given)
+    assert [figures[name] for name in ("rows_without_labels", "labels_without_rows", "max_labels")] == [0, 2, 2]
+    assert figures["unknown_cells"] == 10
+    assert figures["unknown_share"] == pytest.approx(10 / 24)
+    assert figures["rows_without_known_labels"] == 1
+
+
+def test_no_row_is_known_whole():
+    """Then there is no share of label sets; a label may be unknown throughout."""
+    figures = describe([[NAN, 1], [NAN, 0]])
+    assert np.isnan(figures["labelset_proportion"])
+    assert (figures["labelset_diversity"], figures["cardinality"], figures["density"]) == (0, 0.5, 0.25)
+
+
+def test_label_sets_with_unknown_cells_are_not_listed():
+    """They are none that could be told from others."""
+    with pytest.raises(ValueError, match="y must hold 0 and 1 only, got"):
+        distinct_labelsets(PARTIAL)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_known_cells_give_what_they_gave(container):
+    """Floats without NaN, too, have no further figures."""
+    assert describe(container(Y.astype(np.float64))) == describe(container(Y))
+    assert "unknown_cells" not in describe(container(Y))

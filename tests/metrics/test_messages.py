@@ -44,12 +44,25 @@ def test_no_rows(empty):
     assert_each_refuses(FUNCTIONS, r"y_true must have at least one row, got shape \(0, 2\)\.", empty, empty)
 
 
-@pytest.mark.parametrize(("value", "got"), [(2.0, "2.0"), (np.nan, "(?i:nan)")])
 @pytest.mark.parametrize("wrap", [np.array, sparse.csr_array])
-def test_label_sets_hold_something_else(value, got, wrap):
-    """Anything but 0 and 1 in y_true is refused."""
-    message = f"y_true must hold 0 and 1 only, got .*{got}"
-    assert_each_refuses(FUNCTIONS, message, wrap([[1.0, value], [0.0, 1.0]]), TRUE)
+def test_label_sets_hold_something_else(wrap):
+    """Anything but 0, 1 and NaN in y_true is refused; -1, which others write for unknown, with a hint."""
+    message = r"y_true must hold 0 and 1 only, got .*2\.0"
+    assert_each_refuses(FUNCTIONS, message, wrap([[1.0, 2.0], [0.0, 1.0]]), TRUE)
+    hint = "y_true must hold 0, 1 and NaN only, got -1.* NaN one that is unknown"
+    assert_each_refuses(FUNCTIONS, hint, wrap([[1.0, -1.0], [np.nan, 1.0]]), TRUE)
+
+
+@pytest.mark.parametrize("wrap", [np.array, sparse.csr_array])
+def test_nothing_is_known(wrap):
+    """A mean over no cell is refused."""
+    assert_each_refuses(FUNCTIONS, "y_true must have a known cell .* got none", wrap([[np.nan, np.nan]] * 2), TRUE)
+
+
+@pytest.mark.parametrize("wrap", [np.array, sparse.csr_array])
+def test_predictions_are_unknown(wrap):
+    """Only the truth may be."""
+    assert_each_refuses(PREDICTION, r"y_pred must hold 0 and 1 only", TRUE, wrap([[np.nan, 0.0], [0.0, 1.0]]))
 
 
 def test_predictions_hold_scores():

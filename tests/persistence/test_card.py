@@ -211,3 +211,20 @@ def test_bad_arguments(tmp_path, told, error, message):
     with pytest.raises(error, match=message):
         save_model(model(), tmp_path / "m", **told)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, pd.DataFrame, np.ma.masked_invalid])
+def test_unknown_labels_are_counted(container):
+    """Figures are those of the known cells; a card of data without unknown ones is as older versions read it."""
+    holes = Y.astype(float)
+    holes[1:, 0] = np.nan
+    model = BRkNN(1).fit(X, Y)
+    card = ModelCard.of(model, data=(X, container(holes)))
+    assert ModelCard.from_json(card.to_json()).data == card.data
+    assert (card.data.unknown_cells, card.data.label_counts) == (3, (1, 0, 3))
+    assert card.data.cardinality == 1 + 0 + 3 / 4
+    assert "unknown_cells" not in json.loads(ModelCard.of(model, data=(X, Y)).to_json())["data"]
+    content = json.loads(card.to_json())
+    content["data"]["unknown_cells"] = -1
+    with pytest.raises(ValueError, match="unknown_cells: no whole number from 0"):
+        ModelCard.from_json(json.dumps(content))

@@ -13,6 +13,7 @@ from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, CMLkNN, DMLkNN, LPk
 from nearlabel.metrics import micro_f1, micro_precision, micro_recall, score_all
 from nearlabel.persistence import ModelCard
 from nearlabel.report import model_facts
+from nearlabel.report._explorer_facts import explorer_facts
 from nearlabel.report._label_facts import labelset_facts
 from nearlabel.report._pictures import Pictures
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV, micro_pr_frontier
@@ -330,3 +331,32 @@ def test_kept_columns_of_other_data_and_of_models_without_neighbours():
     assert explorer["kept_columns"] == []
     assert explorer["rows"][0]["kept"] == {"id": "a"}
     assert facts_of(MLkNN(3), data, data, seen=True)["explorer"]["rows"][0]["kept"] == {}
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csr_array])
+def test_predicted_labels_that_are_unknown_are_neither_right_nor_wrong(store):
+    """The explorer tells them apart from true labels, and from those that are known not to apply."""
+    data = problem(store=store)
+    model = BRkNN(3).fit(data.X, data.Y)
+    predicted, scores = model.predict(data.X), model.predict_proba(data.X)
+    Y = np.asarray(data.Y.toarray() if sparse.issparse(data.Y) else data.Y, dtype=float)
+    Y[:, 4] = np.nan  # which is predicted for all rows
+    holes = Dataset(data.X, store(Y), data.feature_names, NAMES, "holes")
+    facts = explorer_facts(model, holes, predicted, scores, None, 5, kept={}, own={})
+    always = facts["names"].index("always")
+    for row in facts["rows"]:
+        assert row["unknown"] == [always]
+        assert always in row["predicted"]
+        assert always not in row["true"]
+    known = explorer_facts(model, data, predicted, scores, None, 5, kept={}, own={})
+    assert all("unknown" not in row for row in known["rows"])
+
+
+def test_figures_of_label_sets_with_unknown_cells():
+    """They are those of the known cells, and say how many are not."""
+    facts = labelset_facts([[1, np.nan, 1], [1, 0, np.nan], [np.nan] * 3], ["red", "green", "blue"])
+    assert facts["counts"] == [2, 0, 1]
+    assert facts["co_occurrence"] == {"names": ["red", "blue"], "counts": [[2, 1], [1, 1]]}
+    assert facts["figures"]["unknown_cells"] == 5
+    assert facts["figures"]["rows_without_known_labels"] == 1
+    assert facts["figures"]["labelset_proportion"] is None

@@ -13,7 +13,7 @@ from nearlabel.cli._method_table import MethodTable, print_method_tables
 from nearlabel.comparison import Order
 from nearlabel.experiments import Cell, Record, SearchCost
 from nearlabel.metrics import CATALOGUE
-from nearlabel.metrics.evaluation import title_of
+from nearlabel.metrics.evaluation import is_mean_over_labels, title_of
 from nearlabel.plots import NeighborsCurveDisplay, NeighborsPanelsDisplay
 
 _DIRECTIONS = {name: metric.greater_is_better for name, metric in CATALOGUE.items()}
@@ -143,7 +143,8 @@ def print_skipped(records: Iterable[Record]) -> None:
         if "skipped" in record:
             most[record["metric"]] = max(most.get(record["metric"], 0), record["skipped"])
     for metric, n in most.items():
-        _console.print_text(f"{title_of(metric)}: what has one class in a test fold is left out, {n} at most.")
+        why = "is all unknown" if is_mean_over_labels(metric) else "has one class"
+        _console.print_text(f"{title_of(metric)}: what {why} in a test fold is left out, {n} at most.")
 
 
 def _heading(metric: str, greater_is_better: bool | None) -> str:

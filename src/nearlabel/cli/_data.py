@@ -21,12 +21,11 @@ from nearlabel.datasets import (
 )
 from nearlabel.datasets.tables import feature_names_of, guess_separator_of, read_columns
 
-_PARAMETERS = {  # of load_dataset, and the options for them
-    **{name: name for name in ("labels", "labels_prefix", "labels_column", "labels_separator", "ignore", "decimal")},
-    "categorical": "categorical",
-    "text": "text",
-    "dates": "date",
-}
+_SAME = (
+    "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "categorical",
+    "text",
+)  # fmt: skip
+_PARAMETERS = {name: name for name in _SAME} | {"dates": "date"}  # of load_dataset, and the options for them
 
 
 def open_data(arguments: argparse.Namespace, *, subset: str = "all") -> Dataset:

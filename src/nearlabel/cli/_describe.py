@@ -21,12 +21,7 @@ def main(arguments: argparse.Namespace) -> None:
     figures = {"name": dataset.name, "features": int(dataset.X.shape[1])} | _of_features(dataset)
     figures |= labels.describe(dataset.Y)
     columns = describe_columns(dataset) if dataset.X.dtype.kind == "O" else []
-    per_label = [
-        {"label": name, "rows": int(rows), "imbalance_ratio": float(ratio)}
-        for name, rows, ratio in zip(
-            dataset.label_names, labels.frequencies(dataset.Y), labels.imbalance_ratios(dataset.Y), strict=True
-        )
-    ]
+    per_label = _of_labels(dataset)
     if arguments.format == "json":
         per_column = {"per_column": columns} if columns else {}
         _console.print_json(figures | per_column | {"per_label": per_label})
@@ -39,9 +34,19 @@ def main(arguments: argparse.Namespace) -> None:
         if columns:
             rows = [tuple(map(_text, column.values())) for column in columns]
             _console.print_table("Columns", tuple(columns[0]), rows, left=2)
-        _console.print_table(
-            "Labels", ("label", "rows", "imbalance ratio"), [tuple(map(_text, row.values())) for row in per_label]
-        )
+        names = tuple(name.replace("_", " ") for name in per_label[0])
+        _console.print_table("Labels", names, [tuple(map(_text, row.values())) for row in per_label])
+
+
+def _of_labels(dataset: Dataset) -> list[dict[str, Any]]:
+    """Return the figures of each label; how many rows know it only if some do not."""
+    Y = dataset.Y
+    columns: dict[str, Any] = {"label": dataset.label_names, "rows": labels.frequencies(Y).tolist()}
+    known = labels.known_counts(Y)
+    if (known < Y.shape[0]).any():
+        columns["known_rows"] = known.tolist()
+    columns["imbalance_ratio"] = labels.imbalance_ratios(Y).tolist()
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def _of_features(dataset: Dataset) -> dict[str, Any]:

@@ -37,6 +37,7 @@ _OPTIONS = {
     "text": ("text",),
     "time_limit": ("time_limit",),
     "trusted": ("trusted",),
+    "unknown": ("unknown",),
 }
 _OF_FIT = {"categorical": "fit --categorical", "dates": "fit --date", "text": "fit --text"}  # of hints elsewhere
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from nearlabel.cli import _comparison, _console, _data, _missing, _test_data
+from nearlabel.cli import _comparison, _console, _data, _missing, _test_data, _unknown
 from nearlabel.cli._columns import usual_scale
 from nearlabel.cli._copies import OF_TEST_ROWS, has_copies, print_share, split_copies
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._label_table import print_labels
 from nearlabel.cli.arguments.evaluate import is_split
+from nearlabel.cli.arguments.registered import NEIGHBOR_METHODS
 from nearlabel.comparison import compare
 from nearlabel.experiments import (
     METHODS,
@@ -36,6 +37,9 @@ def main(arguments: argparse.Namespace) -> None:
     plan = _plan(arguments)
     _check_test(arguments, len(plan.methods))
     name, problem = _problem(arguments)
+    training = problem[0] if isinstance(problem, tuple) else problem
+    usual = arguments.methods in (NEIGHBOR_METHODS, ("all",))
+    plan = replace(plan, methods=_unknown.narrowed(plan.methods, training, by_default=usual))
     _print_severe(arguments, plan, problem)
     comparison: Plan | SearchPlan = plan
     if arguments.search:

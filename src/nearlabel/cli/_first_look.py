@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from nearlabel.cli import _console
 from nearlabel.datasets import Dataset, examine
 
-_REFUSED = ("missing_values", "infinite_values", "missing_labels")  # by the command itself, which names the place
+_REFUSED = ("missing_values", "infinite_values")  # by the command itself, which names the place
 _LEAST_ROWS = 50  # shares of fewer rows say little
 _OF_DISTANCES = ("ranges_far_apart", "empty_rows")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import nan
 from typing import Any
 
-from nearlabel.cli import _console, _kept, _missing, _test_data
+from nearlabel.cli import _console, _kept, _missing, _test_data, _unknown
 from nearlabel.cli._columns import usual_scale
 from nearlabel.cli._copies import has_copies
 from nearlabel.cli._first_look import print_severe
@@ -32,6 +32,7 @@ from nearlabel.experiments import (
 from nearlabel.metrics.evaluation import title_of
 
 _CHOSEN_SCALES, _CHOSEN_SEARCHES = ("minmax",), ("exact:metric=cosine",)  # or what is better in their place
+_TRIED = ("brknn", "mlknn", "mlmlm")  # by what chooses, those that take unknown labels if some are
 _HINT = "Hint: --method mlknn."
 
 
@@ -43,6 +44,8 @@ def main(arguments: argparse.Namespace) -> None:
     data = _missing.open_training_data(_kept.without_kept(arguments))
     test = _test_data.open_test_data(arguments, data)
     _print_severe(data, plan)
+    if isinstance(plan, NeighborsChoice):
+        _unknown.narrowed({name: name for name in _TRIED}, data, by_default=True)
     chosen = _chosen(plan, data)
     tuned = None
     if arguments.validate != NONE:

@@ -15,6 +15,7 @@ from nearlabel.cli._columns import options_of_kinds
 from nearlabel.datasets import Dataset
 from nearlabel.datasets.tables import FeatureMatch, attribute_of, columns_of_model
 from nearlabel.persistence import DataSummary
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
 
 _MOST_NAMED = 5
@@ -162,10 +163,14 @@ def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:
 
 
 def _columns(Y: Matrix, positions: IntArray) -> Matrix:
-    """Return columns of Y; -1 is a column of zeros, which is appended."""
+    """Return columns of Y; -1 is a tag that no row has, which is appended: unknown where other tags are, else 0."""
+    absent = np.zeros((Y.shape[0], 1), dtype=Y.dtype)
+    unknown = PartialLabels.of(Y, dtype=None).unknown
+    if unknown is not None:
+        absent[np.asarray(unknown.sum(axis=1)).ravel() > 0] = np.nan
     if sparse.issparse(Y):
-        return sparse.hstack([Y, sparse.csr_array((Y.shape[0], 1), dtype=Y.dtype)], format="csr")[:, positions]
-    return np.hstack([Y, np.zeros((Y.shape[0], 1), dtype=Y.dtype)])[:, positions]
+        return sparse.hstack([Y, sparse.csr_array(absent)], format="csr")[:, positions]
+    return np.hstack([Y, absent])[:, positions]
 
 
 def _some(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from nearlabel.cli import _data
+from nearlabel.cli import _data, _unknown
 from nearlabel.cli.arguments.data import NOT_IMPUTED
 from nearlabel.datasets import Dataset
 from nearlabel.datasets.tables import locate_row
@@ -25,6 +25,7 @@ def open_training_data(arguments: argparse.Namespace) -> Dataset:
     """Return the data set of the arguments, to which a model can be fitted."""
     data = _data.open_data(arguments)
     check_finite(arguments.data, data, imputes=imputation(arguments) is not None)
+    _unknown.tell(data)
     return data
 
 

@@ -17,9 +17,10 @@ from nearlabel.cli._predictions import Layout, Write, csv_writer, open_predictio
 from nearlabel.datasets import RowBlock
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.files.atomic_file import check_can_be_written
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, Matrix
-from nearlabel.utils.validation import as_dense, as_label_matrix
+from nearlabel.utils.validation import as_dense
 
 _SEPARATOR = ";"
 _STEPS = 1000  # of the progress bar
@@ -97,9 +98,9 @@ def _output(arguments: argparse.Namespace, layout: Layout) -> Iterator[Write]:
 
 
 def _truth(arguments: argparse.Namespace, model: _model.OpenModel) -> Matrix:
-    """Return the label sets of DATA, in the model's order of labels."""
+    """Return the label sets of DATA, NaN where they are unknown, in the model's order of labels."""
     if arguments.id is not None:
         arguments.ignore = (*(arguments.ignore or ()), arguments.id)
     data, notes = open_matched(arguments, model.card.data, model.feature_kinds)
     _console.print_notes(notes)
-    return as_label_matrix(data.Y)
+    return PartialLabels.of(data.Y).with_nan()

@@ -14,7 +14,7 @@ from nearlabel.cli._model import OpenModel
 from nearlabel.experiments import make_metric
 from nearlabel.metrics import CATALOGUE, Metric, label_table, score_all
 from nearlabel.metrics.catalogue import needs_propensities
-from nearlabel.metrics.evaluation import skipped_lines
+from nearlabel.metrics.evaluation import is_mean_over_labels, skipped_lines
 from nearlabel.metrics.top_k import propensities_of_counts
 from nearlabel.utils.types import FloatArray, Matrix
 
@@ -83,4 +83,5 @@ def _rows(truth: Matrix, labels: Matrix, scores: FloatArray, names: Sequence[str
 def _notes(skipped: Mapping[str, int]) -> list[str]:
     """Say which means are not over all labels or rows."""
     of = {name: "rows" if "average=samples" in name else "labels" for name in skipped}
-    return [f"{name} leaves out {n} {of[name]} that have one class here." for name, n in skipped.items()]
+    why = ("that have one class", "of which nothing is known")
+    return [f"{name} leaves out {n} {of[name]} {why[is_mean_over_labels(name)]} here." for name, n in skipped.items()]

@@ -22,8 +22,8 @@ from nearlabel.experiments import copied_rows
 from nearlabel.metrics import score_all
 from nearlabel.metrics.evaluation import named_without_copies
 from nearlabel.persistence import DataSummary
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.response_methods import label_scores, response_method_of
-from nearlabel.utils.validation import as_label_matrix
 
 
 def open_test_data(arguments: argparse.Namespace, training: Dataset) -> Dataset | None:
@@ -108,7 +108,7 @@ def _widened(test: Dataset, names: tuple[str, ...]) -> Dataset:
 
 def scores_on(model: Any, test: Dataset, training: Dataset) -> Mapping[str, float]:
     """Return the metrics of a fitted model on test data that are defined, also without copies of training rows."""
-    truth = as_label_matrix(test.Y)
+    truth = PartialLabels.of(test.Y).with_nan()
     labels = model.predict(test.X)
     scores = label_scores(model, test.X, truth.shape[1], response_method_of(model))
     values = score_all(truth, labels, scores)

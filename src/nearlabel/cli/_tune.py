@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nearlabel.cli import _console, _kept, _leaderboard, _missing, _test_data
+from nearlabel.cli import _console, _kept, _leaderboard, _missing, _test_data, _unknown
 from nearlabel.cli._columns import is_mixed
 from nearlabel.cli._copies import OF_ROWS, are_told, has_copies, print_share
 from nearlabel.cli._first_look import print_severe
@@ -18,6 +18,7 @@ from nearlabel.cli._training import (
     with_thresholds,
 )
 from nearlabel.cli._verdict import verdict_of
+from nearlabel.cli.arguments.registered import LEADERBOARD_METHODS
 from nearlabel.cli.arguments.tune import SCALES_OF_MIXED, SEARCHES_OF_MIXED, USUAL_SCALES, USUAL_SEARCHES
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import (
@@ -41,6 +42,8 @@ def main(arguments: argparse.Namespace) -> None:
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments))
     test = _test_data.open_test_data(arguments, data)
+    usual = arguments.methods == LEADERBOARD_METHODS
+    tuning = replace(tuning, methods=_unknown.narrowed(tuning.methods, data, by_default=usual))
     by_neighbors = any(MethodSpec.of(method).has_neighbors for method in tuning.methods.values())
     print_severe(data, scales=tuning.scales, searches=tuning.searches, by_neighbors=by_neighbors)
     tuned = _tuned(tuning, data, arguments, start)

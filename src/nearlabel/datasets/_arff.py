@@ -7,6 +7,7 @@ file, MEKA in the relation's name, so the caller says it with a function of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -19,12 +20,18 @@ from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._lines import Lines, plain_name
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, Nominal, is_true, says_yes_or_no
 from nearlabel.datasets._row_store import DenseRows, SparseRows
+from nearlabel.datasets._unknown import as_stored, check_beside_zero_and_one, check_unknown
 from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 
 Blocks = Iterator[tuple[int, bytes]]
 
 
-def read_arff(path: str | Path, choose_labels: Callable[[Header], Sequence[int]], nominal: Nominal) -> Dataset:
+def read_arff(
+    path: str | Path,
+    choose_labels: Callable[[Header], Sequence[int]],
+    nominal: Nominal,
+    unknown: str | None = None,
+) -> Dataset:
     """Read an ARFF file in one pass.
 
     Parameters
@@ -35,29 +42,36 @@ def read_arff(path: str | Path, choose_labels: Callable[[Header], Sequence[int]]
         Takes the header, returns the columns of the labels in the order wanted.
     nominal : {"overlap", "codes"}
         What nominal features become.
+    unknown : str, default=None
+        What stands for an unknown label beside ``?``.
 
     Raises
     ------
     ValueError
         If the file is malformed (with file and line), or a label is not binary.
     """
+    check_unknown(unknown)
+    check_beside_zero_and_one(unknown)
     path = Path(path)
     with Lines(path) as lines:
         header = read_header(lines)
-        columns = _Columns(header, choose_labels(header), nominal)
+        columns = _Columns(header, choose_labels(header), nominal, unknown)
         is_sparse, blocks = peek_storage(path, lines.blocks())
+        if is_sparse:
+            columns.check_sparse()
         X, Y = (_read_sparse if is_sparse else _read_dense)(columns, blocks)
     label_names = tuple(header.names[column] for column in columns.labels)
     coded = columns.coded
     name = Path(plain_name(path)).stem
-    return Dataset(X, _as_indicator(Y), coded.names, label_names, name, coded.kinds, source=str(path))
+    return Dataset(X, as_stored(Y), coded.names, label_names, name, coded.kinds, source=str(path))
 
 
 class _Columns:
     """Which columns of the file are features and which labels, and how a label's code becomes 0 or 1."""
 
-    def __init__(self, header: Header, labels: Sequence[int], nominal: Nominal) -> None:
-        binary = {column: _binary(header, header.attributes[column]) for column in labels}
+    def __init__(self, header: Header, labels: Sequence[int], nominal: Nominal, unknown: str | None) -> None:
+        binary = {column: _binary(header, header.attributes[column], unknown) for column in labels}
+        self.declared = header
         self.header = header.with_attributes(binary)
         self.labels: IntArray = np.array(labels, dtype=np.intp)
         self.is_label: BoolArray = np.zeros(len(header.attributes), dtype=np.bool_)
@@ -70,15 +84,26 @@ class _Columns:
         # Where "1" is declared first its code is 0, also for the cells that a sparse row leaves out.
         self.inverted: IntArray = np.flatnonzero([is_true(binary[column]) for column in labels])
 
+    def check_sparse(self) -> None:
+        """Raise ValueError if cells that a sparse row leaves out are unknown: what is declared first is left out."""
+        for column in self.labels:
+            attribute = self.declared.attributes[column]
+            if attribute.values and attribute.values[0] == self.header.attributes[column].unknown:
+                raise ValueError(
+                    f"{self.header.path}: label {attribute.name!r} must not be declared with {attribute.values[0]!r}"
+                    " for unknown first, got it in sparse rows, where each cell left out would be unknown."
+                )
 
-def _binary(header: Header, attribute: Attribute) -> Attribute:
-    """Return the label's attribute as a nominal one that says 0 or 1."""
+
+def _binary(header: Header, attribute: Attribute, unknown: str | None) -> Attribute:
+    """Return the label's attribute as a nominal one that says 0, 1 or that it is unknown."""
     if attribute.values is None:
-        return Attribute(attribute.name, ("0", "1"))
+        return Attribute(attribute.name, ("0", "1"), unknown)
+    attribute = replace(attribute, values=tuple(v for v in attribute.values if v != unknown), unknown=unknown)
     if not says_yes_or_no(attribute):
         raise ValueError(
             f"{header.path}: label {attribute.name!r} must be numeric or declared {{0,1}} (or YES, NO; true, false),"
-            f" got {{{','.join(attribute.values[:5])}}}."
+            f" got {{{','.join((attribute.values or ())[:5])}}}."
         )
     return attribute
 
@@ -130,9 +155,3 @@ def _invert_sparse(codes: CSR, inverted: IntArray) -> CSR:
     labels.eliminate_zeros()
     labels.sort_indices()
     return labels
-
-
-def _as_indicator(Y: Matrix) -> Matrix:
-    """Return int64 unless a label is missing."""
-    values = Y.data if sparse.issparse(Y) else Y
-    return Y if np.isnan(values).any() else Y.astype(np.int64)

@@ -106,16 +106,17 @@ class _NumericCodes:
     """Nominal values that are numbers, looked up as arrays: columns of equal declaration form one group."""
 
     def __init__(self, attributes: tuple[Attribute, ...]) -> None:
-        group_of: dict[tuple[str, ...], int] = {}
+        group_of: dict[tuple[tuple[str, ...], str | None], int] = {}
         self._group_of_column = np.zeros(len(attributes), dtype=np.intp)
         self._tables: list[tuple[FloatArray, FloatArray]] = []
         for column, attribute in enumerate(attributes):
             if attribute.values is None:
                 continue
-            if attribute.values not in group_of:
+            declared = attribute.values, attribute.unknown
+            if declared not in group_of:
                 self._tables.append(_table(attribute.codes_by_number))
-                group_of[attribute.values] = len(self._tables)
-            self._group_of_column[column] = group_of[attribute.values]
+                group_of[declared] = len(self._tables)
+            self._group_of_column[column] = group_of[declared]
 
     def encode(self, values: FloatArray, columns: IntArray) -> bool:
         """Replace nominal numbers by their codes in place; False if one is not declared."""
@@ -134,7 +135,7 @@ class _NumericCodes:
         return True
 
 
-def _table(codes: dict[float, int]) -> tuple[FloatArray, FloatArray]:
+def _table(codes: dict[float, float]) -> tuple[FloatArray, FloatArray]:
     numbers = sorted(codes)
     return np.array(numbers, dtype=np.float64), np.array([codes[number] for number in numbers], dtype=np.float64)
 

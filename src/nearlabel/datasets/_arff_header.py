@@ -23,10 +23,14 @@ _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column: numeric (`values` is None), or nominal with its declared values in order."""
+    """A column: numeric (`values` is None), or nominal with its declared values in order.
+
+    `unknown` is a text that stands for a missing value as ``?`` does.
+    """
 
     name: str
     values: tuple[str, ...] | None = None
+    unknown: str | None = None
 
     def encode(self, text: str) -> float:
         """Return the number a cell stands for; raise ValueError without the line, which the caller knows."""
@@ -40,14 +44,15 @@ class Attribute:
             code = self.codes_by_number.get(float(text))  # 1.0 where 1 is declared
         if code is None:
             raise ValueError(f"attribute {self.name!r} must be one of {_shorten(self.values or ())}, got {text!r}.")
-        return float(code)
+        return code
 
     @functools.cached_property
-    def _codes(self) -> dict[str, int]:
-        return {value: code for code, value in enumerate(self.values or ())}
+    def _codes(self) -> dict[str, float]:
+        codes = {value: float(code) for code, value in enumerate(self.values or ())}
+        return codes if self.unknown is None else codes | {self.unknown: math.nan}
 
     @functools.cached_property
-    def codes_by_number(self) -> dict[float, int]:
+    def codes_by_number(self) -> dict[float, float]:
         """Codes of those declared values that are numbers; empty when two of them are the same number."""
         numeric = [(float(value), code) for value, code in self._codes.items() if NUMBER.fullmatch(value)]
         codes = dict(numeric)

@@ -31,8 +31,9 @@ class Dataset:
         Float64; sparse when the file is sparse. A missing value is NaN. With ``as_frame=True`` of a loader, or after
         `with_frames`, a pandas data frame, as is Y.
     Y : ndarray or csr_array of shape (n_samples, n_labels)
-        The indicator matrix, int64; sparse when the file is sparse. Only where the file has missing label values is it
-        float64, with NaN there; estimators refuse those.
+        The indicator matrix, int64; sparse when the file is sparse. Only if it is unknown whether some rows have a
+        label it is float64, with NaN there (stored, in a sparse one), which is not 0: figures, and methods that take
+        such Y, look at the known cells.
     feature_names : tuple of str of length n_features
     label_names : tuple of str of length n_labels
     name : str

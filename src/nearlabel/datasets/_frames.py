@@ -56,9 +56,12 @@ def features_of_frame(frame: Any, kinds: Sequence[str]) -> Matrix:
 
 
 def labels_of_frame(frame: Any) -> Matrix:
-    """Return what `frame_of_labels` was given; an array as it is."""
+    """Return what `frame_of_labels` was given; an array as it is. What pandas has for missing becomes NaN."""
     matrix = without_sparse_frame(frame)
-    return matrix.to_numpy() if is_frame(matrix) else matrix
+    if not is_frame(matrix):
+        return matrix
+    values: Matrix = matrix.to_numpy()
+    return values if values.dtype.kind != "O" else matrix.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _frame_of(matrix: Matrix, names: Sequence[str], what: str) -> Any:

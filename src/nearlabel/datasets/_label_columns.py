@@ -15,10 +15,17 @@ from scipy import sparse
 from nearlabel.datasets._numeric_columns import numbers
 from nearlabel.datasets._row_store import SparseRows
 from nearlabel.datasets._table_file import Batch, CellError, TableFile, shortened
+from nearlabel.datasets._unknown import (
+    ANSWERS,
+    as_stored,
+    check_beside_zero_and_one,
+    not_zero_one,
+    with_unknown,
+    with_unknown_rows,
+)
 from nearlabel.utils.blocks import BLOCK_BYTES
-from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
-_ANSWERS = {"yes": 1.0, "no": 0.0}
 # What looks like a list of texts or whole numbers; and one as Python writes it, with the commas, without which Python
 # would join two texts.
 _WRITTEN_LIST = re.compile(r"\s*+\[\s*+(?:['\"].*|\d[\d\s,]*+)?\]\s*+", re.DOTALL)
@@ -43,23 +50,26 @@ class LabelSource(Protocol):
 
 
 class IndicatorColumns:
-    """0/1 columns, one for each label."""
+    """0/1 columns, one for each label; a missing cell is unknown, and one with the text `unknown`."""
 
-    def __init__(self, table: TableFile, columns: tuple[str, ...]) -> None:
+    def __init__(self, table: TableFile, columns: tuple[str, ...], unknown: str | None = None) -> None:
+        check_beside_zero_and_one(unknown)
         _check_kinds(table, columns, ("cell", "number", "text"), "0 and 1")
         self._path, self._decimal = table.path, table.decimal
         self._rows = SparseRows()
+        self._words = ANSWERS if unknown is None else ANSWERS | {unknown.strip().lower(): np.nan}
+        self._unknown = unknown
         self.columns = columns
 
     def append(self, batch: Batch) -> None:
-        """Add rows; a missing label is an error."""
+        """Add rows."""
         Y = np.empty((batch.n_rows, len(self.columns)))
         for label, column in enumerate(self.columns):
             try:
-                Y[:, label] = _zero_one(batch.columns[column], self._decimal)
+                Y[:, label] = self._zero_one(batch.columns[column])
             except CellError as error:
                 where = f"{self._path}, {batch.locate(error.row)}"
-                raise ValueError(f"{where}: label {column!r} must be 0 or 1, got {error}.") from None
+                raise not_zero_one(f"{where}: label {column!r} must be 0 or 1", str(error)) from None
         rows, labels = np.nonzero(Y)
         self._rows.append(batch.n_rows, rows, labels, Y[rows, labels])
 
@@ -67,61 +77,77 @@ class IndicatorColumns:
         """Return Y and the columns' names."""
         return _in_its_storage(self._rows.matrix(len(self.columns))), self.columns
 
-
-def _zero_one(array: Any, decimal: str) -> Any:
-    values = numbers(array, decimal, words=_ANSWERS)
-    known = (values == 0) | (values == 1)
-    if not known.all():
-        row = int(np.argmin(known))
-        raise CellError(row, "a missing value" if np.isnan(values[row]) else f"{values[row]:g}")
-    return values
+    def _zero_one(self, array: Any) -> FloatArray:
+        """Return 0, 1 and NaN."""
+        values: FloatArray = with_unknown(numbers(array, self._decimal, words=self._words), self._unknown)
+        allowed = (values == 0) | (values == 1) | np.isnan(values)
+        if not allowed.all():
+            row = int(np.argmin(allowed))
+            raise CellError(row, f"{values[row]:g}")
+        return values
 
 
 class TagColumn:
-    """A column of lists of tags, or of text with a separator between tags."""
+    """A column of lists of tags, or of text with a separator between tags.
 
-    def __init__(self, table: TableFile, column: str, separator: str) -> None:
+    A missing list, and the text `unknown` as a cell or a tag, says that all other tags of the row are unknown.
+    """
+
+    def __init__(self, table: TableFile, column: str, separator: str, unknown: str | None = None) -> None:
         _check_kinds(table, (column,), ("cell", "number", "text", "texts", "numbers"), "tags")
         self._path = table.path
         self._kind = table.columns[column].kind
         self._separator = separator
-        self._numbers_of: dict[str | int, int] = {}
+        self._unknown = None if unknown is None else unknown.strip()
+        self._numbers_of: dict[str | int | None, int] = {}  # None: the other tags are unknown
         self._rows = SparseRows()
         self.columns: tuple[str, ...] = (column,)
 
     def append(self, batch: Batch) -> None:
         """Add rows; a repeated tag counts once."""
         array = batch.columns[self.columns[0]]
+        if self._kind == "cell":
+            array = array.fill_null("")  # an empty cell of CSV has no tag
         try:
             rows, values = self._cells(array)
             tags = self._tags_of(batch.n_rows, rows, values)
         except CellError as error:
             where = f"{self._path}, {batch.locate(error.row)}"
             raise ValueError(f"{where}: column {self.columns[0]!r} must contain tags, got {error}.") from None
-        rows, labels = tags.nonzero()
-        self._rows.append(batch.n_rows, rows, labels.astype(np.intp), np.ones(len(rows)))
+        rows, labels = self._beside_missing(array, *tags.nonzero())
+        self._rows.append(batch.n_rows, rows, labels, np.ones(len(rows)))
 
     def labels(self) -> tuple[Matrix, tuple[str, ...]]:
         """Return Y and the tags, sorted."""
-        tags = sorted(self._numbers_of)
+        tags = sorted(tag for tag in self._numbers_of if tag is not None)
         if not tags:
             raise ValueError(f"column {self.columns[0]!r} of {self._path} must contain at least one tag, got none.")
-        order = [self._numbers_of[tag] for tag in tags]
-        Y = self._rows.matrix(len(tags))[:, order]
+        said = self._rows.matrix(len(self._numbers_of))
+        Y = said[:, [self._numbers_of[tag] for tag in tags]]
+        if None in self._numbers_of:
+            Y = with_unknown_rows(Y, said[:, [self._numbers_of[None]]].toarray().ravel())
         return _in_its_storage(Y), tuple(map(str, tags))
 
     def _cells(self, array: Any) -> tuple[IntArray, Any]:
-        """Return the row (n_values,) of each value, and the values: tags, or text of several."""
-        if self._kind == "cell":
-            array = array.fill_null("")  # an empty cell of CSV has no tag
-        _check_present(array, np.arange(len(array)))
+        """Return the row (n_values,) of each value that is there, and the values: tags, or text of several."""
+        rows, array = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False)), array.drop_null()
         if self._kind not in ("texts", "numbers"):
-            return np.arange(len(array)), array
+            return rows, array
         is_fixed = hasattr(array.type, "list_size")
         lengths = array.type.list_size if is_fixed else array.value_lengths().to_numpy()
-        rows, values = np.repeat(np.arange(len(array)), lengths), array.flatten()
+        rows, values = np.repeat(rows, lengths), array.flatten()
         _check_present(values, rows)
         return rows, values
+
+    def _beside_missing(self, array: Any, rows: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
+        """Return (row, number of the tag) of each tag, also of None where a cell is missing, ordered by row."""
+        absent = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))
+        if not absent.size:
+            return rows, labels.astype(np.intp)
+        number = self._numbers_of.setdefault(None, len(self._numbers_of))
+        rows, labels = np.append(rows, absent), np.append(labels, np.full(len(absent), number))
+        order = np.argsort(rows, kind="stable")
+        return rows[order], labels[order].astype(np.intp)
 
     def _tags_of(self, n_rows: int, rows: IntArray, values: Any) -> CSR:
         """Return the counts (n_rows, n_tags) of the tags known so far; each distinct value is split once."""
@@ -131,13 +157,22 @@ class TagColumn:
         ends = [0]
         for code, value in enumerate(encoded.dictionary.to_pylist()):
             try:
-                tags += [self._numbers_of.setdefault(tag, len(self._numbers_of)) for tag in self._split(value)]
+                tags += [self._numbers_of.setdefault(tag, len(self._numbers_of)) for tag in self._said(value)]
             except ValueError as error:
                 raise CellError(int(rows[np.argmax(codes == code)]), str(error)) from None
             ends.append(len(tags))
         of_value = sparse.csr_array((np.ones(len(tags)), tags, ends), shape=(len(ends) - 1, len(self._numbers_of)))
         has_value = sparse.csr_array((np.ones(len(rows)), (rows, codes)), shape=(n_rows, len(ends) - 1))
         return has_value @ of_value
+
+    def _said(self, value: Any) -> list[Any]:
+        """Return the tags of one value, None for what stands for unknown; raise ValueError with what was got."""
+        if self._is_unknown(value):
+            return [None]
+        return [None if self._is_unknown(tag) else tag for tag in self._split(value)]
+
+    def _is_unknown(self, value: Any) -> bool:
+        return self._unknown is not None and str(value).strip() == self._unknown
 
     def _split(self, value: Any) -> list[Any]:
         """Return the tags of one value; raise ValueError with what was got."""
@@ -201,7 +236,7 @@ def _check_kinds(table: TableFile, columns: Sequence[str], kinds: Sequence[str],
 
 
 def _in_its_storage(Y: CSR) -> Matrix:
-    """Return int64 labels, as CSR if a dense array would be large and nearly empty."""
+    """Return labels, as CSR if a dense array would be large and nearly empty."""
     cells = Y.shape[0] * Y.shape[1]
-    labels = Y.astype(np.int64)
+    labels = as_stored(Y)
     return labels if 8 * cells > BLOCK_BYTES and 10 * Y.nnz < cells else labels.toarray()

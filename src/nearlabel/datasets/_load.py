@@ -32,6 +32,7 @@ def load_dataset(
     labels_prefix: str | None = None,
     labels_column: str | None = None,
     labels_separator: str = SEPARATOR,
+    unknown: str | None = None,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
     nominal: Nominal = "overlap",
@@ -55,13 +56,17 @@ def load_dataset(
     labels_column : str, default=None
         Which columns of a table are labels, one of the three as `read_table` describes them.
     labels_separator : str, default=";"
+        As in `read_table`.
+    unknown : str, default=None
+        What stands for a label that nobody knows, as in `read_table`, `read_mulan` and `read_npz`; svmlight has none.
     ignore : sequence of str, default=()
     decimal : {".", ","}, default="."
         As in `read_table`.
     nominal : {"overlap", "codes"}, default="overlap"
         What nominal features of ARFF become, as in `read_mulan`. Other formats have none.
     categorical, text, dates : sequence of str, default=()
-        As in `read_table`. Other formats than tables take none of these nine: they say by themselves what is a label.
+        As in `read_table`. Other formats than tables take none of these nine (`unknown` apart): they say by themselves
+        what is a label.
     as_frame : bool, default=False
         Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
         then speak of, as by `Dataset.with_frames`.
@@ -104,9 +109,9 @@ def load_dataset(
     format_ = format_of(path)
     check_arff(path, format_, nominal)
     if format_ in TABLES:
-        return read_table(path, **options, as_frame=as_frame)
+        return read_table(path, **options, unknown=unknown, as_frame=as_frame)
     _refuse_options(path, format_, options)
-    data = _READERS[format_](path, nominal)
+    data = _READERS[format_](path, nominal, unknown)
     return data.with_frames() if as_frame else data
 
 
@@ -117,23 +122,29 @@ def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
             raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
 
 
-def _load_arff(path: Path, nominal: Nominal) -> Dataset:
+def _load_arff(path: Path, nominal: Nominal, unknown: str | None) -> Dataset:
     header = _header(path)
     xml_path = find_label_xml(header)
     if xml_path is not None:
-        return read_mulan(path, xml_path, nominal=nominal)
+        return read_mulan(path, xml_path, nominal=nominal, unknown=unknown)
     if has_label_option(header):
-        return read_meka(path, nominal=nominal)
+        return read_meka(path, nominal=nominal, unknown=unknown)
     raise ValueError(
         f"{path} must say which attributes are labels, by an XML file beside it or by -C in the relation's name,"
         f" got neither (relation {header.relation!r})."
     )
 
 
-_READERS: dict[str, Callable[[Path, Nominal], Dataset]] = {
+def _load_svmlight(path: Path, _: Nominal, unknown: str | None) -> Dataset:
+    if unknown is not None:
+        raise ValueError(f"unknown must be None for {path}, whose rows list the labels that apply, got {unknown!r}.")
+    return read_svmlight(path, labels_zero_based="auto")
+
+
+_READERS: dict[str, Callable[[Path, Nominal, str | None], Dataset]] = {
     "arff": _load_arff,
-    "npz": lambda path, _: read_npz(path),
-    "svmlight": lambda path, _: read_svmlight(path, labels_zero_based="auto"),
+    "npz": lambda path, _, unknown: read_npz(path, unknown=unknown),
+    "svmlight": _load_svmlight,
 }
 
 

@@ -13,7 +13,7 @@ from nearlabel.datasets._nominal import Nominal
 _OPTION = re.compile(r"(?:^|[\s:])-C\s*(-?\d+)(?![\w.])")
 
 
-def read_meka(path: str | Path, *, nominal: Nominal = "overlap") -> Dataset:
+def read_meka(path: str | Path, *, nominal: Nominal = "overlap", unknown: str | None = None) -> Dataset:
     r"""Read a data set in MEKA's format.
 
     The relation's name ends in options, ``'Music: -C 6'``: with ``-C n`` the first n attributes are the labels, with
@@ -25,19 +25,22 @@ def read_meka(path: str | Path, *, nominal: Nominal = "overlap") -> Dataset:
         The ARFF file: plain, gzip or bzip2.
     nominal : {"overlap", "codes"}, default="overlap"
         What nominal features become, as in `read_mulan`.
+    unknown : str, default=None
+        A value of labels that stands for unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
 
     Returns
     -------
     Dataset
-        X (n_samples, n_features) and Y (n_samples, n_labels), labels in the order of the file.
+        X (n_samples, n_features) and Y (n_samples, n_labels), with NaN where a label is unknown; labels in the order
+        of the file.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file is malformed (with file and line), ``-C`` is missing or out of range, or `nominal` is
-        neither value.
+        If the file is malformed (with file and line), ``-C`` is missing or out of range, `nominal` is
+        neither value, or `unknown` means 0 or 1.
 
     References
     ----------
@@ -53,7 +56,7 @@ def read_meka(path: str | Path, *, nominal: Nominal = "overlap") -> Dataset:
     >>> pets.label_names, pets.X.toarray().tolist(), pets.Y.toarray().tolist()
     (('cat',), [[3.5]], [[0]])
     """
-    return read_arff(path, labels_of_option, nominal)
+    return read_arff(path, labels_of_option, nominal, unknown)
 
 
 def has_label_option(header: Header) -> bool:

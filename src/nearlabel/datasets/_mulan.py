@@ -14,7 +14,13 @@ from nearlabel.datasets._lines import plain_name
 from nearlabel.datasets._nominal import Nominal
 
 
-def read_mulan(arff_path: str | Path, xml_path: str | Path | None = None, *, nominal: Nominal = "overlap") -> Dataset:
+def read_mulan(
+    arff_path: str | Path,
+    xml_path: str | Path | None = None,
+    *,
+    nominal: Nominal = "overlap",
+    unknown: str | None = None,
+) -> Dataset:
     r"""Read a data set in Mulan's format.
 
     The labels are those the XML file names, in the order in which it names them, wherever their attributes are in the
@@ -37,18 +43,22 @@ def read_mulan(arff_path: str | Path, xml_path: str | Path | None = None, *, nom
           missing value, ``?``, is NaN in all columns of its attribute.
         - "codes": one column with the position of the value in the declaration, from 0.
 
+    unknown : str, default=None
+        A value of labels that stands for unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
+
     Returns
     -------
     Dataset
-        X (n_samples, n_features) and Y (n_samples, n_labels); its `feature_kinds` say which columns were nominal.
+        X (n_samples, n_features) and Y (n_samples, n_labels), with NaN where a label is unknown; its
+        `feature_kinds` say which columns were nominal.
 
     Raises
     ------
     FileNotFoundError
         If a file does not exist.
     ValueError
-        If a file is malformed (with file and line), a label of the XML file is no attribute, no XML file fits, or
-        `nominal` is neither value.
+        If a file is malformed (with file and line), a label of the XML file is no attribute, no XML file fits,
+        `nominal` is neither value, or `unknown` means 0 or 1.
 
     References
     ----------
@@ -80,7 +90,7 @@ def read_mulan(arff_path: str | Path, xml_path: str | Path | None = None, *, nom
             )
         return labels_of_xml(header, chosen)
 
-    return read_arff(arff_path, choose_labels, nominal)
+    return read_arff(arff_path, choose_labels, nominal, unknown)
 
 
 def find_label_xml(header: Header) -> Path | None:

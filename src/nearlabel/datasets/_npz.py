@@ -14,13 +14,21 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._unknown import (
+    as_stored,
+    check_beside_zero_and_one,
+    check_unknown,
+    not_zero_one,
+    number_of,
+    with_unknown,
+)
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.utils.types import CSR, Matrix
 
 _PARTS = ("data", "indices", "indptr", "shape")  # of a CSR matrix: X_data and so on
 
 
-def read_npz(path: str | Path) -> Dataset:
+def read_npz(path: str | Path, *, unknown: str | None = None) -> Dataset:
     """Read a data set from a ``.npz`` file.
 
     Parameters
@@ -29,28 +37,34 @@ def read_npz(path: str | Path) -> Dataset:
         Holds ``X`` and ``Y`` as two-dimensional arrays, or, of a CSR matrix, ``X_data``, ``X_indices``, ``X_indptr``
         and ``X_shape``; and, if it has them, ``feature_names``, ``feature_kinds`` and ``label_names``. Nothing in it is
         ever unpickled.
+    unknown : str, default=None
+        The number in ``Y`` that stands for an unknown label, as NaN always does: "-1".
 
     Returns
     -------
     Dataset
-        X (n_samples, n_features) float64 and Y (n_samples, n_labels) int64, or float64 where label values are missing,
-        dense or CSR as in the file. Without names, features and labels bear their numbers.
+        X (n_samples, n_features) float64 and Y (n_samples, n_labels) int64, or float64 with NaN where labels are
+        unknown, dense or CSR as in the file. Without names, features and labels bear their numbers.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file is damaged, lacks an array, or an array is not what it must be.
+        If the file is damaged, lacks an array, or an array is not what it must be, or `unknown` is no number or 0 or 1.
 
     See Also
     --------
     write_npz : Write it.
     """
     path = Path(path)
+    check_unknown(unknown)
+    check_beside_zero_and_one(unknown)
+    if unknown is not None and number_of(unknown) is None:
+        raise ValueError(f"unknown must be a number for {path}, whose labels are numbers, got {unknown!r}.")
     with open_npz(path) as arrays:
         X = matrix_of(path, arrays, "X")
-        Y = _labels_of(path, arrays, X.shape[0])
+        Y = _labels_of(path, arrays, X.shape[0], unknown)
         feature_names = names_of(path, arrays, "feature_names", X.shape[1])
         label_names = names_of(path, arrays, "label_names", Y.shape[1])
         kinds = names_of(path, arrays, "feature_kinds", X.shape[1]) if "feature_kinds" in arrays else ()
@@ -166,17 +180,16 @@ def names_of(path: Path, arrays: Mapping[str, NDArray[Any]], name: str, length: 
     return tuple(names.tolist())
 
 
-def _labels_of(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int) -> Matrix:
-    """Return Y: int64 unless a label is missing."""
-    Y = matrix_of(path, arrays, "Y")
+def _labels_of(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int, unknown: str | None) -> Matrix:
+    """Return Y: int64 unless a label is unknown."""
+    Y = with_unknown(matrix_of(path, arrays, "Y"), unknown)
     if Y.shape[0] != n_rows:
         raise ValueError(f"{path}: Y must have as many rows as X, {n_rows}, got {Y.shape[0]}.")
     values = Y.data if sparse.issparse(Y) else Y
-    missing = np.isnan(values)
-    wrong = values[(values != 0) & (values != 1) & ~missing]
+    wrong = values[(values != 0) & (values != 1) & ~np.isnan(values)]
     if wrong.size:
-        raise ValueError(f"{path}: Y must contain 0 and 1 only, got {wrong[0]:g}.")
-    return Y if missing.any() else Y.astype(np.int64)
+        raise not_zero_one(f"{path}: Y must contain 0, 1 and NaN only", wrong[0])
+    return as_stored(Y)
 
 
 def _arrays_of(name: str, matrix: Matrix) -> dict[str, Any]:

@@ -32,15 +32,20 @@ def storage_of(X: Any) -> str:
 def tables_of(data: Any) -> tuple[Grid, Grid]:
     """Return the facts of a `Dataset`, and its most frequent labels."""
     labels = labels_of_frame(data.Y)
-    rows = _rows_of_labels(labels)
-    return _facts(data, labels, int(rows.sum())), _most_frequent(data.label_names, rows, max(1, labels.shape[0]))
+    unknown = _unknown(labels)
+    known = labels.shape[0] - np.asarray(unknown.sum(axis=0)).reshape(-1)
+    return _facts(data, labels, known, unknown), _most_frequent(data.label_names, _rows_of_labels(labels), known)
 
 
-def _facts(data: Any, labels: Matrix, n_carried: int) -> Grid:
-    """Return names and values; a fact that most data sets lack stands there only if there is one."""
+def _facts(data: Any, labels: Matrix, known: IntArray, unknown: Matrix) -> Grid:
+    """Return names and values; a fact that most data sets lack stands there only if there is one.
+
+    `known` (n_labels,) is the number of rows of which it is known whether they carry each label.
+    """
     (n_rows, n_labels), n_features = labels.shape, len(data.feature_names)
-    cardinality = n_carried / max(1, n_rows)
-    n_missing, n_unknown = _n_missing(data.X), _n_missing(labels)
+    cardinality = float((_rows_of_labels(labels) / np.maximum(1, known)).sum())
+    n_missing, n_unknown = _n_missing(data.X), int(unknown.sum())
+    n_useless = int((np.asarray(unknown.sum(axis=1)) == n_labels).sum()) if n_unknown else 0
     facts = {
         "name": data.name,
         "source": data.source,
@@ -52,20 +57,30 @@ def _facts(data: Any, labels: Matrix, n_carried: int) -> Grid:
         "labels": str(n_labels),
         "label cardinality": f"{cardinality:.4g}",
         "label density": f"{cardinality / max(1, n_labels):.4g}",
-        "missing label values": str(n_unknown) if n_unknown else "",
+        "unknown labels": f"{n_unknown} ({n_unknown / (n_rows * n_labels):.2%} of all cells)" if n_unknown else "",
+        "rows without a known label": str(n_useless) if n_useless else "",
     }
     return Grid([("fact", "value"), *(fact for fact in facts.items() if fact[1])], [False, False], "")
 
 
-def _most_frequent(names: tuple[str, ...], rows: IntArray, n_rows: int) -> Grid:
+def _most_frequent(names: tuple[str, ...], rows: IntArray, known: IntArray) -> Grid:
+    """Return the table of the labels, of which the shares are those of the rows where they are known."""
     order = np.argsort(-rows, kind="stable")
-    table = {"name": column_of(list(names))[order], "rows": rows[order], "share": rows[order] / n_rows}
+    shares = (rows / np.maximum(1, known))[order]
+    table = {"name": column_of(list(names))[order], "rows": rows[order], "share": shares}
     return grid(table, list(table), "labels")
 
 
 def _rows_of_labels(labels: Matrix) -> IntArray:
     """Return how many rows are known to carry each label."""
     return np.asarray((labels == 1).sum(axis=0)).reshape(-1)
+
+
+def _unknown(labels: Matrix) -> Matrix:
+    """Return which cells are unknown."""
+    if not sparse.issparse(labels):
+        return labels != labels
+    return sparse.csr_array((np.isnan(labels.data), labels.indices, labels.indptr), shape=labels.shape)
 
 
 def _n_missing(matrix: Any) -> int:

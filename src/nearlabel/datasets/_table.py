@@ -20,6 +20,7 @@ from nearlabel.datasets._numeric_columns import FeatureColumns, not_features
 from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._row_store import CellRows, DenseRows
 from nearlabel.datasets._table_file import Column, TableFile, columns_hint, require_columns
+from nearlabel.datasets._unknown import check_unknown
 from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.progress import tell
 from nearlabel.utils.validation import check_choice
@@ -38,6 +39,7 @@ def read_table(
     labels_prefix: str | None = None,
     labels_column: str | None = None,
     labels_separator: str = SEPARATOR,
+    unknown: str | None = None,
     ignore: Sequence[str] = (),
     decimal: str = POINT,
     categorical: Sequence[str] = (),
@@ -69,6 +71,9 @@ def read_table(
         between tags. Labels are the distinct tags, sorted.
     labels_separator : str, default=";"
         The separator between tags; blanks around a tag are removed.
+    unknown : str, default=None
+        What stands for a label that nobody knows, beside a missing cell: "-1", "?" or "n/k" in columns of 0 and 1. In a
+        column of tags, as a cell or a tag: the row's other tags are unknown; "" makes empty cells unknown.
     ignore : sequence of str, default=()
         Columns that are neither labels nor features.
     decimal : {".", ","}, default="."
@@ -88,8 +93,9 @@ def read_table(
     Dataset
         X is a dense array (n_samples, n_features): of float64, or, if `categorical`, `text` or `dates` name a feature,
         of objects, with `Dataset.feature_kinds`: numbers as float, categories and texts as str, dates as
-        ``datetime.datetime``. Y an indicator matrix (n_samples, n_labels): a CSR array where a
-        dense one would take more than 64 MiB and fewer than one cell in ten is 1.
+        ``datetime.datetime``. Y an indicator matrix (n_samples, n_labels) of int64, or of float64 with NaN if a
+        label is unknown: a CSR array where a dense one would take more than 64 MiB and fewer than one cell in ten is
+        not 0.
 
     Raises
     ------
@@ -109,9 +115,11 @@ def read_table(
     Notes
     -----
     A missing feature (in CSV and Excel: an empty cell, NA, N/A, NaN, null or None) is NaN, which estimators refuse. A
-    missing category or text (an empty cell only: "none" may be a category) is None, a missing date NaN. A
-    missing label is an error. A row without tags has no label: in CSV and Excel the cell is empty, in Parquet and JSON
-    the list or text is empty (null is a missing value). A repeated tag counts once.
+    missing category or text (an empty cell only: "none" may be a category) is None, a missing date NaN.
+
+    A missing cell in a column of 0 and 1 is an unknown label. A row without tags has no label: in CSV and Excel the
+    cell is empty, in Parquet and JSON the list or text is empty; null says that all labels of the row are unknown. A
+    repeated tag counts once.
 
     A file of JSON lines is read twice, since no line says the names and types of all. A name that a line lacks is a
     missing value there. Of a formula in Excel the value is read that was saved with it.
@@ -133,10 +141,11 @@ def read_table(
     (('cat', 'dog', 'pet'), [[1, 0, 1], [0, 1, 1], [0, 0, 0]])
     """
     check_as_frame(as_frame)
+    check_unknown(unknown)
     table = open_table(Path(path), decimal)
     ignored = _names("ignore", ignore)
     require_columns(table, "ignore", ignored)
-    source = _label_source(table, labels, labels_prefix, labels_column, labels_separator, set(ignored))
+    source = _label_source(table, labels, labels_prefix, labels_column, labels_separator, unknown, set(ignored))
     kinds = _kinds(table, {*ignored, *source.columns}, categorical=categorical, text=text, dates=dates)
     features = features_beside(table, {*ignored, *source.columns}, kinds)
     X: Any = (CellRows if features.kinds else DenseRows)(len(features.names))
@@ -171,6 +180,7 @@ def _label_source(
     prefix: str | None,
     column: str | None,
     separator: str,
+    unknown: str | None,
     ignored: set[str],
 ) -> LabelSource:
     _check_one_choice(table, labels, prefix, column)
@@ -178,12 +188,12 @@ def _label_source(
     if column is not None:
         chosen = _names("labels_column", (column,))
         _check_chosen(table, "labels_column", chosen, ignored)
-        return TagColumn(table, column, separator)
+        return TagColumn(table, column, separator, unknown)
     if prefix is not None:
-        return IndicatorColumns(table, _with_prefix(table, prefix, ignored))
+        return IndicatorColumns(table, _with_prefix(table, prefix, ignored), unknown)
     chosen = _names("labels", labels or ())
     _check_chosen(table, "labels", chosen, ignored)
-    return IndicatorColumns(table, chosen)
+    return IndicatorColumns(table, chosen, unknown)
 
 
 def _check_one_choice(table: TableFile, *choices: object) -> None:

@@ -116,7 +116,8 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
     except ValueError:  # numbers, dates, or nothing
         return False
     is_known = [name in known for name in names]
-    return bool(2 * Y[:, is_known].sum() > Y.sum())
+    carried = Y == 1  # all else is 0 or unknown
+    return bool(2 * carried[:, is_known].sum() > carried.sum())
 
 
 def guess_separator_of(path: Path, column: str) -> str | None:

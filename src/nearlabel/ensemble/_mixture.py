@@ -21,6 +21,7 @@ from nearlabel.out_of_sample import Needs, left_out_answer, of_groups, prefit_an
 from nearlabel.thresholds import ThresholdStrategy, strategy_for
 from nearlabel.thresholds._cross_val import Scorer, score_folds  # parts are fitted and scored as there
 from nearlabel.utils.response_methods import as_label_scores
+from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
@@ -31,7 +32,6 @@ from nearlabel.utils.validation import (
     check_target,
     predict_labels,
     remember_target,
-    score,
     with_multilabel_target,
 )
 

@@ -27,6 +27,7 @@ from nearlabel.experiments._summary import Cell, summarise
 from nearlabel.experiments._threshold_plan import ThresholdPlan
 from nearlabel.experiments._tuned import Tuned
 from nearlabel.experiments._tuning import Tuning
+from nearlabel.experiments._unknown_labels import takes_unknown
 from nearlabel.experiments.records import Record, read_records
 from nearlabel.utils.progress import Progress
 
@@ -69,5 +70,6 @@ __all__ = [
     "share_of_copies",
     "summarise",
     "summarise_labels",
+    "takes_unknown",
     "usual_search",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 from typing import Any, NamedTuple
 
 from nearlabel.datasets import Dataset
@@ -13,13 +14,18 @@ from nearlabel.experiments._methods import THRESHOLDS, MethodSpec
 from nearlabel.experiments._metrics import read_metric
 from nearlabel.experiments._preparing import Columns, make_preparation
 from nearlabel.experiments._problems import as_dataset
+from nearlabel.experiments._tuning import Tuning
+from nearlabel.experiments._unknown_labels import check_takes_unknown, has_unknown
 from nearlabel.model_selection import NeighborsClassifierCV
+from nearlabel.model_selection._neighbors_classifier_cv import NUMBERS  # that it tries
 from nearlabel.model_selection._spaces import spaces_of  # the scalings that NeighborsClassifierCV tries
+from nearlabel.out_of_sample import largest_group
 from nearlabel.preprocessing import SCALES
 from nearlabel.thresholds import CyclicAscent, GlobalCut, MicroFOptimum, SCut, ThresholdStrategy, strategy_for
 from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 _METHODS = {"mlmlm": "mlmlm:scale=none"}  # the candidate scales the features
+_METHODS_OF_KNOWN = ("brknn", "mlknn", "brknn:weights=distance")  # those of NeighborsClassifierCV but mlmlm
 _THRESHOLDS: dict[type, str] = {
     MicroFOptimum: "micro-f",
     SCut: "macro-f:metric={}",
@@ -54,7 +60,8 @@ class NeighborsChoice:
     """Choose method, distance, number of neighbours and thresholds together, for a data set.
 
     `nearlabel.model_selection.NeighborsClassifierCV` chooses; the answer is a `Candidate`. What ``nearlabel fit`` does
-    where no method is named.
+    where no method is named. Where labels of some rows are unknown, a `Tuning` chooses among the methods that
+    take that.
 
     Parameters
     ----------
@@ -125,6 +132,8 @@ class NeighborsChoice:
         """
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
+        if has_unknown(data.Y):
+            return self._of_known_labels(data)
         chooser = NeighborsClassifierCV(
             self.metric,
             n_neighbors=self.n_neighbors or "auto",
@@ -135,6 +144,30 @@ class NeighborsChoice:
         chooser.fit(data.X, data.Y, data.groups)
         candidate = self._candidate(**chooser.best_params_)
         return ChosenNeighbors(candidate, chooser.best_score_, chooser.crossfit_score_, chooser.n_candidates_)
+
+    def _of_known_labels(self, data: Dataset) -> ChosenNeighbors:
+        """Choose among the methods that take unknown labels, by a `Tuning` of the same spaces."""
+        methods = {method: MethodSpec.of(method) for method in _METHODS_OF_KNOWN}
+        check_takes_unknown(data.name, data.Y, methods)
+        spaces = spaces_of(data.X, self.scales or "auto", self.distances or "auto")
+        tuning = Tuning(
+            methods={
+                f"{method}@{self._threshold_name}": MethodSpec(method, thresholds=self._strategy) for method in methods
+            },
+            n_neighbors=self.n_neighbors or self._numbers(data),
+            scales=tuple(dict.fromkeys(space.scale for space in spaces)),
+            searches=tuple(dict.fromkeys(_search_by(space.metric) for space in spaces)),
+            metric=self.metric,
+            impute=self.impute,
+        )
+        tuned = tuning.run(data)
+        crossfit_score = tuned.scores.get(tuned.metric, nan)
+        return ChosenNeighbors(tuned.best, tuned.trials[0].value, crossfit_score, len(tuned.trials))
+
+    def _numbers(self, data: Dataset) -> tuple[int, ...]:
+        """Return the numbers of neighbours that `NeighborsClassifierCV` would try."""
+        most = (data.Y.shape[0] - largest_group(data.groups)) // 2
+        return tuple(k for k in NUMBERS if k <= max(1, most))
 
     @property
     def _strategy(self) -> Any:
@@ -154,16 +187,21 @@ class NeighborsChoice:
             scales = tuple(scale for scale in usual if scale != "tfidf" or not has_categories)
         return {scale: make_preparation(data, impute=self.impute, scale=scale) for scale in scales}
 
+    @property
+    def _threshold_name(self) -> str:
+        return self.thresholds or _THRESHOLDS[type(self._strategy)].format(self.metric.name)
+
     def _candidate(self, method: str, scale: str, metric: str, n_neighbors: int | None) -> Candidate:
-        metric_of_search = "" if metric == "euclidean" else f":metric={metric}"
         spec = _METHODS.get(method, method)
-        strategy: ThresholdStrategy = self._strategy
-        name = self.thresholds or _THRESHOLDS[type(strategy)].format(self.metric.name)
         return Candidate(
-            f"{spec}@{name}",
+            f"{spec}@{self._threshold_name}",
             n_neighbors,
             scale,
-            None if n_neighbors is None else EXACT + metric_of_search,
-            method_object=MethodSpec(spec, thresholds=strategy),
+            None if n_neighbors is None else _search_by(metric),
+            method_object=MethodSpec(spec, thresholds=self._strategy),
             impute=self.impute,
         )
+
+
+def _search_by(metric: str) -> str:
+    return EXACT if metric == "euclidean" else f"{EXACT}:metric={metric}"

@@ -13,6 +13,7 @@ from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._preparing import Columns, preparation
 from nearlabel.experiments._problems import as_dataset
 from nearlabel.experiments._searches import make_search
+from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
 EXACT = "exact"
@@ -84,10 +85,12 @@ class Candidate:
         Raises
         ------
         ValueError
-            If X has infinite values, or missing ones that are not imputed, or the labels are no indicator matrix.
+            If X has infinite values, or missing ones that are not imputed, or the labels are no indicator matrix
+            or unknown where the method does not take that.
         """
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
+        check_takes_unknown(data.name, data.Y, {self.method: self.method_object or self.method})
         return _fit_with_groups(self.make(data), data)
 
 

@@ -12,8 +12,9 @@ from scipy import sparse
 from nearlabel import __version__
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._preparing import Columns
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
-from nearlabel.utils.validation import as_label_matrix, first_not_finite, numbers_of, without_missing
+from nearlabel.utils.validation import first_not_finite, numbers_of, without_missing
 
 # A data set to be cut into folds, or its given training and test part.
 Problem: TypeAlias = Dataset | tuple[Dataset, Dataset]
@@ -52,7 +53,7 @@ def given_fold(name: str, training: Dataset, test: Dataset) -> Fold:
 
 
 def check_matrices(name: str, X: Matrix, Y: Matrix, *, impute: str | None = None) -> None:
-    """Raise ValueError unless X is finite, missing values that are imputed apart, and Y an indicator matrix."""
+    """Raise ValueError unless X is finite, missing values that are imputed apart, and Y holds 0, 1 and NaN only."""
     X = numbers_of(X) if impute is None else without_missing(numbers_of(X))
     bad = np.count_nonzero(~np.isfinite(X.data if sparse.issparse(X) else X))
     first = first_not_finite(X) if bad else None
@@ -61,7 +62,7 @@ def check_matrices(name: str, X: Matrix, Y: Matrix, *, impute: str | None = None
             f"X of {name} must be finite, got {bad} missing or infinite values, the first in row {first.row}, column"
             f" {first.column}, counted from 0. Hint: impute missing ones."
         )
-    as_label_matrix(Y, name=f"Y of {name}")
+    PartialLabels.of(Y, name=f"Y of {name}", dtype=None)
 
 
 def stacked(upper: Matrix, lower: Matrix) -> Matrix:

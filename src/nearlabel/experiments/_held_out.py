@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -13,11 +12,13 @@ from sklearn.base import clone
 
 from nearlabel import out_of_sample
 from nearlabel.decision import cut
+from nearlabel.experiments._advice import without_advice
 from nearlabel.experiments._copies import have_copies, in_small_groups
 from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._parts import Part
 from nearlabel.experiments._preparing import prepared_by
 from nearlabel.experiments._searches import make_search
+from nearlabel.experiments._unknown_labels import has_unknown
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
@@ -146,14 +147,17 @@ class Folds:
 
 
 def _neighbors(rows: Any, spec: MethodSpec, search: Any, name: str, to_find: int) -> Any:
-    """Return what a search finds, if the method asks one: it serves every method and every smaller number."""
-    return rows.neighbors(make_search(search), to_find, name) if spec.has_neighbors else None
+    """Return what a search finds, if the method asks one: it serves every method and every smaller number.
+
+    Where labels are unknown, each has neighbours of its own, which may be farther: the method searches itself.
+    """
+    if not spec.has_neighbors:
+        return None
+    return make_search(search) if has_unknown(rows.y) else rows.neighbors(make_search(search), to_find, name)
 
 
 def _dense_answer(rows: Any, classifier: Any) -> Answer:
     """Ask for the answers of a classifier that has not seen the rows."""
-    with warnings.catch_warnings():
-        # Who tries several sees in the table how they do.
-        warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
+    with without_advice():
         labels, scores = rows.answer(classifier)
     return Answer(as_dense(labels), scores)

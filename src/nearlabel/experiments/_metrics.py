@@ -11,9 +11,8 @@ from typing import Any
 from nearlabel.experiments._folds import Fold
 from nearlabel.experiments._guests import check_metric
 from nearlabel.experiments._parts import read_options
-from nearlabel.metrics import CATALOGUE, Metric, MetricLike, count_skipped, get_metric
-from nearlabel.metrics.catalogue import option_of
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
+from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, count_left_out
 from nearlabel.utils.guests import import_object, split_import
 
 
@@ -82,10 +81,8 @@ def direction_of(metric: Metric | str) -> dict[str, bool]:
 
 
 def skipped_on(metric: Metric | str, fold: Fold) -> dict[str, int]:
-    """Return what a record must say of a metric that leaves out labels, or rows, of one class: how many on its fold."""
-    if isinstance(metric, str) or option_of(metric, "undefined") != "skip":
-        return {}
-    skipped = count_skipped(fold.Y[fold.test], average=option_of(metric, "average"))
+    """Return what a record must say of a metric that leaves out labels, or rows: how many on its fold."""
+    skipped = 0 if isinstance(metric, str) else count_left_out(metric, fold.Y[fold.test])
     return {"skipped": skipped} if skipped else {}
 
 

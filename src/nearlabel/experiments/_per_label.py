@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearlabel.experiments._unknown_labels import has_unknown
 from nearlabel.experiments.records import Record
+from nearlabel.labels import known_counts
 from nearlabel.metrics import label_table
 from nearlabel.metrics.counts import Counts
 from nearlabel.metrics.evaluation import PER_LABEL
 from nearlabel.metrics.label_table import ratios_of_labels
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _KEPT = (
     "support", "true_positives", "false_positives", "false_negatives", "roc_auc", "average_precision", "log_loss",
@@ -29,10 +31,14 @@ _KEPT = (
 
 
 def table_of_fold(label_names: Iterable[str], truth: Matrix, labels: Matrix, scores: Matrix) -> dict[str, Any]:
-    """Return the figures of each label on the test rows of a fold as lists, what is undefined as None."""
+    """Return the figures of each label on the test rows of a fold as lists, what is undefined as None.
+
+    Where some labels are unknown, they are of the rows that know the label; how many these are stands there, too.
+    """
     table = label_table(truth, labels, scores)
     figures = {name: [None if np.isnan(cell) else cell for cell in table[name].tolist()] for name in _KEPT}
-    return {"rows": int(truth.shape[0]), "label": list(label_names)} | figures
+    known = {"known_rows": known_counts(truth).tolist()} if has_unknown(truth) else {}
+    return {"rows": int(truth.shape[0]), "label": list(label_names)} | known | figures
 
 
 def summarise_labels(records: Iterable[Record]) -> list[dict[str, Any]]:
@@ -51,8 +57,8 @@ def summarise_labels(records: Iterable[Record]) -> list[dict[str, Any]]:
         - support, true_positives, false_positives, false_negatives: sums over the folds;
         - precision, recall, f1: of these sums;
         - roc_auc, average_precision: means over the folds in which the label has both classes;
-        - log_loss, brier_score: means over the test rows; nan unless all scores are in [0, 1];
-        - folds, skipped_folds: number of folds, and of those in which the label has one class.
+        - log_loss, brier_score: means over the test rows where the label is known; nan unless all scores are in [0, 1];
+        - folds, skipped_folds: number of folds, and of those in which the label has one class, as far as is known.
 
     References
     ----------
@@ -84,18 +90,27 @@ def _over_folds(tables: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
     """Return the figures over folds, arrays (n_labels,), of the tables of one method."""
     folds = {name: np.array([table[name] for table in tables], dtype=np.float64) for name in _KEPT}
     sums = {name: folds[name].sum(axis=0).astype(np.int64) for name in _KEPT[:4]}
-    sizes = np.array([table["rows"] for table in tables])
+    n_labels = len(tables[0]["label"])
+    sizes = np.array([table.get("known_rows", [table["rows"]] * n_labels) for table in tables])
     hits, wrong = sums["true_positives"], sums["false_positives"]
-    counts = Counts(hits, hits + wrong, sums["support"], sizes.sum())
-    has_one_class = (folds["support"] == 0) | (folds["support"] == sizes[:, None])
+    counts = Counts(hits, hits + wrong, sums["support"], sum(table["rows"] for table in tables))
+    has_one_class = (folds["support"] == 0) | (folds["support"] == sizes)
     return {
         **sums,
         **ratios_of_labels(counts, np.nan),
         **{name: _mean_of_defined(folds[name]) for name in ("roc_auc", "average_precision")},
-        **{name: np.average(folds[name], axis=0, weights=sizes) for name in ("log_loss", "brier_score")},
+        **{name: _mean_over_rows(folds[name], sizes) for name in ("log_loss", "brier_score")},
         "folds": np.full(len(hits), len(tables)),
         "skipped_folds": has_one_class.sum(axis=0),
     }
+
+
+def _mean_over_rows(values: FloatArray, sizes: IntArray) -> FloatArray:
+    """Return the means over the first axis, of values that are means of so many rows; nan where there is no row."""
+    totals = sizes.sum(axis=0)
+    means: FloatArray = np.full(values.shape[1], np.nan)
+    np.divide((np.where(sizes > 0, values, 0) * sizes).sum(axis=0), totals, out=means, where=totals > 0)
+    return means
 
 
 def _mean_of_defined(values: FloatArray) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -14,6 +13,7 @@ from sklearn.base import clone
 
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
+from nearlabel.experiments._advice import without_advice
 from nearlabel.experiments._copies import groups_of_copies, have_copies
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold
 from nearlabel.experiments._guests import by_name, describe_object, described
@@ -24,13 +24,13 @@ from nearlabel.experiments._parts import Part
 from nearlabel.experiments._per_label import table_of_fold
 from nearlabel.experiments._preparing import Columns, prepared
 from nearlabel.experiments._searches import Finder, make_search, usual_search
+from nearlabel.experiments._unknown_labels import check_takes_unknown, has_unknown
 from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, Metric, label_propensities
 from nearlabel.metrics.catalogue import needs_propensities
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, WITHOUT_COPIES, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
-from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES
 from nearlabel.preprocessing._feature_scaler import check_scale  # as FeatureScaler
@@ -144,11 +144,14 @@ class Plan:
         Raises
         ------
         ValueError
-            If a problem has too few rows for the plan, missing values or no indicator matrix.
+            If a problem has too few rows for the plan, missing values or no indicator matrix, or its training rows have
+            unknown labels that a method does not take.
         """
         for name, problem in problems.items():
             folds = [given_fold(name, *problem)] if isinstance(problem, tuple) else self._shuffled(name, problem)
             check_matrices(name, folds[0].X, folds[0].Y, impute=self.impute)
+            training = folds[0].training if isinstance(problem, tuple) else slice(None)
+            check_takes_unknown(name, folds[0].Y[training], self._specs)
             check_scale(self.scale, folds[0].columns.kinds)
             largest = max(largest_group(fold.groups) for fold in folds)
             self._check_n_neighbors(name, min(len(fold.training) for fold in folds), largest)
@@ -255,10 +258,12 @@ class Plan:
         found: dict[tuple[str, int | None], list[Any]] = {}
         for selection, specs in self._by_selection().items():
             selected = _selected(selection, X, Y, X_test)
-            neighbors = None
+            neighbors: NeighborSearch | None = None
             if any(spec.shares_search for spec in specs.values()):
                 n_neighbors = self._n_neighbors_to_find(X.shape[0], fold.groups)
                 neighbors = finder.find(selection, *selected, n_neighbors)
+            if has_unknown(Y):  # each label has neighbours of its own, which may be farther than those found
+                neighbors = finder.search
             answers = self._label_sets(*selected, X, Y, specs, finder.search, neighbors, fold.groups)
             for method, k, labels, fitted in answers:
                 found[method, k] = list(self._scores(labels, fitted, Y_test))
@@ -294,12 +299,12 @@ class Plan:
         Y: Matrix,
         specs: Mapping[str, MethodSpec],
         search: NeighborSearch,
-        neighbors: PrecomputedNeighbors | None,
+        neighbors: NeighborSearch | None,
         groups: IntArray | None,
     ) -> Iterator[tuple[str, int | None, Matrix, _Fitted]]:
         """Yield the predictions of methods that share selected features, each with every number of neighbours.
 
-        `neighbors` are those of X and X_test by the search.
+        `neighbors` are those of X and X_test by the search, or the search itself.
         """
         for sharing in sharing_a_fit(specs):
             spec = next(iter(sharing.values()))
@@ -345,9 +350,7 @@ class _Fitted:
         left_out: tuple[Any, Matrix] | None,
         groups: IntArray | None,
     ) -> None:
-        with warnings.catch_warnings():
-            # Whoever names them in a plan sees in its table what they do.
-            warnings.filterwarnings("ignore", message="formulas='printed' predicts next to no label")
+        with without_advice():
             self.classifier = classifier.fit(X, Y)
         self.Y, self.X_test, self._groups = Y, X_test, groups
         self._left_out = left_out  # what is fitted to some training rows, and all of them, where a refit is needed
@@ -371,7 +374,8 @@ class _Fitted:
         estimator, X = self._left_out
         splitter = splitter_of(N_FOLDS, X.shape[0], 0, self._groups)
         splits = list(splitter.split(X, self.Y, **of_groups(self._groups)))
-        scores, rows = cross_val_scores(estimator, X, self.Y, cv=splits)
+        with without_advice():
+            scores, rows = cross_val_scores(estimator, X, self.Y, cv=splits)
         return scores, self.Y[rows]
 
     def labels(self, thresholds: ThresholdStrategy | float | None) -> Matrix:

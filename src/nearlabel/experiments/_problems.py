@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 
 from nearlabel.datasets import Dataset, catalogue, fetch_dataset, load_dataset, load_multidigits
 from nearlabel.experiments._folds import Problem
-from nearlabel.utils.validation import labels_and_names
+from nearlabel.utils.partial_labels import partial_labels_and_names
 
 _EMBEDDED = "multidigits"
 
@@ -72,7 +72,7 @@ def as_dataset(name: str, data: Any) -> Dataset:
 
 def _from_arrays(name: str, X: Any, y: Any) -> Dataset:
     rows = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name=f"X of {name}")
-    labels, names = labels_and_names(y, name=f"y of {name}")
+    parts, names = partial_labels_and_names(y, name=f"y of {name}")
     columns = getattr(X, "columns", None)
     feature_names = [f"x{column}" for column in range(rows.shape[1])] if columns is None else map(str, columns)
-    return Dataset(rows, labels, tuple(feature_names), tuple(map(str, names)), name)
+    return Dataset(rows, parts.with_nan(), tuple(feature_names), tuple(map(str, names)), name)

@@ -11,14 +11,14 @@ from nearlabel.datasets import Dataset
 from nearlabel.experiments._copies import groups_of_copies
 from nearlabel.experiments._methods import N_FOLDS
 from nearlabel.out_of_sample import of_groups, rows_of, splitter_of
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
-from nearlabel.utils.validation import as_label_matrix
 
 LOO = "loo"
 
 
 class Samples(NamedTuple):
-    """A data set, its label sets, and the parts on which what is chosen or tuned is judged.
+    """A data set, its label sets, NaN where unknown, and the parts on which what is chosen or tuned is judged.
 
     `copies` (n_samples,) gives equal rows the same number; None where no figures without copies are asked for.
     """
@@ -31,7 +31,7 @@ class Samples(NamedTuple):
     @classmethod
     def of(cls, data: Dataset, cv: str | int, *, without_copies: bool) -> Self:
         """Return a data set, cut into parts; groups are never cut, so their copies are not looked for."""
-        Y = as_label_matrix(data.Y)
+        Y = PartialLabels.of(data.Y).with_nan()
         copies = groups_of_copies(data.X) if without_copies and data.groups is None else None
         return cls(data, Y, parts_of(data.name, Y.shape[0], data.groups, cv), copies)
 

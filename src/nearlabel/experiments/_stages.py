@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from nearlabel.experiments._advice import without_advice
 from nearlabel.experiments._attempt import Attempt, Cost, LeftOut, Line, Step, Trial
 from nearlabel.experiments._candidate import Candidate, make_untuned
 from nearlabel.experiments._choice import Choice, loss_of
@@ -151,7 +152,8 @@ def _cost(candidate: Candidate, samples: Samples, size_of: SizeOf) -> Cost:
     others = np.delete(np.arange(samples.Y.shape[0]), held_out)
     model = make_untuned(candidate, samples.data)
     start = time.perf_counter()
-    model.fit(X[others], samples.Y[others])
+    with without_advice():
+        model.fit(X[others], samples.Y[others])
     fitted = time.perf_counter()
     model.predict(X[held_out])
     predicted = time.perf_counter()

@@ -16,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from nearlabel.experiments._folds import Fold, Problem, check_matrices, description, given_fold, stacked
 from nearlabel.experiments._preparing import prepared
+from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.experiments.records import Record
 from nearlabel.lazy import BRkNN
 from nearlabel.metrics import micro_f1
@@ -111,6 +112,7 @@ class ThresholdPlan:
                 raise ValueError(f"{name} must have a given training and test part for this protocol, got one set.")
             whole = given_fold(name, *problem)
             check_matrices(name, whole.X, whole.Y)
+            check_takes_unknown(name, whole.Y, {method: CLASSIFIERS[method](self) for method in self.methods})
             check_scale(self.scale, whole.columns.kinds)
             runs = self._runs(name, whole.training)
             self._check_n_rows(name, min(len(rows) for rows in runs))

@@ -28,6 +28,7 @@ from nearlabel.experiments._searches import check_searches, make_search
 from nearlabel.experiments._stages import SizeOf, Stages, progress_of
 from nearlabel.experiments._time_limit import items_within
 from nearlabel.experiments._tuned import Tuned, tuned_of
+from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.preprocessing import SCALES
 from nearlabel.utils.progress import Progress
 from nearlabel.utils.validation import check_choice, check_integer, check_positive, each_once
@@ -172,14 +173,16 @@ class Tuning:
         Raises
         ------
         ValueError
-            If there are too few samples, missing values, no indicator matrix, the metric is undefined on them, no model
-            was tried within the time limit, or `state` is of other data or options.
+            If there are too few samples, missing values, no indicator matrix, unknown labels that a method does not
+            take, the metric is undefined on them, no model was tried within the time limit, or `state` is of other data
+            or options.
         RuntimeError
             If the process of a time limit could not be started, or was killed.
         """
         start = time.monotonic()
         data = as_dataset("data", data)
         check_matrices(data.name, data.X, data.Y, impute=self.impute)
+        check_takes_unknown(data.name, data.Y, self._grid.specs)
         about = {} if state is None else self._about(data)
         attempt = Attempt() if state is None else read_attempt(state, about, self._grid.candidate)
         samples = self._samples(data)

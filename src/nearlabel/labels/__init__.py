@@ -1,6 +1,8 @@
 """Functions of y: how many labels, how many label sets, how unequal, how entangled; of X and y: how alike.
 
-y is an indicator matrix (n_samples, n_labels), dense or in any sparse container, of at least one row.
+y is an indicator matrix (n_samples, n_labels), dense or in any sparse container, of at least one row. Where it is
+unknown whether a row has a label it holds NaN, which all take but `distinct_labelsets`, `labelsets_by_frequency` and
+`coupled_similarity`: figures are those of the known cells.
 """
 
 from nearlabel.labels._coupled_similarity import coupled_similarity
@@ -12,6 +14,7 @@ from nearlabel.labels._label_sets import (
     distinct_labelsets,
     frequencies,
     imbalance_ratios,
+    known_counts,
     labelset_diversity,
     labelset_proportion,
     labelsets_by_frequency,
@@ -28,6 +31,7 @@ __all__ = [
     "distinct_labelsets",
     "frequencies",
     "imbalance_ratios",
+    "known_counts",
     "labelset_diversity",
     "labelset_proportion",
     "labelsets_by_frequency",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_label_matrix, check_integer
 
@@ -22,6 +23,8 @@ def cardinality(y: MatrixLike) -> float:
     Returns
     -------
     float
+        If cells are unknown: the sum over the labels of the share of rows that carry the label, among those where it is
+        known.
 
     Raises
     ------
@@ -38,8 +41,7 @@ def cardinality(y: MatrixLike) -> float:
     >>> cardinality([[1, 0, 1], [0, 1, 0]])
     1.5
     """
-    labels = _label_matrix(y)
-    return float(labels.sum() / labels.shape[0])
+    return _cardinality(_parts(y))
 
 
 def density(y: MatrixLike) -> float:
@@ -69,8 +71,8 @@ def density(y: MatrixLike) -> float:
     >>> density([[1, 0, 1], [0, 1, 0]])
     0.5
     """
-    labels = _label_matrix(y)
-    return cardinality(labels) / int(labels.shape[1])
+    parts = _parts(y)
+    return _cardinality(parts) / int(parts.labels.shape[1])
 
 
 def distinct_labelsets(y: MatrixLike) -> tuple[Matrix, NDArray[np.int64], NDArray[np.int64]]:
@@ -159,6 +161,7 @@ def labelset_diversity(y: MatrixLike) -> int:
     Returns
     -------
     int
+        Of rows with unknown cells none is counted.
 
     Raises
     ------
@@ -177,7 +180,7 @@ def labelset_diversity(y: MatrixLike) -> int:
     >>> labelset_diversity([[1, 0], [0, 1], [1, 0]])
     2
     """
-    return len(set(_row_keys(_label_matrix(y, None))))
+    return _n_distinct(_whole_rows(_parts(y, None)))
 
 
 def labelset_proportion(y: MatrixLike) -> float:
@@ -193,7 +196,7 @@ def labelset_proportion(y: MatrixLike) -> float:
     Returns
     -------
     float
-        Above 0, at most 1.
+        Above 0, at most 1. Rows with unknown cells are left out; NaN if there are no others.
 
     Raises
     ------
@@ -212,12 +215,12 @@ def labelset_proportion(y: MatrixLike) -> float:
     >>> labelset_proportion([[1, 0], [0, 1], [1, 0], [1, 0]])
     0.5
     """
-    labels = _label_matrix(y)
-    return labelset_diversity(labels) / int(labels.shape[0])
+    whole = _whole_rows(_parts(y, None))
+    return _n_distinct(whole) / int(whole.shape[0]) if whole.shape[0] else float("nan")
 
 
 def frequencies(y: MatrixLike) -> NDArray[np.int64]:
-    """Return the number of rows that have each label.
+    """Return the number of rows that have each label, as far as is known.
 
     Parameters
     ----------
@@ -237,7 +240,35 @@ def frequencies(y: MatrixLike) -> NDArray[np.int64]:
     >>> frequencies([[1, 0, 1], [1, 0, 0]]).tolist()
     [2, 0, 1]
     """
-    return np.asarray(_label_matrix(y, None).sum(axis=0), dtype=np.int64)
+    return _frequencies(_parts(y, None))
+
+
+def known_counts(y: MatrixLike) -> NDArray[np.int64]:
+    """Return the number of rows of which it is known whether they have each label.
+
+    Parameters
+    ----------
+    y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    ndarray of int64, shape (n_labels,)
+
+    Raises
+    ------
+    ValueError
+        If y is not an indicator matrix or has no row.
+
+    See Also
+    --------
+    frequencies : How many of them have it.
+
+    Examples
+    --------
+    >>> known_counts([[1, 0, float("nan")], [1, 0, 0]]).tolist()
+    [2, 2, 1]
+    """
+    return _known_counts(_parts(y, None))
 
 
 def most_frequent(y: MatrixLike, n_labels: int | None = None) -> NDArray[np.int64]:
@@ -274,6 +305,8 @@ def most_frequent(y: MatrixLike, n_labels: int | None = None) -> NDArray[np.int6
 def imbalance_ratios(y: MatrixLike) -> FloatArray:
     """Return IRLbl: the frequency of the most frequent label divided by that of each label.
 
+    If cells are unknown, the frequency is the share of the rows where the label is known.
+
     Parameters
     ----------
     y : indicator matrix of shape (n_samples, n_labels)
@@ -298,10 +331,7 @@ def imbalance_ratios(y: MatrixLike) -> FloatArray:
     >>> imbalance_ratios([[1, 0, 1], [1, 0, 0]]).tolist()
     [1.0, inf, 2.0]
     """
-    counts = frequencies(y)
-    ratios = np.full(counts.shape, np.inf)
-    np.divide(counts.max(), counts, out=ratios, where=counts > 0)
-    return ratios
+    return _imbalance_ratios(_parts(y, None))
 
 
 def mean_imbalance_ratio(y: MatrixLike) -> float:
@@ -333,13 +363,11 @@ def mean_imbalance_ratio(y: MatrixLike) -> float:
     >>> mean_imbalance_ratio([[1, 0, 1], [1, 0, 0]])
     1.5
     """
-    ratios = imbalance_ratios(y)
-    occurring = ratios[np.isfinite(ratios)]
-    return float(occurring.mean()) if occurring.size else float("nan")
+    return _mean_of_finite(imbalance_ratios(y))
 
 
 def co_occurrence(y: MatrixLike) -> Matrix:
-    """Return how many rows have each pair of labels.
+    """Return how many rows have each pair of labels, as far as is known.
 
     Parameters
     ----------
@@ -360,7 +388,7 @@ def co_occurrence(y: MatrixLike) -> Matrix:
     >>> co_occurrence([[1, 0, 1], [1, 1, 0]]).tolist()
     [[2, 1, 1], [1, 1, 0], [1, 0, 1]]
     """
-    labels = _label_matrix(y)
+    labels = _parts(y).labels
     if sparse.issparse(labels):
         return (labels.T @ labels).tocsr()
     # Float products are much faster than integer ones, and exact up to 2^53 rows.
@@ -379,7 +407,9 @@ def describe(y: MatrixLike) -> dict[str, int | float]:
     -------
     dict
         ``instances``, ``labels``, ``cardinality``, ``density``, ``labelset_diversity``, ``labelset_proportion``,
-        ``mean_imbalance_ratio``, ``rows_without_labels``, ``labels_without_rows``, ``max_labels`` (of a row).
+        ``mean_imbalance_ratio``, ``rows_without_labels``, ``labels_without_rows``, ``max_labels`` (of a row). If cells
+        are unknown, also ``unknown_cells``, ``unknown_share`` (of all cells) and ``rows_without_known_labels``, which
+        serve no method; then ``rows_without_labels`` are those known to have none.
 
     Raises
     ------
@@ -391,20 +421,87 @@ def describe(y: MatrixLike) -> dict[str, int | float]:
     >>> describe([[1, 0], [0, 1], [1, 0]])["labelset_diversity"]
     2
     """
-    labels = _label_matrix(y)
-    sizes = np.asarray(labels.sum(axis=1))
+    parts = _parts(y)
+    n_rows, n_labels = map(int, parts.labels.shape)
+    sizes, n_unknown = np.asarray(parts.labels.sum(axis=1)), _unknown_of_rows(parts)
+    n_whole, n_distinct = int((n_unknown == 0).sum()), _n_distinct(_whole_rows(parts))
     return {
-        "instances": int(labels.shape[0]),
-        "labels": int(labels.shape[1]),
-        "cardinality": cardinality(labels),
-        "density": density(labels),
-        "labelset_diversity": labelset_diversity(labels),
-        "labelset_proportion": labelset_proportion(labels),
-        "mean_imbalance_ratio": mean_imbalance_ratio(labels),
-        "rows_without_labels": int((sizes == 0).sum()),
-        "labels_without_rows": int((frequencies(labels) == 0).sum()),
+        "instances": n_rows,
+        "labels": n_labels,
+        "cardinality": _cardinality(parts),
+        "density": _cardinality(parts) / n_labels,
+        "labelset_diversity": n_distinct,
+        "labelset_proportion": n_distinct / n_whole if n_whole else float("nan"),
+        "mean_imbalance_ratio": _mean_of_finite(_imbalance_ratios(parts)),
+        "rows_without_labels": int(((sizes == 0) & (n_unknown == 0)).sum()),
+        "labels_without_rows": int((_frequencies(parts) == 0).sum()),
         "max_labels": int(sizes.max()),
+        **({} if parts.unknown is None else _unknown_figures(n_unknown, n_labels)),
     }
+
+
+def _unknown_figures(n_unknown: NDArray[np.int64], n_labels: int) -> dict[str, int | float]:
+    """Return the figures of the unknown cells (n_samples,) of each row."""
+    return {
+        "unknown_cells": int(n_unknown.sum()),
+        "unknown_share": float(n_unknown.mean() / n_labels),
+        "rows_without_known_labels": int((n_unknown == n_labels).sum()),
+    }
+
+
+def _parts(y: MatrixLike, dtype: LabelType | None = np.int64) -> PartialLabels:
+    """Return the known labels and the mask of unknown cells; raise ValueError if there is no row."""
+    parts = PartialLabels.of(y, dtype=dtype)
+    if parts.labels.shape[0] == 0:
+        raise ValueError(f"y must have at least one row, got shape {parts.labels.shape}.")
+    return parts
+
+
+def _cardinality(parts: PartialLabels) -> float:
+    labels = parts.labels
+    return float(labels.sum() / labels.shape[0] if parts.unknown is None else _shares(parts).sum())
+
+
+def _frequencies(parts: PartialLabels) -> NDArray[np.int64]:
+    return np.asarray(parts.labels.sum(axis=0), dtype=np.int64)
+
+
+def _imbalance_ratios(parts: PartialLabels) -> FloatArray:
+    counts = _frequencies(parts) if parts.unknown is None else _shares(parts)
+    ratios: FloatArray = np.full(counts.shape, np.inf)
+    np.divide(counts.max(), counts, out=ratios, where=counts > 0)
+    return ratios
+
+
+def _mean_of_finite(values: FloatArray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if finite.size else float("nan")
+
+
+def _n_distinct(labels: Matrix) -> int:
+    return len(set(_row_keys(labels)))
+
+
+def _known_counts(parts: PartialLabels) -> NDArray[np.int64]:
+    n_rows, n_labels = parts.labels.shape
+    unknown = np.zeros(n_labels) if parts.unknown is None else parts.unknown.sum(axis=0)
+    return np.asarray(n_rows - unknown, dtype=np.int64)
+
+
+def _shares(parts: PartialLabels) -> FloatArray:
+    """Return the share (n_labels,) of the rows that have a label among those where it is known; 0 if there are none."""
+    return np.asarray(parts.labels.sum(axis=0) / np.maximum(_known_counts(parts), 1), dtype=np.float64)
+
+
+def _unknown_of_rows(parts: PartialLabels) -> NDArray[np.int64]:
+    """Return the number of unknown cells (n_samples,) of each row."""
+    n_rows = parts.labels.shape[0]
+    return np.zeros(n_rows, np.int64) if parts.unknown is None else np.asarray(parts.unknown.sum(axis=1), np.int64)
+
+
+def _whole_rows(parts: PartialLabels) -> Matrix:
+    """Return the label sets without an unknown cell."""
+    return parts.labels if parts.unknown is None else parts.labels[_unknown_of_rows(parts) == 0]
 
 
 def _label_matrix(y: MatrixLike, dtype: LabelType | None = np.int64) -> Matrix:

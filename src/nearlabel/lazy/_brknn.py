@@ -56,6 +56,9 @@ class BRkNN(LazyClassifier):
     A sparse y may have 100,000 labels: `fit` and `predict` take memory for the votes only. `predict_topk` and
     `predict_proba_sparse` replace `predict_proba` there, whose array is dense, as is that of `loo_predict_proba`.
 
+    Where cells of y are unknown, the neighbours of a label are the k nearest rows that know it, or all, if fewer do. A
+    label that no row knows has the score 0.
+
     See Also
     --------
     BRkNNa : Never an empty label set.
@@ -76,6 +79,7 @@ class BRkNN(LazyClassifier):
     """
 
     labels_are_independent = True
+    _takes_unknown = True
     fit = fit_weighted
 
     def __init__(
@@ -110,6 +114,7 @@ class BRkNNa(LazyClassifier):
 
     Extension a of Spyromitros et al. (2008, section 2). Equal scores go to the lower label index (the paper does not
     say; Mulan draws at random). Where no neighbour carries any label all scores are 0, and the rule gives label 0.
+    Unknown cells of y are left out as in `BRkNN`; the rule then sees the scores of all labels.
 
     Parameters
     ----------
@@ -129,6 +134,7 @@ class BRkNNa(LazyClassifier):
     """
 
     takes_sparse_votes = True
+    _takes_unknown = True
     fit = fit_weighted
     majority: str
     __init__, _check_parameters = BRkNN.__init__, BRkNN._check_parameters  # the same parameters
@@ -147,6 +153,7 @@ class BRkNNb(LazyClassifier):
     """Choose the [s] labels of highest share, s the mean label-set size of the neighbours, [s] the nearest integer.
 
     Extension b of Spyromitros et al. (2008, section 2). Equal shares go to the lower label index; 0 is the empty set.
+    Unknown cells of y are left out as in `BRkNN`; s is then the sum of the scores of all labels, to nine digits.
 
     Parameters
     ----------
@@ -170,6 +177,7 @@ class BRkNNb(LazyClassifier):
     """
 
     takes_sparse_votes = adds_labels = True
+    _takes_unknown = True
     fit = fit_weighted
 
     def __init__(
@@ -196,7 +204,7 @@ class BRkNNb(LazyClassifier):
         check_choice("rounding", self.rounding, {"half_down", "half_up"})
 
     def _account(self, evidence: Evidence) -> Account:
-        mean_size = float(np.sum(evidence.votes.count) / evidence.votes.total)
+        mean_size = round(float(np.sum(evidence.votes.count) / evidence.votes.total), 9)  # see `Shares`
         size = int(self._rounded(np.array([mean_size]))[0])
         rule = f"as many of highest score as the neighbours have on average, {mean_size:.4g}, rounded: {size}"
         return Account(rule=rule, settings={"mean_size": mean_size, "size": size})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,11 +17,19 @@ from nearlabel.base import MultilabelClassifier
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import Groups, LeavingOut, Units, count_rows
-from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
+from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._updates import forget, partial_fit, retune, row_names
 from nearlabel.lazy._votes import Neighbors, Votes, count_votes, exact_weights
-from nearlabel.lazy.explain import Account, Evidence, Explanation, OtherRule, explain, explain_votes
+from nearlabel.lazy.explain import (
+    Account,
+    Evidence,
+    Explanation,
+    OtherRule,
+    explain,
+    explain_known_cells,
+    explain_votes,
+)
 from nearlabel.neighbors.contract import (
     RESERVE,
     TrainingLists,
@@ -81,7 +89,8 @@ class LazyClassifier(MultilabelClassifier):
     _row_names: NDArray[Any] | None  # from the index of a data frame
     _takes_constant_labels = True
     _label_dtype = np.int8  # counts are of a type of their own
-    _labels: Matrix  # of the training rows, in bytes, dense or CSR as y
+    _labels: Matrix  # of the training rows, in bytes, dense or CSR as y; 0 where a cell is unknown
+    _cells: KnownCells | None = None  # where some cells are unknown: what answers then
 
     # The rule: what a subclass defines.
 
@@ -128,6 +137,9 @@ class LazyClassifier(MultilabelClassifier):
     def _learn_neighbors(self, neighbors: Neighbors) -> None:
         """Learn from the training rows and their neighbours: a rule that sees rows."""
 
+    def _gather(self, parts: Sequence[tuple[IntArray, Any]]) -> None:
+        """Take what the rules of groups of labels, given by their column numbers, have learnt from the known cells."""
+
     def _account(self, evidence: Evidence) -> Account:
         """Return what an explanation of one query shows of the rule, besides votes, scores and flips."""
         return Account()
@@ -146,6 +158,7 @@ class LazyClassifier(MultilabelClassifier):
         labels: Matrix,
         sample_weight: FloatArray | None = None,
         sweep: Callable[[Matrix, Matrix], None] | None = None,
+        unknown: Matrix | None = None,
     ) -> None:
         self._n_samples, self._sample_weight = labels.shape[0], sample_weight
         self.changes_, self.n_neighbors_stale_ = {"added": 0, "forgotten": 0, "new_labels": []}, False
@@ -155,12 +168,18 @@ class LazyClassifier(MultilabelClassifier):
         self.search_ = clone_search(self.search)
         self.search_.fit(X)
         self._learn_rows(X, labels)
+        if unknown is not None:
+            self._cells = KnownCells(X, unknown)
         if sweep is not None:  # see `NeighborsSweep.left_out`
             sweep(X, labels)
         elif n_neighbors is None:
             NeighborsSweep.within_fit(self, X, labels).fit_best(value=_if_callable(self.n_neighbors))
+        elif self._cells is not None:
+            self._cells.use(self, n_neighbors)
         else:
             self._use_neighbors(n_neighbors, X)
+        if self._cells is not None:
+            self._cells.warn(self)
 
     def _remember_labels(self, labels: Matrix) -> None:
         """Keep the label sets of the training rows, and what is known from them alone."""
@@ -258,10 +277,15 @@ class LazyClassifier(MultilabelClassifier):
         return Neighbors(*self._ask_search(X, self.n_neighbors_), X if self.sees == "rows" else None)
 
     def _score(self, X: Matrix) -> FloatArray:
-        return np.asarray(self._answer(self._find_neighbors(X), Needs(labels=False)).scores)
+        return np.asarray(self._answer_queries(X, Needs(labels=False)).scores)
 
     def _decide(self, X: Matrix) -> Matrix:
-        return self._answer(self._find_neighbors(X), Needs(scores=False)).labels
+        return self._answer_queries(X, Needs(scores=False)).labels
+
+    def _answer_queries(self, X: Matrix, needs: Needs) -> Answer:
+        if self._cells is not None:
+            return self._cells.answer(self, X, needs)
+        return self._answer(self._find_neighbors(X), needs)
 
     def _answer(self, neighbors: Neighbors, needs: Needs) -> Answer:
         """Return scores and label sets of queries whose neighbours are known."""
@@ -319,10 +343,9 @@ class LazyClassifier(MultilabelClassifier):
         wanted = check_integer("n_labels", n_labels, low=1)
         if wanted > self._n_labels:
             raise ValueError(f"n_labels must be at most the {self._n_labels} labels of y, got {wanted}.")
-        parts = _engine.answers(self, self._find_neighbors(queries), n_more=wanted)
-        best = [s.top(wanted) if isinstance(s, SparseScores) else top_of_dense(s, wanted) for _, _, s in parts]
-        scores, labels = zip(*best, strict=True)
-        return np.vstack(scores), np.vstack(labels)
+        if self._cells is not None:
+            return self._cells.top(self, queries, wanted)
+        return _engine.top_labels(self, self._find_neighbors(queries), wanted)
 
     @available_if(_leaves_one_out)
     def predict_proba_sparse(self, X: MatrixLike) -> CSR:
@@ -343,9 +366,10 @@ class LazyClassifier(MultilabelClassifier):
         scores : csr_array of shape (n_queries, n_labels)
             Those of `predict_proba` where a neighbour carries the label; columns ascend along each row.
         """
-        parts = _engine.answers(self, self._find_neighbors(self._queries(X)))
-        stored = [s.stored if isinstance(s, SparseScores) else csr_where(votes.count, s) for _, votes, s in parts]
-        return sparse.vstack(stored, format="csr")
+        queries = self._queries(X)
+        if self._cells is not None:
+            return self._cells.stored_scores(self, queries)
+        return _engine.stored_scores(self, self._find_neighbors(queries))
 
     @available_if(_leaves_one_out)
     def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
@@ -411,7 +435,7 @@ class LazyClassifier(MultilabelClassifier):
     explain = explain
 
     def _explanations(self, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
-        return explain_votes(self, X, other)
+        return explain_votes(self, X, other) if self._cells is None else explain_known_cells(self, X, other)
 
     def _answer_left_out(self, needs: Needs, names: ArrayLike | None) -> Answer:
         check_is_fitted(self)
@@ -431,6 +455,8 @@ class LazyClassifier(MultilabelClassifier):
                 f"search must know {wanted} neighbours of each training row to leave out {what}, got {known}."
                 f" Hint: precompute {wanted}."
             )
+        if self._cells is not None:
+            return self._cells.answer_left_out(self, needs, groups)
         if not self.counts_rows:
             training = Neighbors(*self._ask_search(None, wanted))
             return _engine.answer(self, groups.others_of(training, k), needs, groups)
@@ -454,7 +480,7 @@ def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLi
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
         Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary classifiers
         take it. A label with one class is no error. Or the tags of each row, a list, tuple or set of texts: the labels
-        are the distinct tags.
+        are the distinct tags. NaN is an unknown cell, None in a list of tags a row of unknown ones.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the training rows, at least 0: a neighbour's vote counts that much, times what `weights` gives it.
         A row of weight 0 is no neighbour. (A row of weight 2 has two votes, but takes one place among the k.)

@@ -123,6 +123,7 @@ class CMLkNN(MLkNN):
     """
 
     counts_follow_rows = False  # what is learnt from them depends on all rows
+    _takes_unknown = False
     labels_are_independent = False  # a label set votes for all labels at once
     similarity_: FloatArray
 

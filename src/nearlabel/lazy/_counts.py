@@ -34,7 +34,7 @@ class Units:
     def __init__(self, labels: Matrix) -> None:
         self.labels = labels
 
-    def of_rows(self, rows: slice) -> Matrix:
+    def of_rows(self, rows: slice | IntArray) -> Matrix:
         """Return the units of some rows (n_rows, n_labels), dense or CSR."""
         return self.labels[rows]
 
@@ -83,8 +83,8 @@ class WeightedUnits(Units):
         return count
 
 
-def count_rows(units: Units, neighbors: Neighbors) -> IntArray:
-    """Add up the units of the training rows by label and by the votes of their neighbours.
+def count_rows(units: Units, neighbors: Neighbors, rows: IntArray | None = None) -> IntArray:
+    """Add up the units of the training rows, or of those that are given, by label and by the votes of their neighbours.
 
     Returns counts (2, n_labels, n_counts): [1] of the units, [0] of what they lack to a whole. In ML-kNN these are the
     numbers c[j] and c'[j] of rows with and without the label of which j neighbours carry it.
@@ -92,7 +92,8 @@ def count_rows(units: Units, neighbors: Neighbors) -> IntArray:
     n, k = neighbors.indices.shape
     total = np.zeros((), dtype=np.int64)
     for block in _blocks(units, n, k):
-        total = total + _count_block(units, units.of_rows(block), units.votes(units.sums(neighbors[block]), k), k)
+        own = units.of_rows(block if rows is None else rows[block])
+        total = total + _count_block(units, own, units.votes(units.sums(neighbors[block]), k), k)
     return total
 
 

@@ -107,6 +107,7 @@ class DMLkNN(MLkNN):
     """
 
     counts_follow_rows = False  # what is learnt from them depends on all rows
+    _takes_unknown = False
     labels_are_independent = False  # votes for all labels decide which training rows count
     delta_: int
     delta_scores_: FloatArray

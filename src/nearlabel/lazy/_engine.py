@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from nearlabel.lazy._counts import Groups, LeavingOut
-from nearlabel.lazy._sparse_scores import SparseScores
+from nearlabel.lazy._counts import Groups
+from nearlabel.lazy._sparse_scores import SparseScores, csr_where, top_of_dense
 from nearlabel.lazy._votes import NeighborLabelSets, Neighbors, Votes
 from nearlabel.out_of_sample import Answer as OutOfSample
 from nearlabel.out_of_sample import Needs
@@ -42,7 +42,7 @@ def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups |
         yield block, votes, score(rule, votes)
 
 
-def _answers_from_counts(rule: Any, leaving_out: LeavingOut) -> Iterator[AnswerOfRows]:
+def _answers_from_counts(rule: Any, leaving_out: Any) -> Iterator[AnswerOfRows]:
     """Score each training row from the counts without its group: the rule's own formula, at the row's own votes."""
     leaving_out = rule._counting(leaving_out)
     for rows in leaving_out.blocks():
@@ -60,7 +60,7 @@ def answer(rule: Any, neighbors: Neighbors, needs: Needs, left_out: Groups | Non
     return _collected(rule, answers(rule, neighbors, left_out=left_out), len(neighbors.indices), needs)
 
 
-def answer_from_counts(rule: Any, leaving_out: LeavingOut, needs: Needs) -> OutOfSample:
+def answer_from_counts(rule: Any, leaving_out: Any, needs: Needs) -> OutOfSample:
     """Return what a fit of all rows of other groups answers for each training row, for a rule that counts rows."""
     return _collected(rule, _answers_from_counts(rule, leaving_out), rule._n_samples, needs)
 
@@ -77,6 +77,21 @@ def _collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Nee
         if everything is not None:
             everything[rows] = dense_scores(scores)
     return OutOfSample(_in_order(_stacked(labels), np.concatenate(order)) if needs.labels else None, everything)
+
+
+def top_labels(rule: Any, neighbors: Neighbors, n_labels: int) -> tuple[FloatArray, IntArray]:
+    """Return the best labels of every query, two arrays (n_queries, n_labels): scores and labels, as `top_of_dense`."""
+    parts = answers(rule, neighbors, n_more=n_labels)
+    best = [s.top(n_labels) if isinstance(s, SparseScores) else top_of_dense(s, n_labels) for _, _, s in parts]
+    scores, labels = zip(*best, strict=True)
+    return np.vstack(scores), np.vstack(labels)
+
+
+def stored_scores(rule: Any, neighbors: Neighbors) -> CSR:
+    """Return the scores of the labels that at least one neighbour carries."""
+    parts = answers(rule, neighbors)
+    stored = [s.stored if isinstance(s, SparseScores) else csr_where(votes.count, s) for _, votes, s in parts]
+    return sparse.vstack(stored, format="csr")
 
 
 def dense_scores(scores: Scores) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -57,7 +58,8 @@ class MLkNN(LazyClassifier):
     likelihood_ : ndarray of shape (2, n_labels, n_neighbors + 1)
         P(j | H0) and P(j | H1).
     posterior_ : ndarray of shape (n_labels, n_neighbors + 1)
-        P(H1 | j). Exactly one half where the two products are equal as fractions: decided in whole numbers.
+        P(H1 | j). Exactly one half where the two products are equal as fractions: decided in whole numbers. NaN for a j
+        that a label with fewer neighbours, because so few rows know it, cannot have.
     n_features_in_, n_neighbors_ : int
         Number of features, of neighbours.
     cv_results_ : dict of str to ndarray
@@ -76,6 +78,9 @@ class MLkNN(LazyClassifier):
     of n_labels times n_neighbors + 1 numbers. `predict_topk` and `predict_proba_sparse` replace `predict_proba` there,
     whose array is dense, as is that of `loo_predict_proba`.
 
+    Where cells of y are unknown, a label is learnt from the rows that know it, which alone are its neighbours; if fewer
+    than k + 1 do, k is lower for this label. A label that fewer than two rows know has the score 0.
+
     References
     ----------
     M.-L. Zhang, Z.-H. Zhou: ML-KNN: A lazy learning approach to multi-label learning. Pattern Recognition 40(7), 2007.
@@ -92,6 +97,7 @@ class MLkNN(LazyClassifier):
 
     counts_rows = counts_follow_rows = True
     labels_are_independent = True
+    _takes_unknown = True
     prior_: FloatArray
     likelihood_: FloatArray
     posterior_: FloatArray
@@ -123,6 +129,15 @@ class MLkNN(LazyClassifier):
     def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:
         priors, self.likelihood_, self.posterior_ = self._bayes(counts, totals)
         self.prior_ = priors[1, :, 0]
+
+    def _gather(self, parts: Sequence[tuple[IntArray, Any]]) -> None:
+        n_labels, n_counts = len(self.label_names_), self.n_neighbors_ + 1
+        self.prior_, self.posterior_ = np.zeros(n_labels), np.full((n_labels, n_counts), np.nan)
+        self.likelihood_ = np.full((2, n_labels, n_counts), np.nan)
+        for labels, rule in parts:
+            at = slice(rule.n_neighbors_ + 1)
+            self.prior_[labels], self.posterior_[labels, at] = rule.prior_, rule.posterior_
+            self.likelihood_[:, labels, at] = rule.likelihood_
 
     def _score_votes(self, votes: Votes) -> Any:
         return self.posterior_[votes.label, self._whole(votes)]

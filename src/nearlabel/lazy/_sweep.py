@@ -16,12 +16,14 @@ from nearlabel.metrics import MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, score_and_count
 from nearlabel.neighbors.contract import RESERVE, clone_search
 from nearlabel.out_of_sample import Answer, Fold, Needs, join_answers
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_groups, check_integer
 
 AUTO = "auto"
 MOST = 30  # of the numbers of neighbours, from 1 up, that "auto" chooses from
 SCORING = "micro_f1"  # the metric that it chooses by
+_COUNTING_POSITIVES = {"micro_f1", "macro_f1"}  # true, predicted and shared ones: a cell of two zeros does not count
 N_FOLDS = 5  # where a method has no leave-one-out answers
 
 
@@ -190,6 +192,8 @@ class NeighborsSweep:
         groups = Groups.of(np.arange(n_samples) if names is None else check_groups(names, n_samples))
         known = min(getattr(classifier.search_, "n_neighbors_known", n_samples - 1), n_samples - 1)
         numbers = candidates_of(candidates, known - one_more - groups.largest + 1, n_samples)
+        if classifier._cells is not None:
+            return cls._of_known_cells(classifier, labels, numbers, groups)
         training = classifier._training_neighbors(numbers[-1] + groups.largest - 1)
         units, others = classifier._units(), groups.others_of(training, numbers[-1])
 
@@ -207,6 +211,23 @@ class NeighborsSweep:
         use(numbers[-1])  # so that it is fitted before the first question
         return cls(classifier, numbers, ask, use)
 
+    @classmethod
+    def _of_known_cells(cls, classifier: Any, labels: Matrix, numbers: list[int], groups: Groups) -> NeighborsSweep:
+        """Answer where some cells are unknown: the true label sets then have NaN there."""
+        cells = classifier._cells
+        training = cells.training(classifier, numbers[-1] + groups.largest)
+        truth = PartialLabels(labels, cells.unknown(labels)).with_nan()
+
+        def use(k: int) -> None:
+            cells.use(classifier, k, training)
+
+        def ask(k: int, needs: Needs) -> tuple[Matrix, Answer]:
+            use(k)
+            return truth, cells.answer_left_out(classifier, needs, groups, training)
+
+        use(numbers[-1])
+        return cls(classifier, numbers, ask, use)
+
     def answers(self, *, labels: bool = True, scores: bool = True) -> Iterator[AnswerOfK]:
         """Yield the answers for each number of neighbours, ascending.
 
@@ -218,7 +239,7 @@ class NeighborsSweep:
         Yields
         ------
         AnswerOfK
-            The number, the true label sets, and the answer.
+            The number, the true label sets, with NaN where a cell is unknown, and the answer.
         """
         for k in self.candidates:
             yield AnswerOfK(k, *self._ask(k, Needs(labels, scores)))
@@ -238,7 +259,7 @@ class NeighborsSweep:
         """
         needed = {"prediction" if name == EMPTY_PREDICTIONS else get_metric(name).needs for name in metrics}
         asked = self.answers(labels="prediction" in needed, scores="score" in needed)
-        rows = [(k, score_and_count(truth, *answer, metrics)) for k, truth, answer in asked]
+        rows = [(k, score_and_count(*_known_cells(truth, answer, metrics), metrics)) for k, truth, answer in asked]
         columns = {name: np.array([values[name] for _, values in rows]) for name in rows[0][1]}
         return {"n_neighbors": np.array([k for k, _ in rows]), **columns}
 
@@ -298,7 +319,7 @@ class NeighborsSweep:
         else:
             asked = self.answers(labels=False)
             # In bytes, the products of a user's function could overflow.
-            values = [value(truth.astype(np.int64, copy=False), answer.scores) for _, truth, answer in asked]
+            values = [value(_as_numbers(truth), answer.scores) for _, truth, answer in asked]
             table = {"value": np.array(values)}
             table = {"n_neighbors": np.array(self.candidates), **table}
             best = int(table["n_neighbors"][table["value"].argmax()])
@@ -319,6 +340,20 @@ def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -
     if candidates[-1] > most:
         raise ValueError(f"n_neighbors must be at most {most} where rows are held out, got {candidates[-1]}.")
     return candidates
+
+
+def _as_numbers(truth: Matrix) -> Matrix:
+    return truth if truth.dtype.kind == "f" else truth.astype(np.int64, copy=False)
+
+
+def _known_cells(truth: Matrix, answer: Answer, metrics: Sequence[MetricLike]) -> tuple[Matrix, Any, Any]:
+    """Return true and predicted label sets and scores, for F1 with 0 in unknown cells, which then count nowhere."""
+    if truth.dtype.kind != "f" or not set(metrics) <= _COUNTING_POSITIVES:
+        return truth, answer.labels, answer.scores
+    labels, unknown = PartialLabels.of(truth, dtype=np.int8)
+    predicted = as_dense(answer.labels).copy()
+    predicted[as_dense(unknown)] = 0
+    return as_dense(labels), predicted, answer.scores
 
 
 def _too_few(n_samples: int) -> ValueError:

@@ -2,6 +2,12 @@
 
 The 0/0 rule is explained in `nearlabel.metrics.example_based` and `nearlabel.metrics.label_based`, the rules for equal
 scores and trivial rows in `nearlabel.metrics.ranking`, those for labels of one class in `nearlabel.metrics.areas`.
+
+**Unknown cells.** y_true may hold NaN, None, a missing value of pandas or polars, a masked value of numpy or, if
+sparse, a stored NaN: a cell of which nobody knows whether the label applies. Every metric here is over the known cells,
+as each module says of its own; whatever y_pred or y_score hold in an unknown cell changes nothing. A row of which
+nothing is known is left out, and there must be a known cell. A metric of your own gets y_true with NaN.
+
 `CATALOGUE` lists what each metric needs and its direction; `METRICS_ON_REQUEST` are those that no table shows unless it
 is asked to. `get_metric` finds both by name, with options, and takes metrics of your own; `score_all` computes many at
 once, `label_table` those of each label, `get_scorer` makes a scikit-learn scorer of one.

@@ -1,7 +1,8 @@
 """Areas under the two curves of a ranking of cells, for many rankings (lines) at once.
 
 A line is what is put in order: the samples of a label, the labels of a sample, or all cells of the matrix. Both areas
-are sums over the groups of equal scores, from the best down, of the weights of its positive and negative cells.
+are sums over the groups of equal scores, from the best down, of the weights of its positive and negative cells. A cell
+whose score is NaN is unknown and neither: it comes last, in a group of its own.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ def _areas(positive: BoolArray, losses: FloatArray, sizes: FloatArray) -> Areas:
     is_hit = np.take_along_axis(positive, order, axis=1)
     sorted_sizes = sizes[order]
     hits, hits_before = _running_sums(is_hit * sorted_sizes, is_last, line)
-    misses, misses_before = _running_sums(~is_hit * sorted_sizes, is_last, line)
+    misses, misses_before = _running_sums(~(is_hit | np.isnan(sorted_losses)) * sorted_sizes, is_last, line)
     trapezoids = (misses - misses_before) * (hits + hits_before) / 2
-    steps = (hits - hits_before) * hits / (hits + misses)
     n_lines = len(positive)
-    n_hits, n_misses = positive @ sizes, ~positive @ sizes
+    n_hits, n_misses = positive @ sizes, ~(positive | np.isnan(losses)) @ sizes
     with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 is nan
+        steps = (hits - hits_before) * hits / (hits + misses)
         roc = np.bincount(line, trapezoids, minlength=n_lines) / (n_hits * n_misses)
         precision = np.where(n_misses > 0, np.bincount(line, steps, minlength=n_lines) / n_hits, np.nan)
     return Areas(roc, precision, n_hits)

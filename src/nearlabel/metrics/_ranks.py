@@ -3,7 +3,8 @@
 All four metrics are computed from two numbers of each relevant label: how many relevant labels rank no worse than it
 (itself included), and how many irrelevant labels rank above it. Their sum is its rank. Sorting each row costs
 O(L log L), and everything after the sort is done for the relevant labels only, so no pair of labels is ever enumerated.
-With ``ties="average"`` the same sums come from closed forms for the groups of equal scores.
+With ``ties="average"`` the same sums come from closed forms for the groups of equal scores. An unknown cell has the
+score NaN, which sorts behind all others: it is above no relevant label.
 """
 
 from __future__ import annotations
@@ -18,13 +19,11 @@ from nearlabel.metrics.inputs import (
     TRIVIAL_RULES,
     TieRule,
     TrivialRule,
-    check_scores,
     check_ties,
-    check_true,
-    check_weights,
     dense_rows,
 )
 from nearlabel.metrics.ratios import mean
+from nearlabel.metrics.truth import Truth
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice
@@ -44,10 +43,10 @@ class RowSums(NamedTuple):
 
 @dataclass(frozen=True)
 class Ranking:
-    """The row sums, with the number of labels and the weights of the rows."""
+    """The row sums, with the number of labels that are known and the weights of the rows."""
 
     rows: RowSums
-    n_labels: int
+    n_known: Any  # labels of each row (n_samples,), or of all rows
     weights: FloatArray | None = None  # (n_samples,); None: 1 each
 
     @property
@@ -58,24 +57,26 @@ class Ranking:
     @property
     def has_none_or_all(self) -> BoolArray:
         """Return which rows have no pair of a relevant and an irrelevant label, so every ranking is as good."""
-        return self.has_none | np.equal(self.rows.n_relevant, self.n_labels)
+        has_all: BoolArray = np.equal(self.rows.n_relevant, self.n_known)
+        return self.has_none | has_all
 
 
 def rank(y_true: MatrixLike, y_score: MatrixLike, ties: TieRule, sample_weight: Any = None) -> Ranking:
     """Return the ranking of what the user passed."""
-    true = check_true(y_true)
-    return rank_checked(true, check_scores(y_score, true.shape), ties, check_weights(sample_weight, true.shape[0]))
+    truth = Truth.of(y_true, sample_weight)
+    return rank_checked(truth, truth.scores(y_score), ties)
 
 
-def rank_checked(true: Matrix, scores: Matrix, ties: TieRule, weights: FloatArray | None = None) -> Ranking:
-    """Return the ranking of checked matrices (n_samples, n_labels), in blocks of rows."""
+def rank_checked(truth: Truth, scores: Matrix, ties: TieRule) -> Ranking:
+    """Return the ranking of blank scores (n_left, n_labels), in blocks of rows."""
     rule = check_ties(ties)
-    n_rows, n_labels = true.shape
+    n_rows, n_labels = truth.labels.shape
     blocks = [
-        _row_sums(dense_rows(true, rows).astype(bool), -dense_rows(scores, rows), rule)
+        _row_sums(dense_rows(truth.labels, rows).astype(bool), -dense_rows(scores, rows), rule)
         for rows in row_blocks(n_rows, bytes_per_row=8 * n_labels, budget=BLOCK_BYTES)
     ]
-    return Ranking(RowSums(*(np.concatenate(parts) for parts in zip(*blocks, strict=True))), n_labels, weights)
+    sums = RowSums(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+    return Ranking(sums, truth.n_known(axis=1), truth.weights)
 
 
 def top_is_wrong(ranking: Ranking, trivial: TrivialRule) -> float:
@@ -91,7 +92,7 @@ def depth(ranking: Ranking, trivial: TrivialRule) -> float:
 def reversed_share(ranking: Ranking, trivial: TrivialRule) -> float:
     """Return the mean share of the pairs (relevant, irrelevant) that are in the wrong order."""
     n_relevant = ranking.rows.n_relevant
-    n_pairs = np.maximum(n_relevant * (ranking.n_labels - n_relevant), 1)  # no pair: a trivial row, replaced below
+    n_pairs = np.maximum(n_relevant * (ranking.n_known - n_relevant), 1)  # no pair: a trivial row, replaced below
     return _mean_of(ranking, ranking.rows.reversed_pairs / n_pairs, ranking.has_none_or_all, 0, trivial)
 
 

@@ -17,7 +17,7 @@ def top_sums(
     Parameters
     ----------
     true, scores : ndarray or CSR array of shape (n_samples, n_labels)
-        Checked label sets and scores.
+        Checked label sets and scores; the score of an unknown cell is NaN, which sorts behind all others.
     place_weights : ndarray of shape (k,)
         Weights of the places, the first one first.
     worth : float or ndarray of shape (n_labels,), default=1.0

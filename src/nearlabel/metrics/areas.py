@@ -11,6 +11,9 @@ A label (a sample) of one class, all negative or all positive, has nothing to pu
 (default) leaves it out of the mean, and `count_skipped` tells how many were; with ``undefined="propagate"`` one such
 label makes the result nan. scikit-learn gives nan for ROC-AUC, and for average precision counts a label without
 positives as 0 and one without negatives as 1. No metric warns. If all are left out the result is nan.
+
+Where y_true has unknown cells (NaN, see `nearlabel.metrics`) the known ones are put in order, whatever the average; a
+label (a sample) of which nothing is known has nothing to put in order either.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nearlabel.metrics._curves import Areas, areas_of_lines, transposed
-from nearlabel.metrics.inputs import check_scores, check_true, check_weights, is_sparse
+from nearlabel.metrics.inputs import check_weights, is_sparse
 from nearlabel.metrics.ratios import mean
+from nearlabel.metrics.truth import Truth
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice
 
@@ -170,38 +175,35 @@ def count_skipped(y_true: MatrixLike, *, average: Average = "macro", sample_weig
     (1, 0)
     """
     check_choice("average", average, _AVERAGES)
-    cells = _Cells.of(y_true, None, sample_weight)
-    return int(cells.has_one_class(average).sum())
+    given = Truth.of(y_true, sample_weight).given
+    weights = check_weights(sample_weight, given.labels.shape[0])
+    counted = given if weights is None else given.rows(np.flatnonzero(weights))
+    return int(_has_one_class(counted, average).sum())
+
+
+def _has_one_class(given: PartialLabels, average: Average) -> BoolArray:
+    """Return for each label, each sample or the whole matrix whether its known cells are equal."""
+    axis = {"samples": 1, "micro": None}.get(average, 0)
+    positives: Any = np.atleast_1d(given.labels.sum(axis=axis))
+    n_cells = given.labels.shape[0] * given.labels.shape[1] // len(positives)
+    n_known = n_cells if given.unknown is None else n_cells - given.unknown.sum(axis=axis)
+    return np.asarray((positives == 0) | (positives == n_known))
 
 
 class _Cells(NamedTuple):
     """Checked matrices (n_samples, n_labels) without the rows of weight 0, and the other rows' weights."""
 
     true: Matrix
-    scores: Matrix  # or None
+    scores: Matrix
     weights: FloatArray | None
 
     @classmethod
-    def of(cls, y_true: MatrixLike, y_score: MatrixLike | None, sample_weight: Any) -> _Cells:
-        """Check what the user passed."""
-        true = check_true(y_true)
-        scores = None if y_score is None else check_scores(y_score, true.shape)
-        return cls.of_checked(true, scores, check_weights(sample_weight, true.shape[0]))
-
-    @classmethod
-    def of_checked(cls, true: Matrix, scores: Matrix, weights: FloatArray | None) -> _Cells:
+    def of(cls, true: Matrix, scores: Matrix, weights: FloatArray | None) -> _Cells:
         """Leave out rows without weight: they make no second class."""
         if weights is None or weights.all():
             return cls(true, scores, weights)
         kept = np.flatnonzero(weights)
-        return cls(true[kept], None if scores is None else scores[kept], weights[kept])
-
-    def has_one_class(self, average: Average) -> BoolArray:
-        """Return for each label, each sample or the whole matrix whether its cells are equal."""
-        axis = {"samples": 1, "micro": None}.get(average, 0)
-        positives: Any = np.atleast_1d(self.true.sum(axis=axis))
-        n_cells = self.true.shape[0] * self.true.shape[1] // len(positives)
-        return np.asarray((positives == 0) | (positives == n_cells))
+        return cls(true[kept], scores[kept], weights[kept])
 
     def areas(self, average: Average) -> Areas:
         """Return the areas of each label, each sample or the whole matrix."""
@@ -215,7 +217,7 @@ class _Cells(NamedTuple):
 
 def areas_of_labels(true: Matrix, scores: Matrix, weights: FloatArray | None) -> Areas:
     """Return the areas of each label of checked matrices (n_samples, n_labels)."""
-    return _Cells.of_checked(true, scores, weights).areas("macro")
+    return _Cells.of(true, scores, weights).areas("macro")
 
 
 def _areas_of(
@@ -223,7 +225,8 @@ def _areas_of(
 ) -> tuple[Areas, FloatArray | None]:
     """Return the areas of the lines that `average` names, and the lines' weights in the mean."""
     check_choice("average", average, _AVERAGES)
-    cells = _Cells.of(y_true, y_score, sample_weight)
+    truth = Truth.of(y_true, sample_weight)
+    cells = _Cells.of(truth.labels, truth.scores(y_score), truth.weights)
     areas = cells.areas(average)
     return areas, {"weighted": areas.n_positive, "samples": cells.weights}.get(average)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearlabel.metrics.inputs import check_probabilities, check_true, check_weights
+from nearlabel.metrics.truth import Truth
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
@@ -40,7 +40,7 @@ class CalibrationBins:
 def calibration_bins(
     y_true: MatrixLike, y_prob: MatrixLike, *, n_bins: int = 10, sample_weight: ArrayLike | None = None
 ) -> CalibrationBins:
-    """Compare probabilities with the shares of true labels, micro-averaged: each cell of y_true counts once.
+    """Compare probabilities with the shares of true labels, micro-averaged: each known cell of y_true counts once.
 
     Parameters
     ----------
@@ -80,16 +80,18 @@ def calibration_bins(
     (0.25, 2, 0.5)
     """
     n_bins = check_integer("n_bins", n_bins, low=1)
-    true = check_true(y_true)
-    scores = as_dense(check_probabilities(y_prob, true.shape))
-    weights = check_weights(sample_weight, true.shape[0])
+    truth = Truth.of(y_true, sample_weight)
+    scores, weights = as_dense(truth.probabilities(y_prob)), truth.weights
     counts, hits, sums = np.zeros((3, n_bins))
     for block in row_blocks(scores.shape[0], 24 * scores.shape[1]):
-        bins = np.minimum((scores[block] * n_bins).astype(np.intp), n_bins - 1)
-        cells = np.ones(bins.shape) if weights is None else np.broadcast_to(weights[block, np.newaxis], bins.shape)
-        carried = true[block].nonzero()
+        given = scores[block]
+        cells = np.ones(given.shape) if weights is None else np.broadcast_to(weights[block, np.newaxis], given.shape)
+        if truth.unknown is not None:
+            cells, given = np.where(np.isnan(given), 0.0, cells), np.nan_to_num(given)
+        bins = np.minimum((given * n_bins).astype(np.intp), n_bins - 1)
+        carried = truth.labels[block].nonzero()
         counts += np.bincount(bins.ravel(), cells.ravel(), minlength=n_bins)
-        sums += np.bincount(bins.ravel(), (scores[block] * cells).ravel(), minlength=n_bins)
+        sums += np.bincount(bins.ravel(), (given * cells).ravel(), minlength=n_bins)
         hits += np.bincount(bins[carried], cells[carried], minlength=n_bins)
     error = float(np.abs(sums - hits).sum() / counts.sum())
     counts = counts.astype(np.int64) if weights is None else counts

@@ -35,8 +35,8 @@ class Metric:
         options behind it where they are set (see `get_metric`); a metric of your own must not be named so.
     function : callable
         ``function(y_true, y_pred) -> float`` or ``function(y_true, y_score) -> float``. It gets arrays of shape
-        (n_samples, n_labels), or CSR arrays where sparse ones were passed. A keyword parameter `sample_weight`, an
-        array of shape (n_samples,), is optional.
+        (n_samples, n_labels), or CSR arrays where sparse ones were passed; y_true is of floats with NaN where a cell is
+        unknown. A keyword parameter `sample_weight`, an array of shape (n_samples,), is optional.
     needs : {"prediction", "score"}, default="prediction"
         Whether the second argument is an indicator matrix of predicted label sets or a matrix of scores.
     greater_is_better : bool, default=True

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.metrics.inputs import check_predicted, check_true, check_weights, is_sparse
+from nearlabel.metrics.inputs import check_predicted, is_sparse
+from nearlabel.metrics.truth import Truth, blank_predictions, known_weight
 from nearlabel.utils.types import Matrix, MatrixLike
 
 
@@ -24,26 +25,30 @@ class Counts(NamedTuple):
     hits: NDArray[Any]  # true and predicted
     predicted: NDArray[Any]
     true: NDArray[Any]
-    size: Any  # cells of a group
+    size: Any  # known cells of a group: one number where all groups have as many, else an array
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Two indicator matrices (n_samples, n_labels), both dense or both CSR, the weights of the rows, and the counts.
 
-    Cells may be bytes: the counts are int64, or sums of weights.
+    Cells may be bytes: the counts are int64, or sums of weights. In a cell that is unknown both matrices are 0.
     """
 
     true: Matrix
     predicted: Matrix
     weights: NDArray[Any] | None = None  # (n_samples,); None: 1 each
+    unknown: Matrix | None = None  # mask (n_samples, n_labels); None: all cells are known
 
     @classmethod
-    def of(cls, true: Matrix, predicted: Matrix, weights: NDArray[Any] | None = None) -> Self:
+    def of(
+        cls, true: Matrix, predicted: Matrix, weights: NDArray[Any] | None = None, unknown: Matrix | None = None
+    ) -> Self:
         """Compare checked matrices; if one is sparse the other one becomes so, nothing is ever made dense."""
         if is_sparse(true) or is_sparse(predicted):
-            return cls(sparse.csr_array(true), sparse.csr_array(predicted), weights)
-        return cls(true, predicted, weights)
+            true, predicted = sparse.csr_array(true), sparse.csr_array(predicted)
+            unknown = None if unknown is None else sparse.csr_array(unknown)
+        return cls(true, blank_predictions(predicted, unknown), weights, unknown)
 
     @cached_property
     def per_example(self) -> Counts:
@@ -58,25 +63,33 @@ class Comparison:
         hits, predicted, true = (
             self.weights @ matrix for matrix in (self.true * self.predicted, self.predicted, self.true)
         )
-        return Counts(hits, predicted, true, size=self.weights.sum())
+        return Counts(hits, predicted, true, size=known_weight(self.weights, self.unknown))
 
     @cached_property
     def in_total(self) -> Counts:
         """Return the counts of the whole matrix as one group."""
         groups = self.per_example if self.weights is None else self.per_label
         hits, predicted, true = (np.sum(count, keepdims=True) for count in groups[:3])
-        return Counts(hits, predicted, true, size=groups.size * len(groups.true))
+        size = groups.size * len(groups.true) if self.unknown is None else groups.size.sum()
+        return Counts(hits, predicted, true, size)
 
     def _plain_counts(self, axis: int) -> Counts:
         if is_sparse(self.true):
             hits = (self.true * self.predicted).sum(axis=axis)
         else:  # einsum makes no temporary of the matrix's size
             hits = np.einsum("ij,ij->i" if axis == 1 else "ij,ij->j", self.true, self.predicted, dtype=np.int64)
-        return Counts(hits, self.predicted.sum(axis=axis), self.true.sum(axis=axis), size=self.true.shape[axis])
+        size = self.true.shape[axis]
+        if self.unknown is not None:
+            size = size - self.unknown.sum(axis=axis)
+        return Counts(hits, self.predicted.sum(axis=axis), self.true.sum(axis=axis), size)
 
 
 def compare(y_true: MatrixLike, y_pred: MatrixLike, sample_weight: Any = None) -> Comparison:
     """Return the comparison of what the user passed."""
-    true = check_true(y_true, dtype=None)
-    predicted = check_predicted(y_pred, true.shape, dtype=None)
-    return Comparison.of(true, predicted, check_weights(sample_weight, true.shape[0]))
+    truth = Truth.of(y_true, sample_weight, dtype=None)
+    return compare_checked(truth, check_predicted(y_pred, truth.shape, dtype=None))
+
+
+def compare_checked(truth: Truth, predicted: Matrix) -> Comparison:
+    """Return the comparison with checked predictions for all given rows."""
+    return Comparison.of(truth.labels, truth.left(predicted), truth.weights, truth.unknown)

@@ -12,22 +12,25 @@ from nearlabel.metrics import _ranks
 from nearlabel.metrics._ranks import Ranking
 from nearlabel.metrics.areas import count_skipped
 from nearlabel.metrics.catalogue import CATALOGUE, Metric, MetricLike, get_metric, option_of, options_left_open
-from nearlabel.metrics.counts import Comparison
+from nearlabel.metrics.counts import compare_checked
 from nearlabel.metrics.inputs import (
     TieRule,
     TrivialRule,
     check_predicted,
     check_scores,
-    check_true,
     check_weights,
 )
 from nearlabel.metrics.ratios import MEAN_RATIOS, mean
+from nearlabel.metrics.truth import Truth
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples for which no label is predicted: neither good nor bad
 PER_LABEL = "per_label"  # where a metric's name stands, says that there is a table of all labels and no value
 WITHOUT_COPIES = "_without_copies"  # ends the name of a metric on samples whose exact copies the model has not seen
 
+_MEANS_OVER_LABELS = frozenset(name for name, known in MEAN_RATIOS.items() if known.groups == "per_label") | {
+    "macro_fbeta"
+}
 _FROM_RANKING: dict[str, Callable[[Ranking, TrivialRule], float]] = {
     "one_error": _ranks.top_is_wrong,
     "coverage": _ranks.depth,
@@ -112,16 +115,16 @@ def score_all(
     chosen = _chosen(metrics, given)
     # Ratios of counts can do with bytes; other metrics, a user's among them, may add products up.
     dtype = None if all(metric.name in MEAN_RATIOS for metric in chosen) else np.int64
-    true = check_true(y_true, dtype=dtype)
-    weights = check_weights(sample_weight, true.shape[0])
+    truth = Truth.of(y_true, sample_weight, dtype=dtype)
     second: dict[str, Any] = {}  # what the metrics get, by what they need
     shared: dict[str, Any] = {}  # what those of the catalogue are computed from
     if any(metric.needs == "prediction" for metric in chosen):
-        second["prediction"] = check_predicted(y_pred, true.shape, dtype=dtype)
-        shared["prediction"] = Comparison.of(true, second["prediction"], weights)
+        second["prediction"] = check_predicted(y_pred, truth.shape, dtype=dtype)
+        shared["prediction"] = compare_checked(truth, second["prediction"])
     if any(metric.needs == "score" for metric in chosen):
-        second["score"] = check_scores(y_score, true.shape)
-        shared["score"] = _ranks.rank_checked(true, second["score"], ties, weights)
+        second["score"] = check_scores(y_score, truth.shape)
+        shared["score"] = _ranks.rank_checked(truth, truth.blank(second["score"]), ties)
+    true = truth.given.with_nan()
 
     rules = {"zero_division": zero_division, "ties": ties, "trivial": trivial, "propensities": propensities}
 
@@ -156,13 +159,28 @@ def _chosen(metrics: Iterable[MetricLike] | None, given: dict[str, bool]) -> lis
 def skipped_lines(
     y_true: MatrixLike, metrics: Iterable[MetricLike], *, sample_weight: ArrayLike | None = None
 ) -> dict[str, int]:
-    """Return by name how many labels, or samples, each metric leaves out as they have one class; only where it does."""
-    skipping = [metric for metric in map(get_metric, metrics) if option_of(metric, "undefined") == "skip"]
-    counts = {
-        metric.name: count_skipped(y_true, average=option_of(metric, "average"), sample_weight=sample_weight)
-        for metric in skipping
-    }
+    """Return by name how many labels, or samples, each metric leaves out; only where it does."""
+    known = map(get_metric, metrics)
+    counts = {metric.name: count_left_out(metric, y_true, sample_weight=sample_weight) for metric in known}
     return {name: count for name, count in counts.items() if count}
+
+
+def count_left_out(metric: Metric, y_true: MatrixLike, *, sample_weight: ArrayLike | None = None) -> int:
+    """Return how many labels, or samples, a metric leaves out: those of one class, or labels of which nothing is known.
+
+    The former by areas, the latter by means over labels of counts.
+    """
+    if option_of(metric, "undefined") == "skip":
+        return count_skipped(y_true, average=option_of(metric, "average"), sample_weight=sample_weight)
+    if is_mean_over_labels(metric.name):
+        truth = Truth.of(y_true, sample_weight)
+        return int((np.asarray(truth.n_known(axis=0)) == 0).sum())
+    return 0
+
+
+def is_mean_over_labels(name: str) -> bool:
+    """Return whether a metric of ours, given by its name, is the mean over labels of ratios of their counts."""
+    return name.partition(":")[0] in _MEANS_OVER_LABELS
 
 
 def score_and_count(

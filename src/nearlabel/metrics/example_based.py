@@ -3,6 +3,9 @@
 ``zero_division`` is the value of an example whose ratio is 0/0: 0, 1, or nan to leave it out of the mean. These are
 examples without a predicted label for precision, without a true label for recall, and without either for the Jaccard
 index and F. scikit-learn's default is 0 with a warning; nearlabel never warns.
+
+Where y_true has unknown cells (NaN, see `nearlabel.metrics`) an example counts by its known cells, and is left out if
+it has none. The Hamming loss is the share of all known cells that are wrong.
 """
 
 from __future__ import annotations

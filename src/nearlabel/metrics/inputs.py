@@ -25,14 +25,6 @@ def is_sparse(matrix: Any) -> bool:
     return bool(sparse.issparse(matrix))
 
 
-def check_true(y_true: MatrixLike, *, name: str = "y_true", dtype: LabelType | None = np.int64) -> Matrix:
-    """Return the true label sets as an indicator matrix (n_samples, n_labels) of at least one row, and of a type."""
-    true = as_label_matrix(y_true, name=name, dtype=dtype)
-    if true.shape[0] == 0:
-        raise ValueError(f"{name} must have at least one row, got shape {true.shape}.")
-    return true
-
-
 def check_predicted(y_pred: MatrixLike, shape: tuple[int, int], *, dtype: LabelType | None = np.int64) -> Matrix:
     """Return the predicted label sets as an indicator matrix of the given shape and type."""
     predicted = as_label_matrix(y_pred, name="y_pred", dtype=dtype)
@@ -47,18 +39,26 @@ def check_scores(y_score: Any, shape: tuple[int, int], *, name: str = "y_score")
     return scores
 
 
-def check_probabilities(y_prob: Any, shape: tuple[int, int]) -> Matrix:
-    """Return probabilities as `check_scores` does; raise ValueError if one is not in [0, 1]."""
-    probabilities = check_scores(y_prob, shape, name="y_prob")
-    if not are_probabilities(probabilities):
-        low, high = probabilities.min(), probabilities.max()
+def check_probabilities(scores: Matrix) -> Matrix:
+    """Return checked scores; raise ValueError if one is not in [0, 1]."""
+    if not are_probabilities(scores):
+        low, high = _range(scores)
         raise ValueError(f"y_prob must be probabilities in [0, 1], got {low:g} to {high:g}.")
-    return probabilities
+    return scores
 
 
 def are_probabilities(scores: Matrix) -> bool:
-    """Return whether all scores are in [0, 1], but for rounding."""
-    return bool(scores.min() >= -_ROUNDING and scores.max() <= 1 + _ROUNDING)
+    """Return whether all scores are in [0, 1], but for rounding; NaN, in an unknown cell, is none."""
+    low, high = _range(scores)
+    return bool(low >= -_ROUNDING and high <= 1 + _ROUNDING)
+
+
+def _range(scores: Matrix) -> tuple[Any, Any]:
+    """Return the least and the largest score that is not NaN."""
+    if np.isnan(scores.min()):
+        stored = scores.data if is_sparse(scores) else scores
+        scores = np.append(stored[~np.isnan(stored)], [0.0] * is_sparse(scores))
+    return scores.min(), scores.max()
 
 
 def check_ties(ties: object) -> TieRule:

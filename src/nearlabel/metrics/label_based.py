@@ -4,6 +4,9 @@
 of one label, and nan leaves that label out of the mean. The usual case is a label neither true nor predicted in a test
 fold: 0 in the Mulan of 2008 and by default here, 1 in today's Mulan. scikit-learn's default is 0 with a warning;
 nearlabel never warns.
+
+Where y_true has unknown cells (NaN, see `nearlabel.metrics`) micro adds up known cells. Macro takes each label over the
+rows that know it, and leaves out a label that no row knows, whatever `zero_division` says; `label_table` shows it.
 """
 
 from __future__ import annotations

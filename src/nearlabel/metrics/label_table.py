@@ -9,17 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearlabel.metrics.areas import areas_of_labels
-from nearlabel.metrics.counts import Comparison, Counts
-from nearlabel.metrics.inputs import (
-    are_probabilities,
-    check_predicted,
-    check_scores,
-    check_true,
-    check_weights,
-    check_zero_division,
-)
-from nearlabel.metrics.probabilities import LabelLosses, losses_of_labels
-from nearlabel.metrics.ratios import fbeta, precision, recall
+from nearlabel.metrics.counts import Comparison, Counts, compare_checked
+from nearlabel.metrics.inputs import are_probabilities, check_predicted, check_zero_division
+from nearlabel.metrics.probabilities import losses_of_labels
+from nearlabel.metrics.ratios import fbeta, of_known, precision, recall
+from nearlabel.metrics.truth import Truth, known_weight
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import label_names_of
 
@@ -52,10 +46,12 @@ def label_table(
     -------
     dict of str to ndarray of shape (n_labels,)
         ``label``, the names of the columns of a data frame or their numbers, and ``support``, the number of positive
-        samples. With `y_pred`: ``true_positives``, ``false_positives``, ``false_negatives``, ``precision``, ``recall``
-        and ``f1``. With `y_score`: ``roc_auc`` and ``average_precision`` (as `mean_average_precision` averages them),
-        nan for a label of one class; ``log_loss`` and ``brier_score``, nan unless all scores are in [0, 1]. Counts are
-        sums of weights if there are weights.
+        samples. Where `y_true` has unknown cells (NaN), ``known``, the number of samples that know the label: all
+        columns are over these, and of a label that none knows all but counts is nan. With `y_pred`:
+        ``true_positives``, ``false_positives``, ``false_negatives``, ``precision``, ``recall`` and ``f1``. With
+        `y_score`: ``roc_auc`` and ``average_precision`` (as `mean_average_precision` averages them), nan for a label of
+        one class; ``log_loss`` and ``brier_score``, nan unless all scores are in [0, 1]. Counts are sums of weights if
+        there are weights.
 
     Raises
     ------
@@ -73,23 +69,23 @@ def label_table(
     if y_pred is None and y_score is None:
         raise ValueError("y_pred or y_score must be given, got neither.")
     zero_division = check_zero_division(zero_division)
-    true = check_true(y_true)
-    weights = check_weights(sample_weight, true.shape[0])
+    truth = Truth.of(y_true, sample_weight)
+    true, weights = truth.labels, truth.weights
     table = {
         "label": label_names_of(y_true, true.shape[1]),
         "support": true.sum(axis=0) if weights is None else weights @ true,
     }
+    if truth.unknown is not None:
+        table["known"] = truth.n_known(axis=0) if weights is None else known_weight(weights, truth.unknown)
     if y_pred is not None:
-        table |= _of_predictions(true, check_predicted(y_pred, true.shape), weights, zero_division)
+        table |= _of_predictions(compare_checked(truth, check_predicted(y_pred, truth.shape)), zero_division)
     if y_score is not None:
-        table |= _of_scores(true, check_scores(y_score, true.shape), weights)
+        table |= _of_scores(truth, truth.scores(y_score))
     return table
 
 
-def _of_predictions(
-    true: Matrix, predicted: Matrix, weights: FloatArray | None, zero_division: float
-) -> dict[str, NDArray[Any]]:
-    counts = Comparison.of(true, predicted, weights).per_label
+def _of_predictions(compared: Comparison, zero_division: float) -> dict[str, NDArray[Any]]:
+    counts = compared.per_label
     return {
         "true_positives": counts.hits,
         "false_positives": counts.predicted - counts.hits,
@@ -100,20 +96,19 @@ def _of_predictions(
 
 def ratios_of_labels(counts: Counts, zero_division: float) -> dict[str, FloatArray]:
     """Return precision, recall and F1 of each label, by its counts."""
-    return {
-        "precision": precision(counts, zero_division),
-        "recall": recall(counts, zero_division),
-        "f1": fbeta(1.0)(counts, zero_division),
-    }
+    ratios = {"precision": precision, "recall": recall, "f1": fbeta(1.0)}
+    return {name: of_known(ratio, counts, zero_division) for name, ratio in ratios.items()}
 
 
-def _of_scores(true: Matrix, scores: Matrix, weights: FloatArray | None) -> dict[str, NDArray[Any]]:
-    areas = areas_of_labels(true, scores, weights)
-    undefined = np.full(true.shape[1], np.nan)
-    losses = losses_of_labels(true, scores, weights) if are_probabilities(scores) else LabelLosses(undefined, undefined)
+def _of_scores(truth: Truth, scores: Matrix) -> dict[str, NDArray[Any]]:
+    areas = areas_of_labels(truth.labels, scores, truth.weights)
+    log_losses = brier_scores = np.full(truth.labels.shape[1], np.nan)
+    if are_probabilities(scores):
+        losses = losses_of_labels(truth, scores)
+        log_losses, brier_scores = (losses.means_of_labels(sums) for sums in (losses.logs, losses.squares))
     return {
         "roc_auc": areas.roc,
         "average_precision": areas.precision,
-        "log_loss": losses.log,
-        "brier_score": losses.brier,
+        "log_loss": log_losses,
+        "brier_score": brier_scores,
     }

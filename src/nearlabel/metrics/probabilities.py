@@ -1,4 +1,7 @@
-"""Losses of probabilities, cell by cell: what a classifier pays for being sure of the wrong thing."""
+"""Losses of probabilities, cell by cell: what a classifier pays for being sure of the wrong thing.
+
+Where y_true has unknown cells (NaN, see `nearlabel.metrics`) the mean is over the known ones.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nearlabel.metrics._ranks import BLOCK_BYTES
-from nearlabel.metrics.inputs import check_probabilities, check_true, check_weights, dense_rows
+from nearlabel.metrics.inputs import dense_rows
+from nearlabel.metrics.ratios import ratio
+from nearlabel.metrics.truth import Truth, known_weight
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
@@ -51,7 +56,8 @@ def log_loss(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike
     >>> round(log_loss([[1, 0]], [[0.5, 0.25]]), 4)  # (ln 2 - ln 0.75) / 2
     0.4904
     """
-    return float(_losses(y_true, y_prob, sample_weight).log.mean())
+    losses = _losses(y_true, y_prob, sample_weight)
+    return losses.mean_of_cells(losses.logs)
 
 
 def brier_score(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayLike | None = None) -> float:
@@ -92,30 +98,47 @@ def brier_score(y_true: MatrixLike, y_prob: MatrixLike, *, sample_weight: ArrayL
     >>> brier_score([[1, 0]], [[0.5, 0.25]])  # (0.25 + 0.0625) / 2
     0.15625
     """
-    return float(_losses(y_true, y_prob, sample_weight).brier.mean())
+    losses = _losses(y_true, y_prob, sample_weight)
+    return losses.mean_of_cells(losses.squares)
 
 
 class LabelLosses(NamedTuple):
-    """The mean losses of each label, arrays of shape (n_labels,)."""
+    """The losses of the known cells of each label, weighted sums of shape (n_labels,)."""
 
-    log: FloatArray
-    brier: FloatArray
+    logs: FloatArray
+    squares: FloatArray
+    known: FloatArray  # weight of the cells
+    total: Any  # weight of all rows
+
+    def means_of_labels(self, sums: FloatArray) -> FloatArray:
+        """Return the mean over the known cells of each label; nan if it has none."""
+        return ratio(sums, self.known, np.nan)
+
+    def mean_of_cells(self, sums: FloatArray) -> float:
+        """Return the mean over all known cells."""
+        return float((sums / self.total).sum() / (self.known / self.total).sum())
 
 
-def losses_of_labels(true: Matrix, probabilities: Matrix, weights: FloatArray | None) -> LabelLosses:
-    """Return the losses of each label of checked matrices (n_samples, n_labels), in blocks of rows."""
-    n_samples, n_labels = true.shape
-    sizes = np.ones(n_samples) if weights is None else weights
+def losses_of_labels(truth: Truth, probabilities: Matrix) -> LabelLosses:
+    """Return the losses of blank probabilities (n_left, n_labels), in blocks of rows."""
+    n_samples, n_labels = truth.labels.shape
+    sizes = np.ones(n_samples) if truth.weights is None else truth.weights
     logs, squares = np.zeros((2, n_labels))
     for rows in row_blocks(n_samples, bytes_per_row=8 * n_labels, budget=BLOCK_BYTES):
-        is_true = dense_rows(true, rows).astype(bool)
+        is_true = dense_rows(truth.labels, rows).astype(bool)
         given = dense_rows(probabilities, rows).astype(np.float64)
         likelihoods = np.clip(np.where(is_true, given, 1 - given), _LEAST, 1 - _LEAST)
-        logs -= sizes[rows] @ np.log(likelihoods)
-        squares += sizes[rows] @ (given - is_true) ** 2
-    return LabelLosses(logs / sizes.sum(), squares / sizes.sum())
+        logs -= sizes[rows] @ _of_known(np.log(likelihoods), truth)
+        squares += sizes[rows] @ _of_known((given - is_true) ** 2, truth)
+    known = np.broadcast_to(known_weight(sizes, truth.unknown), n_labels)
+    return LabelLosses(logs, squares, known, sizes.sum())
+
+
+def _of_known(losses: FloatArray, truth: Truth) -> FloatArray:
+    """Return losses of cells with 0 for NaN, which stands where a cell is unknown."""
+    return losses if truth.unknown is None else np.nan_to_num(losses)
 
 
 def _losses(y_true: MatrixLike, y_prob: MatrixLike, sample_weight: Any) -> LabelLosses:
-    true = check_true(y_true)
-    return losses_of_labels(true, check_probabilities(y_prob, true.shape), check_weights(sample_weight, true.shape[0]))
+    truth = Truth.of(y_true, sample_weight)
+    return losses_of_labels(truth, truth.probabilities(y_prob))

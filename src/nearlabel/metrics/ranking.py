@@ -14,6 +14,9 @@ loss and average precision are undefined for it: ``trivial="drop"`` (default, th
 mean, ``"keep"`` counts it with the value stated at each metric. For coverage only a row without labels is trivial. If
 every row is dropped the result is nan, without a warning.
 
+Where y_true has unknown cells (NaN, see `nearlabel.metrics`) the known labels of each row are ranked among themselves.
+A row that has none is left out, also with ``trivial="keep"``.
+
 References
 ----------
 .. [1] McSherry, Najork: Computing information retrieval performance measures efficiently in the presence of tied

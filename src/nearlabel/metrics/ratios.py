@@ -35,7 +35,7 @@ def mean(values: Any, weights: Any = None) -> float:
 
 
 def differing(counts: Counts, zero_division: float) -> FloatArray:
-    """Return the share of cells in which truth and prediction differ; no group is empty."""
+    """Return the share of known cells in which truth and prediction differ; no group is without one."""
     different = counts.predicted + counts.true - 2 * counts.hits
     return np.asarray(np.maximum(different, 0) / counts.size)  # sums of fractional weights are rounded
 
@@ -103,7 +103,14 @@ class MeanRatio:
         counts: Counts = getattr(comparison, self.groups)
         # Of labels and of the whole matrix the counts are weighted already.
         weights = comparison.weights if self.groups == "per_example" else None
-        return self.combine(*(_mean_of_defined(ratio(counts, zero_division), weights) for ratio in self.ratios))
+        values = (of_known(ratio, counts, zero_division) for ratio in self.ratios)
+        return self.combine(*(_mean_of_defined(each, weights) for each in values))
+
+
+def of_known(ratio: Ratio, counts: Counts, zero_division: float) -> FloatArray:
+    """Return a ratio of each group; nan, whatever 0/0 counts as, for a group without a known cell."""
+    values = ratio(counts, zero_division)
+    return values if np.all(counts.size) else np.where(counts.size, values, np.nan)
 
 
 def _mean_of_defined(values: FloatArray, weights: Any) -> float:

@@ -3,6 +3,10 @@
 Equal scores and rows without labels are treated as in `nearlabel.metrics.ranking`, with two differences. A row with all
 labels counts: its first labels are right. And ``ties="pessimistic"`` puts the relevant labels last among equal ones,
 since a label is either among the first k or not.
+
+Where y_true has unknown cells (NaN, see `nearlabel.metrics`) a row's known labels are ranked among themselves, and the
+first k are the first k of these: all of them in a row that knows fewer, where `precision_at_k` divides by their number.
+A row that knows none is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ from numpy.typing import ArrayLike
 
 from nearlabel.metrics._ranks import mean_of_rows
 from nearlabel.metrics._top_gains import best_sums, top_sums
-from nearlabel.metrics.inputs import TieRule, TrivialRule, check_scores, check_true, check_weights
+from nearlabel.metrics.inputs import TieRule, TrivialRule
+from nearlabel.metrics.truth import Truth
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_integer, check_positive
 
@@ -67,7 +72,7 @@ def precision_at_k(
     0.5
     """
     top = _Top.of(y_true, y_score, k, sample_weight)
-    return top.mean_of_rows(top.sums(ties) / top.k, trivial)
+    return top.mean_of_rows(top.sums(ties) / np.minimum(top.k, top.n_known), trivial)
 
 
 def recall_at_k(
@@ -251,7 +256,8 @@ def label_propensities(y_train: MatrixLike, a: float = 0.55, b: float = 1.5) -> 
     Parameters
     ----------
     y_train : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Indicator matrix of the training part, of at least 3 samples.
+        Indicator matrix of the training part, of at least 3 samples. Of a label with unknown cells (NaN) the samples
+        that know it count, also at least 3.
     a, b : float, default=0.55, 1.5
         Parameters of the model, above 0. The paper has 0.5 and 0.4 for Wikipedia, 0.6 and 2.6 for Amazon.
 
@@ -263,8 +269,8 @@ def label_propensities(y_train: MatrixLike, a: float = 0.55, b: float = 1.5) -> 
     Raises
     ------
     ValueError
-        If `y_train` is no indicator matrix or has fewer than 3 rows, for which the model has no meaning, or `a` or `b`
-        is not above 0.
+        If `y_train` is no indicator matrix or has fewer than 3 rows (of a label: that know it), for which the model has
+        no meaning, or `a` or `b` is not above 0.
     TypeError
         If `a` or `b` is no number.
 
@@ -279,15 +285,17 @@ def label_propensities(y_train: MatrixLike, a: float = 0.55, b: float = 1.5) -> 
     array([0.8  , 0.721])
     """
     a, b = check_positive("a", a), check_positive("b", b)
-    labels = check_true(y_train, name="y_train")
-    return propensities_of_counts(labels.sum(axis=0), labels.shape[0], a, b)
+    truth = Truth.of(y_train, name="y_train")
+    return propensities_of_counts(truth.labels.sum(axis=0), truth.n_known(axis=0), a, b)
 
 
-def propensities_of_counts(counts: ArrayLike, n_samples: int, a: float = 0.55, b: float = 1.5) -> FloatArray:
-    """Return what `label_propensities` does, given how many of the training samples carry each label."""
-    if n_samples < 3:  # the logarithm of n less 1 is negative
-        raise ValueError(f"y_train must have at least 3 rows, got {n_samples}.")
-    c = (math.log(n_samples) - 1) * (b + 1) ** a
+def propensities_of_counts(counts: ArrayLike, n_samples: ArrayLike, a: float = 0.55, b: float = 1.5) -> FloatArray:
+    """Return what `label_propensities` does, given how many samples, in all or those that know a label, carry it."""
+    fewest = np.min(n_samples)
+    if fewest < 3:  # the logarithm of n less 1 is negative
+        raise ValueError(f"y_train must have at least 3 rows, and 3 that know each label, got {fewest}.")
+    logarithms: Any = np.vectorize(math.log, otypes=[np.float64])(n_samples)  # numpy's own differ by processor
+    c = (logarithms - 1) * (b + 1) ** a
     propensities: FloatArray = 1 / (1 + c * (np.asarray(counts) + b) ** -a)
     return propensities
 
@@ -299,17 +307,18 @@ class _Top(NamedTuple):
     scores: Matrix
     k: int
     n_relevant: Any  # labels of each row, (n_samples,)
+    n_known: Any  # the same, or one number for all rows
     weights: FloatArray | None
 
     @classmethod
     def of(cls, y_true: MatrixLike, y_score: MatrixLike, k: object, sample_weight: Any) -> Self:
         """Check what the user passed."""
-        true = check_true(y_true)
-        scores = check_scores(y_score, true.shape)
+        truth = Truth.of(y_true, sample_weight)
+        true, scores = truth.labels, truth.scores(y_score)
         number = check_integer("k", k, low=1)
         if number > true.shape[1]:
             raise ValueError(f"k must be at most n_labels={true.shape[1]}, got {number}.")
-        return cls(true, scores, number, true.sum(axis=1), check_weights(sample_weight, true.shape[0]))
+        return cls(true, scores, number, true.sum(axis=1), truth.n_known(axis=1), truth.weights)
 
     def sums(self, ties: TieRule, discounts: FloatArray | None = None, worth: FloatArray | float = 1.0) -> FloatArray:
         """Return for each row the sum of its relevant labels in the first k places, each worth 1 by default."""

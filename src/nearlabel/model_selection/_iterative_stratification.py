@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
+from scipy import sparse
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from nearlabel.model_selection._group_dealing import deal_groups
 from nearlabel.model_selection._row_dealing import deal_rows
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_flag, check_integer, labels_and_names
+from nearlabel.utils.validation import check_flag, check_integer, labels_and_names, tags_of
 
 
 def check_order(name: str, value: object) -> int:
@@ -65,6 +67,8 @@ class IterativeStratifiedKFold(BaseCrossValidator):
       et al. they come last and fill what the labels left uneven.
     - **Pairs come before labels** with ``order=2``. The code of scikit-multilearn has both in one queue, pairs first
       where they are equally rare; on our data sets the labels are a little less even so.
+    - **Unknown cells** are neither: a label is dealt by the rows that are known to have it. Rows of which nothing is
+      known are dealt as if that were one more label.
     - **Groups** are no part of the papers, and dealing them label by label leaves the other labels to chance. Each goes
       to the fold by which the chi-square distance to equal parts grows least: the sum, over all rows, labels (with
       ``order=2``, pairs) and rows without labels, of the squared numbers of rows in the folds, each divided by the rows
@@ -135,7 +139,8 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         X : array-like, data frame or sparse container of shape (n_samples, n_features), or None
             Rows; only their number matters.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1; sparse ones are never made dense. Or the tags of each row.
+            Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown; sparse ones are never made
+            dense. Or the tags of each row.
         groups : array-like of shape (n_samples,), default=None
             Group of each row; the rows of a group are tested in the same fold.
 
@@ -155,7 +160,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
         self._check_parameters()
         if y is None:
             raise ValueError("y must be an indicator matrix of shape (n_samples, n_labels), got None.")
-        labels, _ = labels_and_names(y)
+        labels = _labels_to_deal(y)
         check_consistent_length(X, labels, groups)
         fold_of_rows = self._fold_of_rows(labels, groups)
         return ((np.flatnonzero(fold_of_rows != f), np.flatnonzero(fold_of_rows == f)) for f in range(self.n_splits))
@@ -193,6 +198,21 @@ class IterativeStratifiedKFold(BaseCrossValidator):
     def _check_enough(self, what: str, number: int) -> None:
         if self.n_splits > number:
             raise ValueError(f"n_splits must be at most the {number} {what}, got {self.n_splits}.")
+
+
+def _labels_to_deal(y: MatrixLike) -> Matrix:
+    """Return the known labels, and one more of the rows of which nothing is known where there are such rows."""
+    if tags_of(y) is not None:
+        return labels_and_names(y)[0]
+    labels, unknown = PartialLabels.of(y)
+    if unknown is None:
+        return labels
+    knows_nothing = (unknown.sum(axis=1) == labels.shape[1]).astype(labels.dtype)[:, np.newaxis]
+    if not knows_nothing.any():
+        return labels
+    if sparse.issparse(labels):
+        return sparse.csr_array(sparse.hstack([labels, sparse.csr_array(knows_nothing)], format="csr"))
+    return np.hstack([labels, knows_nothing])
 
 
 def _numbered(groups: Any) -> tuple[IntArray, int]:

@@ -24,6 +24,7 @@ from nearlabel.model_selection._trials import Trials, metric_of
 from nearlabel.neighbors import ExactNeighbors, UselessNeighborsWarning
 from nearlabel.out_of_sample import LeaveOneOut, Needs, largest_group, of_groups, rows_of, splits_of, splitter_of
 from nearlabel.thresholds import FixedThresholdsClassifier, ThresholdStrategy, TunedThresholdsClassifierCV, strategy_for
+from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
@@ -35,7 +36,6 @@ from nearlabel.utils.validation import (
     check_target,
     predict_labels,
     remember_target,
-    score,
     with_multilabel_target,
 )
 

@@ -12,6 +12,8 @@ from scipy import sparse
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.model_selection._label_pairs import label_pairs
+from nearlabel.utils.cells import cells_of
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, MatrixLike
 
 
@@ -56,7 +58,7 @@ def stratification_quality(y: MatrixLike, folds: Iterable[tuple[NDArray[Any], ND
     Parameters
     ----------
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Label sets as an indicator matrix of 0 and 1.
+        Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown.
     folds : iterable of (training, test)
         Row numbers, as the `split` of a splitter gives them; each row is in one test part.
 
@@ -75,6 +77,8 @@ def stratification_quality(y: MatrixLike, folds: Iterable[tuple[NDArray[Any], ND
     Labels that no row carries are left out: no split could do anything for them, and each would add n_folds to FLZ.
     Labels that all rows carry are left out of LD and LPD, as their odds are infinite. A fold of which all rows carry a
     label that others lack makes LD infinite.
+
+    Rows that may or may not have a label are in no odds; a fold that does not know a label is left out of its mean.
 
     References
     ----------
@@ -95,20 +99,38 @@ def stratification_quality(y: MatrixLike, folds: Iterable[tuple[NDArray[Any], ND
     StratificationQuality(LD=0.0319, LPD=0.0083, ED=0, FZ=0, FLZ=0)
     StratificationQuality(LD=0.00421, LPD=0.00329, ED=0, FZ=0, FLZ=0)
     """
-    labelsets, kinds, _ = distinct_labelsets(y)
-    labels = sparse.csr_array(labelsets)
+    labels, possible, kinds = _distinct(y)
     fold_of_rows, n_folds = _folds_of_rows(folds, len(kinds))
     n_kinds = labels.shape[0]
     spread = np.bincount(fold_of_rows * n_kinds + kinds, minlength=n_folds * n_kinds).reshape(n_folds, n_kinds)
     sizes = spread.sum(axis=1)
-    held = _held(spread, labels)
+    occurring = np.flatnonzero(labels.sum(axis=0))
+    held, may_hold = (_held(spread, some[:, occurring]) for some in (labels, possible))
+    pairs = _held(spread, label_pairs(labels))
     return StratificationQuality(
-        label_distribution=_distance(held, sizes),
-        label_pair_distribution=_distance(_held(spread, label_pairs(labels)), sizes),
+        label_distribution=_distance(held, may_hold, sizes),
+        label_pair_distribution=_distance(
+            pairs, pairs if possible is labels else _possible_pairs(spread, labels, possible), sizes
+        ),
         examples_distribution=float(np.abs(sizes - sizes.mean()).mean()),
         folds_missing_labels=int((held == 0).any(axis=1).sum()),
         missing_labels=int((held == 0).sum()),
     )
+
+
+def _distinct(y: MatrixLike) -> tuple[CSR, CSR, IntArray]:
+    """Return the distinct label sets, what may be labels of each (those and the unknown ones), and which each row has.
+
+    Unknown cells are to be the same, too.
+    """
+    labels, unknown = PartialLabels.of(y)
+    n_labels = labels.shape[1]
+    if unknown is not None:
+        labels = sparse.csr_array(sparse.hstack([sparse.csr_array(labels), sparse.csr_array(unknown)], dtype=np.int64))
+    labelsets, kinds, _ = distinct_labelsets(labels)
+    rows = sparse.csr_array(labelsets)
+    carried = rows[:, :n_labels]
+    return carried, carried if unknown is None else carried + rows[:, n_labels:], kinds
 
 
 def _folds_of_rows(folds: Iterable[tuple[NDArray[Any], NDArray[Any]]], n_rows: int) -> tuple[IntArray, int]:
@@ -129,20 +151,33 @@ def _folds_of_rows(folds: Iterable[tuple[NDArray[Any], NDArray[Any]]], n_rows: i
 
 
 def _held(spread: NDArray[np.int64], strata: CSR) -> NDArray[np.int64]:
-    """Return how many rows of each stratum that occurs each fold has (n_folds, n_strata)."""
+    """Return how many rows of each stratum each fold has (n_folds, n_strata)."""
     held: NDArray[np.int64] = (strata.T @ spread.T).T
-    return held[:, held.any(axis=0)]
+    return held
 
 
-def _distance(held: NDArray[np.int64], sizes: NDArray[np.int64]) -> float:
+def _possible_pairs(spread: NDArray[np.int64], labels: CSR, possible: CSR) -> NDArray[np.int64]:
+    """Return how many rows of each fold may have each pair of labels that occurs (n_folds, n_pairs).
+
+    All pairs that are possible would be too many for `label_pairs`.
+    """
+    occurring = sparse.csr_array(sparse.triu(labels.T @ labels, k=1)).sorted_indices()
+    together = (possible.T @ sparse.csr_array(possible * of_fold[:, np.newaxis]) for of_fold in spread)
+    return np.stack([cells_of(of_fold, *occurring.nonzero()) for of_fold in together])
+
+
+def _distance(held: NDArray[np.int64], may_hold: NDArray[np.int64], sizes: NDArray[np.int64]) -> float:
     """Return the mean difference between the odds in a fold and in all rows, over strata that some rows lack."""
-    held = held[:, held.sum(axis=0) < sizes.sum()]
-    if held.size == 0:
+    lacking = sizes[:, np.newaxis] - may_hold
+    some_lack = lacking.sum(axis=0) > 0
+    held, lacking = held[:, some_lack], lacking[:, some_lack]
+    known = (held + lacking > 0) | (sizes == 0)[:, np.newaxis]
+    if not known.any():
         return float("nan")
-    return float(np.abs(_odds(held, sizes[:, np.newaxis]) - _odds(held.sum(axis=0), sizes.sum())).mean())
+    return float(np.abs(_odds(held, lacking) - _odds(held.sum(axis=0), lacking.sum(axis=0)))[known].mean())
 
 
-def _odds(held: NDArray[np.int64], n_rows: Any) -> FloatArray:
+def _odds(held: NDArray[np.int64], lacking: NDArray[np.int64]) -> FloatArray:
     odds = np.full(held.shape, np.inf)
-    np.divide(held, n_rows - held, out=odds, where=held < n_rows)
+    np.divide(held, lacking, out=odds, where=lacking > 0)
     return odds

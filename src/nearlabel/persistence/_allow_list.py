@@ -48,6 +48,8 @@ _OBJECTS = (
     "nearlabel.lazy._lpknn.LPkNN",
     "nearlabel.lazy._cmlknn.Memberships",
     "nearlabel.lazy._mlknn.MLkNN",
+    "nearlabel.lazy._unknown.KnownCells",
+    "nearlabel.lazy._unknown.LabelGroup",
     "nearlabel.lazy._distance_regression.DistanceRegression",
     "nearlabel.lazy._mlmlm.MLMLM",
     "nearlabel.neighbors.all_distances.AllDistances",

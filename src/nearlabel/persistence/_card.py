@@ -140,10 +140,12 @@ class ModelCard:
         Returns
         -------
         str
-            An object with the fields of the card, but for `kept` and `changes` where there are none; numbers that are
-            not finite are texts.
+            An object with the fields of the card, but for `kept`, `changes` and the number of unknown cells where there
+            are none; numbers that are not finite are texts.
         """
         content = {name: value for name, value in asdict(self).items() if value or name not in ("kept", "changes")}
+        if self.data.unknown_cells is None:
+            del content["data"]["unknown_cells"]
         return json.dumps(_finite(content), indent=1, allow_nan=False) + "\n"
 
     @classmethod

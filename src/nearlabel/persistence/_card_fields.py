@@ -91,7 +91,7 @@ def _dict_of(read: _Reader) -> _Reader:
 
 
 def _summary(value: Any) -> DataSummary:
-    known = {"label_counts": None, **value} if isinstance(value, dict) else value  # an older card has no counts
+    known = {"label_counts": None, "unknown_cells": None, **value} if isinstance(value, dict) else value  # not on all
     summary = DataSummary(**_fields(known, _OF_DATA))
     for each, number, what in (
         (summary.feature_names, summary.features, "names"),
@@ -111,6 +111,7 @@ _OF_DATA: Mapping[str, _Reader] = {
     "feature_names": _optional(_tuple_of(_text)),
     "label_names": _optional(_tuple_of(_text)),
     "label_counts": _optional(_tuple_of(_count)),
+    "unknown_cells": _optional(_count),
     "cardinality": _optional(_number),
     "density": _optional(_number),
     "digest_X": _optional(_text),

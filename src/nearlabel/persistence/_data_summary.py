@@ -12,8 +12,8 @@ from scipy import sparse
 
 from nearlabel import labels
 from nearlabel.datasets import Dataset
+from nearlabel.utils.partial_labels import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import MatrixLike
-from nearlabel.utils.validation import labels_and_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +35,11 @@ class DataSummary:
     label_names : tuple of str of length `labels`, default=None
         Names of the labels; their numbers where they had none.
     label_counts : tuple of int of length `labels`, default=None
-        How many training rows carry each label.
+        How many training rows are known to carry each label.
+    unknown_cells : int, default=None
+        How many cells of Y are unknown, if some are.
     cardinality : float, default=None
-        Mean number of labels per sample.
+        Mean number of labels per sample, of the known cells as `nearlabel.labels.cardinality` has it.
     density : float, default=None
         Cardinality divided by the number of labels.
     digest_X, digest_Y : str, default=None
@@ -59,6 +61,7 @@ class DataSummary:
     feature_names: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
     label_counts: tuple[int, ...] | None = None
+    unknown_cells: int | None = None
     cardinality: float | None = None
     density: float | None = None
     digest_X: str | None = None  # noqa: N815 - X and Y are the field's names for matrices
@@ -100,14 +103,14 @@ class DataSummary:
         Parameters
         ----------
         Y : array-like or sparse container of shape (n_samples, n_labels)
-            An indicator matrix.
+            An indicator matrix, with NaN where a cell is unknown.
 
         Returns
         -------
         DataSummary
             With the figures of the labels.
         """
-        return cls(**_label_figures(Y))
+        return cls(**_label_figures(PartialLabels.of(Y)))
 
     @classmethod
     def of_model(cls, model: Any) -> DataSummary:
@@ -165,7 +168,8 @@ class DataSummary:
 
 
 def _figures(X: Any, Y: MatrixLike) -> dict[str, Any]:
-    Y_, names = labels_and_names(Y)
+    parts, names = partial_labels_and_names(Y)
+    Y_ = parts.with_nan()
     shape = np.shape(X)
     n_rows = shape[0] if shape else len(X)
     if n_rows != Y_.shape[0]:
@@ -175,16 +179,18 @@ def _figures(X: Any, Y: MatrixLike) -> dict[str, Any]:
         "features": int(shape[1]) if len(shape) == 2 else None,
         "feature_names": _texts(getattr(X, "columns", None)),
         "label_names": _texts(names),
-        **_label_figures(Y_),
+        **_label_figures(parts),
         "digest_X": _digest(X),
         "digest_Y": _digest(Y_),
     }
 
 
-def _label_figures(Y: MatrixLike) -> dict[str, Any]:
+def _label_figures(parts: PartialLabels) -> dict[str, Any]:
+    Y, unknown = parts.with_nan(), parts.unknown
     return {
         "labels": int(Y.shape[1]),
-        "label_counts": tuple(np.asarray(Y.sum(axis=0)).ravel().astype(int).tolist()),
+        "label_counts": tuple(np.asarray(parts.labels.sum(axis=0)).ravel().astype(int).tolist()),
+        "unknown_cells": None if unknown is None else int(unknown.sum()),
         "cardinality": float(labels.cardinality(Y)),
         "density": float(labels.density(Y)),
     }

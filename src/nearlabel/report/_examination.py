@@ -16,7 +16,7 @@ from nearlabel.utils.types import Matrix
 
 _MOST_ROWS = 20_000  # that are searched: the page of so many takes some ten seconds
 _OF_RAW_COLUMNS = ("id_like", "date_like", "constant_columns")  # what scaling hides
-_MENDED = ("missing_values", "infinite_values", "missing_labels")  # or there would be no model and no page
+_MENDED = ("missing_values", "infinite_values")  # or there would be no model and no page
 _OF_DISTANCES = ("ranges_far_apart", "empty_rows")
 
 

@@ -12,6 +12,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.inspection import explain, explains
 from nearlabel.lazy import Explanation
 from nearlabel.report._pictures import Pictures
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.row_names import row_name
 from nearlabel.utils.truncate import shortened
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -59,7 +60,8 @@ def explorer_facts(
     -------
     dict
         ``names`` of the labels that occur in it; ``rows``, each with the number of the ``row``, its ``true`` and
-        ``predicted`` labels as positions in `names`, its most relevant ``labels``, its first ``neighbors``,
+        ``predicted`` labels as positions in `names`, the ``unknown`` ones of these if some labels of the data are,
+        its most relevant ``labels``, its first ``neighbors``,
         ``n_neighbors`` in all, the ``rule`` of its decisions in words, what is ``kept`` of it, and the ``name`` made of
         that, empty if nothing is kept; ``n_rows`` of the data; ``kept_columns``, the names of the columns that name
         neighbours; ``pictures`` by row number, ``neighbor_pictures`` likewise, and their ``shape``, None if the samples
@@ -72,7 +74,8 @@ def explorer_facts(
     if explanations is not None:
         explanations = [explanation.with_kept(kept) for explanation in explanations]
     names = _Names(data.label_names)
-    true, decided = sparse.csr_array(data.Y[chosen]), sparse.csr_array(predicted[chosen])
+    parts, decided = PartialLabels.of(data.Y[chosen]), sparse.csr_array(predicted[chosen])
+    true = sparse.csr_array(parts.labels)
     rows = [
         {
             "row": row,
@@ -84,6 +87,7 @@ def explorer_facts(
                 _label_columns(first),
                 names,
             ),
+            **_unknown_of(parts.unknown, i, decided[[i]].indices, names),
         }
         for i, row in enumerate(chosen.tolist())
     ]
@@ -117,6 +121,14 @@ def _row_facts(
         "neighbors": _neighbors(explanation, names),
         "n_neighbors": len(explanation["neighbors"]),
     }
+
+
+def _unknown_of(unknown: Matrix | None, i: int, decided: IntArray, names: _Names) -> dict[str, Any]:
+    """Return which of the predicted labels are unknown: neither right nor wrong. Nothing if all cells are known."""
+    if unknown is None:
+        return {}
+    of_row = unknown[[i]].toarray() if sparse.issparse(unknown) else unknown[[i]]
+    return {"unknown": names.positions(decided[of_row[0, decided]])}
 
 
 def _named(row: int, own: Mapping[str, Sequence[str]]) -> dict[str, Any]:

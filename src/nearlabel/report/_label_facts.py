@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from nearlabel import labels
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import MatrixLike
-from nearlabel.utils.validation import as_dense, as_label_matrix
+from nearlabel.utils.validation import as_dense
 
 
 def labelset_facts(y: MatrixLike, names: Sequence[str], *, most_paired: int = 40) -> dict[str, Any]:
@@ -18,7 +19,7 @@ def labelset_facts(y: MatrixLike, names: Sequence[str], *, most_paired: int = 40
     Parameters
     ----------
     y : indicator matrix of shape (n_samples, n_labels)
-        Dense or sparse.
+        Dense or sparse; NaN where it is unknown whether a sample has a label.
     names : sequence of str of length n_labels
         Names of the labels.
     most_paired : int, default=40
@@ -43,7 +44,7 @@ def labelset_facts(y: MatrixLike, names: Sequence[str], *, most_paired: int = 40
     >>> facts["counts"], facts["co_occurrence"]
     ([2, 0, 1], {'names': ['red', 'blue'], 'counts': [[2, 1], [1, 1]]})
     """
-    matrix = as_label_matrix(y)
+    matrix = PartialLabels.of(y).with_nan()
     most = labels.most_frequent(matrix, most_paired)
     pairs = as_dense(labels.co_occurrence(matrix[:, most])).tolist() if len(most) else []
     return {

@@ -20,6 +20,8 @@ _FIGURES = {
     "labels_without_rows": "Labels without samples",
     "max_labels": "Most labels of a sample",
     "mean_imbalance_ratio": "Mean imbalance ratio",
+    "unknown_cells": "Unknown labels",
+    "rows_without_known_labels": "Samples without a known label",
 }
 _MOST_PAIRS = 100
 

@@ -16,9 +16,10 @@ from nearlabel.report._examination import examination_of_model
 from nearlabel.report._explorer_facts import explorer_facts
 from nearlabel.report._label_facts import finite, labelset_facts
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.response_methods import label_scores
 from nearlabel.utils.types import FloatArray, Matrix
-from nearlabel.utils.validation import as_label_matrix, check_integer
+from nearlabel.utils.validation import check_integer
 
 _MOST_POINTS = 300  # of the frontier
 _MOST_LABELS = 2000  # in the table
@@ -66,7 +67,7 @@ def model_facts(
     Raises
     ------
     ValueError
-        If the model was fitted to other numbers of features or labels, or the data have no row or missing labels, or
+        If the model was fitted to other numbers of features or labels, or the data have no row, or
         `kept` and `kept_of_data` are not of the samples.
     TypeError
         If `n_rows` is no integer, or the model predicts nothing.
@@ -94,7 +95,7 @@ def model_facts(
     if not hasattr(model, "predict"):
         raise TypeError(f"model must be a classifier, got {type(model).__name__}.")
     data, training = data.with_arrays(), None if training is None else training.with_arrays()
-    Y = as_label_matrix(data.Y)
+    Y = PartialLabels.of(data.Y).with_nan()
     kept = {} if kept is None else kept
     own = (kept if seen else {}) if kept_of_data is None else kept_of_data
     _check_kept("kept" if kept_of_data is None else "kept_of_data", own, Y.shape[0])

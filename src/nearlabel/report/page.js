@@ -213,17 +213,22 @@
     return scrolling("Neighbours", titles, rows, notes);
   }
 
+  // Predicted labels of which nobody knows whether they are true: neither right nor wrong.
+  function unknownOf(row) {
+    return row.unknown || [];
+  }
+
   function kindOf(row) {
     return (label) => {
       const isTrue = row.true.includes(label);
-      const isChosen = row.predicted.includes(label);
+      const isChosen = row.predicted.includes(label) && !unknownOf(row).includes(label);
       return isTrue && isChosen ? "hit" : isTrue ? "missed" : isChosen ? "false" : "other";
     };
   }
 
   function wrongLabels(row) {
     const missed = row.true.filter((label) => !row.predicted.includes(label));
-    const excess = row.predicted.filter((label) => !row.true.includes(label));
+    const excess = row.predicted.filter((label) => !row.true.includes(label) && !unknownOf(row).includes(label));
     return missed.length + excess.length;
   }
 
@@ -244,7 +249,8 @@
       make("p", {}, "Predicted: ", ...orNone(chips(row.predicted, facts.names, kindOf(row)))),
       row.novelty === null ? null : make("p", {}, `Novelty ${row.novelty.toFixed(2)}: farther from its neighbours than`
         + ` ${Math.round(100 * row.novelty)} % of the training samples.`),
-      make("p", { class: "note" }, "Green: true and predicted. Red: predicted, not true. Dashed: true, not predicted."));
+      make("p", { class: "note" }, "Green: true and predicted. Red: predicted, not true. Dashed: true, not predicted."
+        + (unknownOf(row).length ? " Plain: predicted, and nobody knows whether it is true." : "")));
     const picture = facts.shape ? drawn(facts.pictures[row.row], facts.shape,
       Math.max(2, Math.round(112 / facts.shape[1])), `row ${row.row}`) : null;
     return make("div", { class: "summary" }, picture, words);

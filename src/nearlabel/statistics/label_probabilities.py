@@ -19,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.statistics.support_vectors import best_together, fit_support_vectors
 from nearlabel.utils.fit_params import params_of_samples
+from nearlabel.utils.partial_labels import groups_of_labels
 from nearlabel.utils.response_methods import RESPONSE_METHODS, label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
@@ -82,13 +83,34 @@ class LabelProbabilities:
         labels are fitted by the same random numbers, so their order does not matter. The default's are fitted together.
         """
         seed = int(random.randint(np.iinfo(np.int32).max))
-        if estimator is None and params.keys() <= {"sample_weight"} and best_together(X):
-            return cls(_fit_together(X, labels, seed, n_jobs, params.get("sample_weight"), probability=probability))
-        classifier = seeded_classifier(chosen_classifier(estimator), seed, probability=probability)
-        columns = sparse.csc_array(labels)
-        fitted = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_label)(classifier, X, _column(columns, label), params) for label in range(labels.shape[1])
-        )
+        return cls(_fit_seeded(estimator, X, labels, seed, n_jobs, probability=probability, **params))
+
+    @classmethod
+    def fit_known(
+        cls,
+        estimator: Any,
+        X: Matrix,
+        labels: Matrix,
+        unknown: Matrix,
+        random: RandomState,
+        n_jobs: int | None = None,
+        *,
+        probability: bool = True,
+        **params: Any,
+    ) -> Self:
+        """Fit as `fit` does, each label to the rows in which it is not unknown; one that no row knows is 0."""
+        seed = int(random.randint(np.iinfo(np.int32).max))
+        fitted: list[Any] = [0.0] * labels.shape[1]
+        for columns, hidden in groups_of_labels(unknown):
+            rows = np.setdiff1d(np.arange(X.shape[0]), hidden)
+            if not len(rows):
+                continue
+            known = params_of_samples(params, rows, X.shape[0])
+            some = _fit_seeded(
+                estimator, X[rows], labels[rows][:, columns], seed, n_jobs, probability=probability, **known
+            )
+            for label, classifier in zip(columns.tolist(), some, strict=True):
+                fitted[label] = classifier
         return cls(fitted)
 
     def decide(self, X: Matrix) -> IntArray:
@@ -105,6 +127,27 @@ class LabelProbabilities:
             constant = isinstance(classifier, float)
             probabilities[:, label] = classifier if constant else label_scores(classifier, X, 1, "predict_proba")[:, 0]
         return probabilities
+
+
+def _fit_seeded(
+    estimator: Any,
+    X: Matrix,
+    labels: Matrix,
+    seed: int,
+    n_jobs: int | None,
+    *,
+    probability: bool,
+    **params: Any,
+) -> list[Any]:
+    """Return a classifier, or the constant probability, of each label."""
+    if estimator is None and params.keys() <= {"sample_weight"} and best_together(X):
+        return _fit_together(X, labels, seed, n_jobs, params.get("sample_weight"), probability=probability)
+    classifier = seeded_classifier(chosen_classifier(estimator), seed, probability=probability)
+    columns = sparse.csc_array(labels)
+    fitted: list[Any] = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_label)(classifier, X, _column(columns, label), params) for label in range(labels.shape[1])
+    )
+    return fitted
 
 
 def _column(columns: Any, label: int) -> IntArray:

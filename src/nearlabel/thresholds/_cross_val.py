@@ -14,9 +14,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from nearlabel.out_of_sample import Needs, prefit_answer, rows_of, splits_of, splitter_of
 from nearlabel.utils.estimators import requiring_multilabel
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.response_methods import RESPONSE_METHODS, response_method_of
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import LabelContainer, as_dense, as_label_matrix, check_choice
+from nearlabel.utils.validation import LabelContainer, as_dense, check_choice
 
 
 def cross_val_scores(
@@ -42,7 +43,7 @@ def cross_val_scores(
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Rows.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Label sets as an indicator matrix of 0 and 1.
+        Label sets as an indicator matrix of 0 and 1; with NaN, where a cell is unknown, if the classifier takes it.
     cv : int, splitter or iterable of (training, validation) rows, default=5
         An int: the number of folds, of consecutive rows unless `random_state` is given.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
@@ -76,13 +77,24 @@ def cross_val_scores(
     [0.706, 0.652]
     """
     check_choice("response_method", response_method, {"auto", *RESPONSE_METHODS})
-    labels = as_label_matrix(y)
-    X, _ = indexable(X, labels)
-    wrapped = LabelContainer.of(y).wrap(labels)
-    splits = splits_of(splitter_of(cv, labels.shape[0], random_state), X, wrapped)
+    truth = PartialLabels.of(y)
+    X, _ = indexable(X, truth.labels)
+    wrapped = training_labels(LabelContainer.of(y), truth)
+    splits = splits_of(splitter_of(cv, wrapped.shape[0], random_state), X, wrapped)
     method = method_of(estimator, response_method)
     scored = score_folds(estimator, method, X, wrapped, splits, n_jobs=n_jobs)
     return np.vstack([scores for scores, _ in scored]), np.concatenate([validation for _, validation in splits])
+
+
+def training_labels(container: LabelContainer, truth: PartialLabels) -> Matrix:
+    """Return label sets as an inner classifier gets them: in the container of y, with NaN where a cell is unknown.
+
+    One label from a one-dimensional y is one column; only the answers are one-dimensional.
+    """
+    if truth.unknown is not None:
+        matrix = truth.with_nan()
+        return matrix if container.kind is None else container.kind(matrix)
+    return container.wrap(truth.labels) if container.classes is None else truth.labels.astype(np.int64)
 
 
 def method_of(estimator: Any, response_method: str) -> str:
@@ -94,7 +106,7 @@ def method_of(estimator: Any, response_method: str) -> str:
 
 
 class OneClass(NamedTuple):
-    """Labels, as masks (n_labels,), that no or all training rows carry.
+    """Labels, as masks (n_labels,), that no or all training rows carry; never those that no row knows.
 
     Their decision values mean nothing (scikit-learn's OneVsRestClassifier returns 0 or 1, which may be above all other
     scores), so their score is set to minus or plus infinity.
@@ -105,9 +117,11 @@ class OneClass(NamedTuple):
 
     @classmethod
     def of(cls, labels: Matrix) -> OneClass:
-        """Return those of training label sets (n_samples, n_labels)."""
-        carriers = np.asarray(labels.sum(axis=0)).reshape(-1)
-        return cls(carriers == 0, carriers == labels.shape[0])
+        """Return those of training label sets (n_samples, n_labels) among the rows that know them."""
+        truth = PartialLabels.of(labels)
+        carriers = truth.labels.sum(axis=0)
+        n_known = truth.labels.shape[0] - (0 if truth.unknown is None else truth.unknown.sum(axis=0))
+        return cls(carriers == 0, (carriers > 0) & (carriers == n_known))
 
     @classmethod
     def none(cls, n_labels: int) -> OneClass:

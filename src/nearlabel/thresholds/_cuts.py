@@ -3,13 +3,14 @@
 A cut lies between two distinct scores; equal scores stay together. One more cut chooses no row, unless a score is plus
 infinity. Of the cuts with the same hits only the one with the fewest chosen rows can be best for F and its like, and it
 lies just below the score of a row that carries the label. So with few carriers few cuts matter: one sort of the label's
-scores, in which the carriers' scores are looked up, gives them all.
+scores, in which the carriers' scores are looked up, gives them all. Of a label count the rows that know it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import as_dense
 
 _TILE_ROWS = 256
 
@@ -29,33 +32,34 @@ class LabelCuts(NamedTuple):
     predicted: NDArray[Any]  # rows chosen
     hits: NDArray[Any]  # chosen rows that carry the label
     positives: Any  # rows that carry the label
+    n_rows: Any  # rows that know the label
 
 
 def label_cuts(
-    scores: NDArray[Any], labels: Matrix, weights: Any = None, *, every: bool = False
+    scores: NDArray[Any], truth: PartialLabels, weights: Any = None, *, every: bool = False
 ) -> Iterator[LabelCuts]:
-    """Yield the cuts of each label.
+    """Yield the cuts of each label; of one that no row knows, that which chooses none.
 
     Parameters
     ----------
     scores : ndarray of shape (n_samples, n_labels)
         Checked scores.
-    labels : ndarray or CSR array of shape (n_samples, n_labels)
-        Indicator matrix.
+    truth : PartialLabels
+        Indicator matrix (n_samples, n_labels) and the mask of unknown cells.
     weights : ndarray of shape (n_samples,), default=None
         Weights of the rows.
     every : bool, default=False
         Whether to give every cut, not only those that can be best for a metric that gains by hits and loses by
         chosen rows.
     """
-    for of_label, carriers in _columns(scores, labels):
-        yield _cuts_of(of_label, carriers, weights, every=every)
+    for (of_label, carriers), known in zip(_columns(scores, truth.labels), _known_rows(truth), strict=True):
+        yield _cuts_of(of_label, carriers, known, weights, every=every)
 
 
-def _cuts_of(scores: NDArray[Any], carriers: IntArray, weights: Any, *, every: bool) -> LabelCuts:
-    all_scores = _Ordered.of(scores, weights)
-    carried = _Ordered.of(scores[carriers], None if weights is None else weights[carriers])
-    highest = np.float64(all_scores.values[-1])
+def _cuts_of(scores: NDArray[Any], carriers: IntArray, known: Any, weights: Any, *, every: bool) -> LabelCuts:
+    n_rows, all_scores = _some_rows(scores, weights, known)
+    _, carried = _some_rows(scores, weights, carriers)
+    highest = np.float64(all_scores.values[-1]) if len(all_scores.values) else -np.inf
 
     at = all_scores.values if every else carried.values
     if highest == np.inf:  # reaches every threshold: the cut just below it takes the place of that which chooses none
@@ -69,7 +73,16 @@ def _cuts_of(scores: NDArray[Any], carriers: IntArray, weights: Any, *, every: b
         np.concatenate([none, all_scores.weight_from(at)]),
         np.concatenate([none, carried.weight_from(at)]),
         carried.total,
+        n_rows,
     )
+
+
+def _some_rows(scores: NDArray[Any], weights: Any, rows: Any) -> tuple[Any, _Ordered]:
+    """Return the number, or weight, of some rows, and their scores."""
+    values = scores[rows]
+    if weights is None:
+        return len(values), _Ordered.of(values, None)
+    return weights[rows].sum(), _Ordered.of(values, weights[rows])
 
 
 @dataclass(frozen=True)
@@ -120,6 +133,17 @@ def between(upper: NDArray[Any], lower: FloatArray) -> FloatArray:
     return np.where(np.isnan(lower), -np.inf, np.where(inside, halfway, upper))
 
 
+def _known_rows(truth: PartialLabels) -> Iterator[Any]:
+    """Yield which rows know each label: a mask (n_samples,), or all."""
+    unknown = truth.unknown
+    if unknown is None:
+        yield from repeat(slice(None), truth.labels.shape[1])
+        return
+    by_label = sparse.csc_array(unknown) if sparse.issparse(unknown) else unknown
+    for label in range(unknown.shape[1]):
+        yield ~as_dense(by_label[:, [label]])[:, 0]
+
+
 def _columns(scores: NDArray[Any], labels: Matrix) -> Iterator[tuple[NDArray[Any], IntArray]]:
     """Yield the scores of each label and the rows that carry it, by blocks of columns, which are read in one go."""
     by_label = sparse.csc_array(labels)
@@ -150,7 +174,7 @@ class Cuts:
     @classmethod
     def of(cls, cuts: Iterable[LabelCuts]) -> Self:
         """Join the cuts of the labels."""
-        thresholds, predicted, hits, positives = zip(*cuts, strict=True)
+        thresholds, predicted, hits, positives, _ = zip(*cuts, strict=True)
         start = np.concatenate([[0], np.cumsum([len(part) for part in thresholds])])
         return cls(
             start, np.concatenate(thresholds), np.concatenate(predicted), np.concatenate(hits), np.array(positives)

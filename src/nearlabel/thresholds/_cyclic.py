@@ -11,10 +11,12 @@ from scipy import sparse
 from nearlabel.decision import cut
 from nearlabel.metrics import MetricLike
 from nearlabel.metrics.counts import Counts
+from nearlabel.metrics.truth import blank_scores
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._global import EQUAL, GlobalCut, first_largest
 from nearlabel.thresholds._objective import OF_EXAMPLES, Objective
 from nearlabel.thresholds._strategy import ByThresholds
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_integer
 
@@ -81,15 +83,15 @@ class CyclicAscent(ByThresholds):
     def _objective(self) -> Objective:
         return Objective.given(self.metric, self.beta, OF_EXAMPLES, _HINT)
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
-        start = GlobalCut(self.metric, beta=self.beta).fit(scores, labels, weights)
-        truth = sparse.csc_array(labels)
-        examples = _Examples(self._objective(), truth, cut(scores, start.thresholds_), weights)
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
+        start = GlobalCut(self.metric, beta=self.beta)._fit_checked(scores, truth, weights)
+        labels, scores = sparse.csc_array(truth.labels), blank_scores(scores, truth.unknown)
+        examples = _Examples(self._objective(), labels, cut(scores, start.thresholds_), weights)
         self.thresholds_, self.n_scans_, moved = start.thresholds_, 0, True
         while moved and self.n_scans_ != self.max_scans:
             before = self.thresholds_.copy()
             for label, threshold in enumerate(before):
-                self.thresholds_[label] = examples.move(_column(scores, truth, label, threshold), threshold)
+                self.thresholds_[label] = examples.move(_column(scores, labels, label, threshold), threshold)
             examples.sum_anew()
             moved = bool((self.thresholds_ != before).any())
             self.n_scans_ += 1
@@ -106,12 +108,15 @@ class _Column(NamedTuple):
 
 
 def _column(scores: NDArray[Any], truth: Any, label: int, threshold: float) -> _Column:
-    """Return the rows at or above the threshold or the lowest true one: below that no cut is best."""
+    """Return the rows at or above the threshold or the lowest true one: below that no cut is best.
+
+    A score of NaN, in an unknown cell, is nowhere.
+    """
     of_label = np.asarray(scores[:, label], dtype=np.float64)
     true = np.zeros(len(of_label), dtype=np.bool_)
     true[truth.indices[truth.indptr[label] : truth.indptr[label + 1]]] = True
     kept = of_label >= min(threshold, of_label[true].min(initial=np.inf))
-    below = np.nan if kept.all() else of_label[~kept].max()
+    below = np.nan if kept.all() else np.fmax.reduce(of_label[~kept])
     return _Column(np.flatnonzero(kept), of_label[kept], true[kept], below)
 
 

@@ -11,7 +11,8 @@ from nearlabel.metrics.ratios import beta_squared
 from nearlabel.thresholds._best_expected_fbeta import best_expected_fbeta
 from nearlabel.thresholds._objective import OF_EXAMPLES, Objective, check_beta
 from nearlabel.thresholds._strategy import ThresholdStrategy, checked_scores
-from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray, MatrixLike
 
 
 class ExpectedF(ThresholdStrategy):
@@ -31,7 +32,7 @@ class ExpectedF(ThresholdStrategy):
     Attributes
     ----------
     objective_ : float
-        The example-based F-beta reached on the rows of `fit`, 0/0 counting as 0.
+        The example-based F-beta reached on the known cells of the rows of `fit`, 0/0 counting as 0.
     n_labels_ : int
         Number of labels.
 
@@ -65,8 +66,8 @@ class ExpectedF(ThresholdStrategy):
     def _objective(self) -> Objective:
         return Objective.given("fbeta_examples", self.beta, OF_EXAMPLES)
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
-        self.objective_ = self._reached(labels, self._decide(scores), weights)
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
+        self.objective_ = self._reached(truth, self._decide(scores), weights)
 
     def _decide(self, scores: NDArray[Any]) -> NDArray[Any]:
         _check_probabilities(scores)

@@ -13,9 +13,11 @@ from sklearn.utils import check_random_state
 
 from nearlabel.decision import cut
 from nearlabel.metrics.ratios import fbeta
+from nearlabel.metrics.truth import blank_scores
 from nearlabel.thresholds._objective import Objective, check_beta, label_counts
 from nearlabel.thresholds._strategy import ByThresholds
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_integer, check_positive
 
 GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -110,39 +112,41 @@ class FBR(ByThresholds):
     def _objective(self) -> Objective | None:
         return self.strategy._objective()
 
-    def _reached(self, labels: Matrix, predicted: NDArray[Any], weights: Any) -> float:
-        return self.strategy._reached(labels, predicted, weights)
+    def _reached(self, truth: PartialLabels, predicted: NDArray[Any], weights: Any) -> float:
+        return self.strategy._reached(truth, predicted, weights)
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
-        self.fbr_ = self._best_limit(scores, labels, weights) if self.fbr == "auto" else float(self.fbr)
-        tuned = self._tune(scores, labels, weights)
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
+        self.fbr_ = self._best_limit(scores, truth, weights) if self.fbr == "auto" else float(self.fbr)
+        tuned = self._tune(scores, truth, weights)
         self.strategy_ = tuned.strategy
         self.rare_ = tuned.f < self.fbr_
         self.thresholds_ = tuned.thresholds(self.fbr_)
-        self.objective_ = self._reached(labels, cut(scores, self.thresholds_), weights)
+        self.objective_ = self._reached(truth, cut(scores, self.thresholds_), weights)
 
-    def _tune(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> _Tuned:
-        strategy = clone(self.strategy).fit(scores, labels, weights)
-        counts = label_counts(labels, strategy.predict(scores), weights)
+    def _tune(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> _Tuned:
+        strategy = clone(self.strategy)._fit_checked(scores, truth, weights)
+        counts = label_counts(truth, strategy._decide(scores), weights)
         if self.variant == 0:
-            raised = np.full(labels.shape[1], np.inf)
-        else:
-            raised = np.maximum(scores.max(axis=0), strategy.thresholds_)
+            raised = np.full(scores.shape[1], np.inf)
+        else:  # of a label that no row knows there is no highest score
+            highest = np.fmax.reduce(blank_scores(scores, truth.unknown), axis=0)
+            raised = np.fmax(highest, strategy.thresholds_)
         return _Tuned(strategy, fbeta(self.beta)(counts, 0.0), raised)
 
-    def _best_limit(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> float:
+    def _best_limit(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> float:
         """Return the limit of largest summed value over the folds."""
-        if self.cv > labels.shape[0]:
-            raise ValueError(f"cv must be at most the {labels.shape[0]} rows, got {self.cv}.")
+        n_rows = scores.shape[0]
+        if self.cv > n_rows:
+            raise ValueError(f"cv must be at most the {n_rows} rows, got {self.cv}.")
         shuffle = self.random_state is not None
         random = check_random_state(self.random_state) if shuffle else None
         sums = np.zeros(len(GRID))
-        for rest, part in KFold(self.cv, shuffle=shuffle, random_state=random).split(np.zeros(labels.shape[0])):
+        for rest, part in KFold(self.cv, shuffle=shuffle, random_state=random).split(np.zeros(n_rows)):
             of_rest, of_part = (None, None) if weights is None else (weights[rest], weights[part])
-            tuned = self._tune(scores[rest], labels[rest], of_rest)
+            tuned = self._tune(scores[rest], truth.rows(rest), of_rest)
             for place, limit in enumerate(GRID):
                 predicted = cut(scores[part], tuned.thresholds(limit))
-                sums[place] += self._reached(labels[part], predicted, of_part)
+                sums[place] += self._reached(truth.rows(part), predicted, of_part)
         if np.isnan(sums).any():
             raise ValueError(
                 f"fbr must be a number where the strategy optimises no metric as {self.strategy!r}, got 'auto'."

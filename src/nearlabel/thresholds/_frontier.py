@@ -107,7 +107,7 @@ def micro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = No
     scores : array-like or data frame of shape (n_samples, n_labels)
         Scores, larger is surer.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Label sets as an indicator matrix of 0 and 1.
+        Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown: it is no cell then.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
@@ -132,8 +132,8 @@ def micro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = No
     >>> frontier.precision.round(2).tolist(), frontier.recall.round(2).tolist()
     ([1.0, 0.67, 0.5], [0.33, 0.67, 1.0])
     """
-    matrix, labels, weights = checked_rows(scores, y, sample_weight)
-    vertices = _hulls(Cuts.of(label_cuts(matrix, labels, weights)))
+    matrix, truth, weights = checked_rows(scores, y, sample_weight)
+    vertices = _hulls(Cuts.of(label_cuts(matrix, truth, weights)))
     hits, chosen, slopes = _edges(vertices)
     first = vertices.start[:-1]
     edges = np.ones(len(slopes), dtype=np.bool_)

@@ -12,10 +12,12 @@ from scipy import sparse
 from nearlabel.decision import cut
 from nearlabel.metrics import Metric, MetricLike
 from nearlabel.metrics.counts import Counts
+from nearlabel.metrics.truth import blank_scores, known_weight
 from nearlabel.thresholds._cuts import between, just_above
 from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._strategy import ByThresholds
 from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 EQUAL = 1e-12  # values that differ by less count as equal: sums of thousands of quotients are not exact
@@ -76,24 +78,27 @@ class GlobalCut(ByThresholds):
     def _objective(self) -> Objective:
         return Objective.given(self.metric, self.beta, ALL, own=True)
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
-        objective = self._objective()
-        candidates = _some_scores(scores) if isinstance(objective.metric, Metric) else _candidates(scores, labels)
-        values = values_at(candidates, objective, scores, labels, weights)
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
+        objective, scores = self._objective(), blank_scores(scores, truth.unknown)
+        candidates = _some_scores(scores) if isinstance(objective.metric, Metric) else _candidates(scores, truth.labels)
+        values = values_at(candidates, objective, scores, truth, weights)
         best = first_largest(values)
-        self.thresholds_ = np.full(labels.shape[1], _threshold(candidates[best], scores))
+        self.thresholds_ = np.full(scores.shape[1], _threshold(candidates[best], scores))
         self.objective_ = float(objective.sign * values[best])
 
 
 def values_at(
-    candidates: FloatArray, objective: Objective, scores: NDArray[Any], labels: Matrix, weights: Any
+    candidates: FloatArray, objective: Objective, scores: NDArray[Any], truth: PartialLabels, weights: Any
 ) -> FloatArray:
-    """Return the signed value (n_candidates,) of each of some descending thresholds for all labels."""
+    """Return the signed value (n_candidates,) of each of some descending thresholds for all labels.
+
+    A score of NaN, in an unknown cell, reaches no threshold.
+    """
     if isinstance(objective.metric, Metric):
-        values = [objective.of(labels, cut(scores, threshold), weights) for threshold in candidates]
+        values = [objective.of(truth, cut(scores, threshold), weights) for threshold in candidates]
         return objective.sign * np.array(values)
     sweep = _sweep_total if objective.groups == "in_total" else _sweep_groups
-    return objective.combine(sweep(candidates, objective, scores, sparse.csr_array(labels), weights))
+    return objective.combine(sweep(candidates, objective, scores, truth, weights))
 
 
 def first_largest(values: FloatArray) -> int:
@@ -108,13 +113,13 @@ def _candidates(scores: NDArray[Any], labels: Matrix) -> FloatArray:
     To choose a label that is not true makes no metric of the catalogue better.
     """
     true = scores[labels.nonzero()].astype(np.float64)
-    top = just_above(np.float64(scores.max())) if len(true) else np.inf
+    top = just_above(np.float64(np.fmax.reduce(scores, axis=None))) if len(true) else np.inf
     return np.unique(np.append(true, top))[::-1]
 
 
 def _some_scores(scores: NDArray[Any]) -> FloatArray:
     """Return where to stop for a metric of which nothing is known, descending: above all scores, and at some."""
-    distinct = np.unique(scores.astype(np.float64))[::-1]
+    distinct = np.unique(scores[~np.isnan(scores)].astype(np.float64))[::-1]
     spaced = np.linspace(0, len(distinct) - 1, min(len(distinct), _MOST_TRIED - 1)).round().astype(np.intp)
     return np.unique(np.append(distinct[spaced], just_above(distinct[0])))[::-1]
 
@@ -137,31 +142,37 @@ class _Cells(NamedTuple):
 
 
 def _sweep_total(
-    candidates: FloatArray, objective: Objective, scores: NDArray[Any], truth: CSR, weights: Any
+    candidates: FloatArray, objective: Objective, scores: NDArray[Any], truth: PartialLabels, weights: Any
 ) -> FloatArray:
     """Return the ratios (n_ratios, n_candidates) of the counts in total."""
-    row_weights = np.ones(truth.shape[0], dtype=np.int64) if weights is None else weights
+    n_rows, n_labels = scores.shape
+    row_weights = np.ones(n_rows, dtype=np.int64) if weights is None else weights
+    known = known_weight(row_weights, truth.unknown)
     hits, predicted = np.zeros((2, len(candidates) + 1))
-    for cells in _cells(scores.T, truth.T.tocsr(), row_weights):
+    for cells in _cells(scores.T, sparse.csr_array(truth.labels).T.tocsr(), row_weights):
         place = _first_reached(candidates, cells.score)
         predicted += np.bincount(place, cells.predicted, minlength=len(predicted))
         hits += np.bincount(place, cells.hits, minlength=len(hits))
     true = np.full(len(candidates), hits.sum())
-    counts = Counts(hits.cumsum()[:-1], predicted.cumsum()[:-1], true, row_weights.sum() * truth.shape[1])
+    size = known * n_labels if truth.unknown is None else known.sum()
+    counts = Counts(hits.cumsum()[:-1], predicted.cumsum()[:-1], true, size)
     return objective.parts(counts)
 
 
 def _sweep_groups(
-    candidates: FloatArray, objective: Objective, scores: NDArray[Any], truth: CSR, weights: Any
+    candidates: FloatArray, objective: Objective, scores: NDArray[Any], truth: PartialLabels, weights: Any
 ) -> FloatArray:
-    """Return the means of the ratios (n_ratios, n_candidates) over examples or labels."""
-    row_weights = np.ones(truth.shape[0], dtype=np.int64) if weights is None else weights
-    one_each = np.ones(truth.shape[1], dtype=np.int64)
+    """Return the means of the ratios (n_ratios, n_candidates) over examples, or labels that some row knows."""
+    n_rows, n_labels = scores.shape
+    labels = sparse.csr_array(truth.labels)
+    row_weights = np.ones(n_rows, dtype=np.int64) if weights is None else weights
+    one_each = np.ones(n_labels, dtype=np.int64)
     if objective.groups == "per_example":
-        group_weights, members = row_weights, (scores, truth, one_each)
+        group_weights, members = row_weights, (scores, labels, one_each)
     else:
-        group_weights, members = one_each, (scores.T, truth.T.tocsr(), row_weights)
-    true, size = members[1] @ members[2], members[2].sum()
+        is_known = True if truth.unknown is None else truth.unknown.sum(axis=0) < n_rows
+        group_weights, members = one_each * is_known, (scores.T, labels.T.tocsr(), row_weights)
+    true, size = members[1] @ members[2], members[2].sum()  # no ratio of examples or labels asks for the size
     nothing = objective.parts(Counts(np.zeros_like(true), np.zeros_like(true), true, size))
     steps = np.zeros((len(nothing), len(candidates) + 1))
     for cells in _cells(*members):
@@ -196,10 +207,13 @@ def _running(values: NDArray[Any], begins: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def _cells(scores: NDArray[Any], truth: CSR, weights: NDArray[Any]) -> Iterator[_Cells]:
-    """Yield all cells of (n_groups, n_members) matrices in blocks of whole groups; the weights are the members'."""
+    """Yield all cells of (n_groups, n_members) matrices in blocks of whole groups; the weights are the members'.
+
+    An unknown cell has no weight.
+    """
     n_members = scores.shape[1]
     for block in row_blocks(scores.shape[0], _BYTES_PER_CELL * n_members):
         groups = np.arange(block.start, block.stop)
-        predicted = np.broadcast_to(weights, (len(groups), n_members))
+        predicted = np.where(np.isnan(scores[block]), 0, weights)
         hits = truth[block].toarray() * predicted
         yield _Cells(np.repeat(groups, n_members), scores[block].reshape(-1), predicted.reshape(-1), hits.reshape(-1))

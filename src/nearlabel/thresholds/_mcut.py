@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from nearlabel.decision import top_labels
 from nearlabel.thresholds._strategy import ThresholdStrategy
 from nearlabel.utils.blocks import row_blocks
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray, IntArray
 
 
 class MCut(ThresholdStrategy):
@@ -37,7 +38,7 @@ class MCut(ThresholdStrategy):
            [1, 0, 0]])
     """
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
         """Nothing is learnt."""
 
     def _decide(self, scores: NDArray[Any]) -> NDArray[Any]:

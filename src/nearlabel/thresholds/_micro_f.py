@@ -12,7 +12,8 @@ from nearlabel.thresholds._cuts import Cuts, label_cuts
 from nearlabel.thresholds._exact_ratios import as_exact
 from nearlabel.thresholds._objective import ALL, Objective, check_beta
 from nearlabel.thresholds._strategy import ByThresholds
-from nearlabel.utils.types import IntArray, Matrix
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import IntArray
 
 
 class MicroFOptimum(ByThresholds):
@@ -80,8 +81,8 @@ class MicroFOptimum(ByThresholds):
     def _objective(self) -> Objective:
         return Objective.given("micro_fbeta", self.beta, ALL)
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
-        cuts = Cuts.of(label_cuts(scores, labels, weights))
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
+        cuts = Cuts.of(label_cuts(scores, truth, weights))
         gains, costs, constant = micro_f_terms(cuts, self.beta)
         reached, cost, self.n_iter_ = 0, 1, 0
         while True:

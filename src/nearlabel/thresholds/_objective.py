@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
 from nearlabel.metrics.counts import Comparison, Counts
 from nearlabel.metrics.ratios import MEAN_RATIOS, Grouping, MeanRatio, fbeta
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_positive
 
 _FBETA: dict[str, Grouping] = {
@@ -80,11 +81,11 @@ class Objective:
         _check_no_beta(beta)
         return cls(metric, 1 if metric.greater_is_better else -1)
 
-    def of(self, labels: Matrix, predicted: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
+    def of(self, truth: PartialLabels, predicted: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
         """Return the metric of predicted label sets, not negated for a loss; rows may have weights."""
         if isinstance(self.metric, Metric):
-            return self.metric(labels, predicted, sample_weight=weights)
-        return self.metric.of(Comparison.of(labels, predicted, weights))
+            return self.metric(truth.with_nan(), predicted, sample_weight=weights)
+        return self.metric.of(Comparison.of(truth.labels, predicted, weights, truth.unknown))
 
     def parts(self, counts: Counts) -> FloatArray:
         """Return the ratios of each group, (n_ratios, n_groups); 0/0 counts as 0."""
@@ -114,6 +115,6 @@ def _check_no_beta(beta: object) -> None:
         raise ValueError(f"beta must be 1 unless metric is one of {', '.join(sorted(_FBETA))}, got {beta}.")
 
 
-def label_counts(labels: Matrix, predicted: NDArray[Any], weights: NDArray[Any] | None = None) -> Counts:
+def label_counts(truth: PartialLabels, predicted: NDArray[Any], weights: NDArray[Any] | None = None) -> Counts:
     """Return the counts of each label; rows may have weights."""
-    return Comparison.of(labels, predicted, weights).per_label
+    return Comparison.of(truth.labels, predicted, weights, truth.unknown).per_label

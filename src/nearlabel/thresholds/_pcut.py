@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._strategy import ByThresholds
-from nearlabel.utils.types import Matrix
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.validation import as_dense, check_positive
 
 
@@ -36,6 +36,8 @@ class PCut(ByThresholds):
 
     Notes
     -----
+    Where y has unknown cells, a label is to be chosen in as many of the rows that know it as carry it.
+
     Yang ranks all test rows and gives a label to the first of them, so that no row can be answered alone. Here the
     threshold is learnt where label sets are known, and each row is answered by itself.
 
@@ -63,12 +65,17 @@ class PCut(ByThresholds):
         if not isinstance(self.per_label, bool | np.bool_):
             raise TypeError(f"per_label must be True or False, got {self.per_label!r}.")
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
         if not self.per_label:
-            scores, labels = scores.reshape(-1, 1), as_dense(labels).reshape(-1, 1)
+            scores, truth = scores.reshape(-1, 1), _in_one_column(truth)
             weights = None if weights is None else np.repeat(weights, self.n_labels_)
         thresholds = [
             cuts.thresholds[np.abs(cuts.predicted - self.factor * cuts.positives).argmin()]
-            for cuts in label_cuts(scores, labels, weights, every=True)
+            for cuts in label_cuts(scores, truth, weights, every=True)
         ]
         self.thresholds_ = np.broadcast_to(thresholds, self.n_labels_).astype(np.float64)
+
+
+def _in_one_column(truth: PartialLabels) -> PartialLabels:
+    labels, unknown = (None if part is None else as_dense(part).reshape(-1, 1) for part in truth)
+    return PartialLabels(labels, unknown)

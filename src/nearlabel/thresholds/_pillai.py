@@ -11,7 +11,7 @@ from nearlabel.thresholds._exact_ratios import first_largest_ratio
 from nearlabel.thresholds._micro_f import micro_f_terms
 from nearlabel.thresholds._objective import ALL, Objective, check_beta
 from nearlabel.thresholds._strategy import ByThresholds
-from nearlabel.utils.types import Matrix
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.validation import check_integer, check_positive
 
 
@@ -79,8 +79,8 @@ class PillaiAscent(ByThresholds):
     def _objective(self) -> Objective:
         return Objective.given("micro_fbeta", self.beta, ALL)
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
-        cuts = Cuts.of(label_cuts(scores, labels, weights, every=True))
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
+        cuts = Cuts.of(label_cuts(scores, truth, weights, every=True))
         ascent = _Ascent(cuts, self.beta)
         self.n_scans_ = 0
         while True:

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from nearlabel.decision import top_labels
 from nearlabel.metrics import MetricLike
+from nearlabel.metrics.truth import blank_scores
 from nearlabel.thresholds._global import first_largest, values_at
 from nearlabel.thresholds._objective import ALL, Objective
 from nearlabel.thresholds._strategy import ThresholdStrategy
 from nearlabel.utils.blocks import row_blocks
-from nearlabel.utils.types import Matrix
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.validation import check_integer
 
 
@@ -39,6 +40,11 @@ class RCut(ThresholdStrategy):
     n_labels_ : int
         Number of labels there are.
 
+    Notes
+    -----
+    Rows are ranked by all their scores, as new rows will be; where y has unknown cells, the choice among these is not
+    judged.
+
     References
     ----------
     Y. Yang: A study of thresholding strategies for text categorization. SIGIR 2001.
@@ -63,10 +69,11 @@ class RCut(ThresholdStrategy):
     def _objective(self) -> Objective:
         return Objective.given(self.metric, self.beta, ALL, own=True)
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
         objective = self._objective()
         sizes = np.arange(scores.shape[1] + 1)
-        values = values_at(-sizes.astype(float), objective, -_ranks(scores), labels, weights)
+        places = blank_scores(-_ranks(scores), truth.unknown)
+        values = values_at(-sizes.astype(float), objective, places, truth, weights)
         self.n_chosen_ = first_largest(values) if self.n_labels == "auto" else int(self.n_labels)
         self.objective_ = float(objective.sign * values[min(self.n_chosen_, scores.shape[1])])
 

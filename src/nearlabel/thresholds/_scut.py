@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from nearlabel.metrics import CATALOGUE, Metric, MetricLike
 from nearlabel.metrics.counts import Counts
+from nearlabel.metrics.ratios import mean
 from nearlabel.thresholds._cuts import label_cuts
 from nearlabel.thresholds._global import first_largest
 from nearlabel.thresholds._objective import OF_LABELS, Objective, label_counts
 from nearlabel.thresholds._strategy import ByThresholds
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray
 
 _HINT = " Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscent serve metrics of examples."
 
@@ -32,7 +34,8 @@ class SCut(ByThresholds):
     metric : str, Metric or callable, default="macro_f1"
         "macro_f1", "macro_fbeta", "macro_precision", "macro_recall" or "hamming_loss", or these entries or functions of
         `nearlabel.metrics`. A function of your own is one of counts: it takes arrays ``(hits, predicted, positives,
-        n_samples)``, one entry a cut (the last two are numbers), and returns an array of values, larger is better.
+        n_samples)``, one entry a cut (the last two are numbers, of the samples that know the label), and returns an
+        array of values, larger is better.
     beta : float, default=1.0
         Weight of recall against precision in "macro_fbeta".
 
@@ -42,9 +45,9 @@ class SCut(ByThresholds):
         A label is chosen where its score is at least this. Among equal optima that with the fewest chosen rows;
         infinity for a label without positives that is best not chosen.
     objective_ : float
-        The mean over labels that is reached.
+        The mean over labels that is reached; the Hamming loss is that of all known cells.
     objectives_ : ndarray of shape (n_labels,)
-        What each label reaches.
+        What each label reaches; nan for one that no row knows, which the mean leaves out.
     n_labels_ : int
         Number of labels.
 
@@ -85,18 +88,27 @@ class SCut(ByThresholds):
         listed = isinstance(self.metric, Metric) or self.metric in _FUNCTIONS
         return callable(self.metric) and not listed
 
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
-        total = labels.shape[0] if weights is None else weights.sum()
-        thresholds, values = np.empty((2, labels.shape[1]))
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
+        thresholds, values, sizes = np.empty((3, scores.shape[1]))
         every = self._of_counts  # of which nothing is known: any cut can be the best
-        for label, cuts in enumerate(label_cuts(scores, labels, weights, every=every)):
-            value = self._values(cuts.hits, cuts.predicted, cuts.positives, total)
+        for label, cuts in enumerate(label_cuts(scores, truth, weights, every=every)):
+            sizes[label] = cuts.n_rows
+            if not cuts.n_rows:
+                thresholds[label], values[label] = np.inf, np.nan
+                continue
+            value = self._values(cuts.hits, cuts.predicted, cuts.positives, cuts.n_rows)
             # The first of the best: the fewest chosen rows. Sums of fractional weights are rounded.
             best = value.argmax() if weights is None or weights.dtype.kind == "i" else first_largest(value)
             thresholds[label], values[label] = cuts.thresholds[best], value[best]
         self.thresholds_ = thresholds
         self.objectives_ = values if self._of_counts else np.abs(values)
-        self.objective_ = float(self.objectives_.mean())
+        self.objective_ = self._mean(self.objectives_, sizes)
+
+    def _mean(self, values: FloatArray, sizes: FloatArray) -> float:
+        """Return the mean over labels that some row knows; of the Hamming loss, over cells."""
+        known, objective = sizes > 0, self._objective()
+        is_of_cells = objective is not None and objective.groups == "in_total"
+        return mean(values[known], sizes[known] / sizes.max() if is_of_cells else None)
 
     def _values(self, hits: Any, predicted: Any, positives: Any, total: Any) -> FloatArray:
         """Return the value of each cut of a label, the larger the better."""
@@ -111,9 +123,12 @@ class SCut(ByThresholds):
             )
         return values
 
-    def _reached(self, labels: Matrix, predicted: NDArray[Any], weights: Any) -> float:
+    def _reached(self, truth: PartialLabels, predicted: NDArray[Any], weights: Any) -> float:
         if not self._of_counts:
-            return super()._reached(labels, predicted, weights)
-        counts = label_counts(labels, predicted, weights)
-        of_labels = zip(counts.hits, counts.predicted, counts.true, strict=True)
-        return float(np.mean([self._values(np.array([h]), np.array([p]), t, counts.size) for h, p, t in of_labels]))
+            return super()._reached(truth, predicted, weights)
+        counts = label_counts(truth, predicted, weights)
+        sizes = np.broadcast_to(counts.size, counts.true.shape)
+        of_labels = zip(counts.hits, counts.predicted, counts.true, sizes, strict=True)
+        return float(
+            np.mean([self._values(np.array([h]), np.array([p]), t, size) for h, p, t, size in of_labels if size])
+        )

@@ -14,16 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.decision import cut
 from nearlabel.metrics.inputs import check_weights as scaled_weights
+from nearlabel.metrics.truth import rows_with_known_cells
 from nearlabel.thresholds._objective import Objective
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, as_score_matrix
+from nearlabel.utils.validation import as_score_matrix
 
 
 class ThresholdStrategy(BaseEstimator, ABC):
     """A rule from scores to label sets that may learn from scores of rows whose label sets are known.
 
     A subclass defines `_learn` (from checked scores and label sets) and `_decide`; one that optimises a metric defines
-    `_objective` and sets `objective_`, the value it reached.
+    `_objective` and sets `objective_`, the value it reached. Label sets may have unknown cells: what is learnt is best
+    for the known ones.
     """
 
     # To scikit-learn's metadata routing every argument but X and y is metadata; here scores take the place of X.
@@ -39,7 +42,8 @@ class ThresholdStrategy(BaseEstimator, ABC):
         scores : array-like or data frame of shape (n_samples, n_labels)
             Scores, larger is surer; of rows that the classifier was not trained on. Infinities are allowed.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1.
+            Label sets as an indicator matrix of 0 and 1, with NaN where it is unknown whether the label applies; rows
+            of which nothing is known are left out.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, at least 0; a row of weight 2 counts as two rows, one of weight 0 as none.
 
@@ -51,15 +55,18 @@ class ThresholdStrategy(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If scores or y are malformed or of different shapes, a score is NaN (the message names the column), weights
-            are negative, or a parameter is out of range.
+            If scores or y are malformed or of different shapes, nothing is known, a score is NaN (the message names the
+            column), weights are negative, or a parameter is out of range.
         TypeError
             If a parameter is of the wrong type, or scores are in a sparse container.
         """
         self._check_parameters()
-        matrix, labels, weights = checked_rows(scores, y, sample_weight)
-        self.n_labels_ = labels.shape[1]
-        self._learn(matrix, labels, weights)
+        return self._fit_checked(*checked_rows(scores, y, sample_weight))
+
+    def _fit_checked(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> Self:
+        """Learn from what `checked_rows` returns."""
+        self.n_labels_ = scores.shape[1]
+        self._learn(scores, truth, weights)
         return self
 
     def predict(self, scores: MatrixLike) -> NDArray[Any]:
@@ -94,7 +101,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
         scores : array-like or data frame of shape (n_samples, n_labels)
             Scores.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1.
+            Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -108,12 +115,12 @@ class ThresholdStrategy(BaseEstimator, ABC):
         ValueError
             If scores or y are malformed or of different shapes.
         """
-        matrix, labels = checked_pair(scores, y)
-        return self._reached(labels, self.predict(matrix), check_weights(sample_weight, labels))
+        matrix, truth = checked_pair(scores, y)
+        return self._reached(truth, self.predict(matrix), check_weights(sample_weight, truth.labels))
 
-    def _reached(self, labels: Matrix, predicted: NDArray[Any], weights: Any) -> float:
+    def _reached(self, truth: PartialLabels, predicted: NDArray[Any], weights: Any) -> float:
         objective = self._objective()
-        return float("nan") if objective is None else objective.of(labels, predicted, weights)
+        return float("nan") if objective is None else objective.of(truth, predicted, weights)
 
     def _objective(self) -> Objective | None:
         """Return the metric that is optimised, if any."""
@@ -123,8 +130,11 @@ class ThresholdStrategy(BaseEstimator, ABC):
         """Raise unless the parameters make sense."""
 
     @abstractmethod
-    def _learn(self, scores: NDArray[Any], labels: Matrix, weights: Any) -> None:
-        """Learn from checked scores and label sets (n_samples, n_labels) and weights (n_samples,) or None."""
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
+        """Learn from checked scores and label sets (n_samples, n_labels) and weights (n_samples,) or None.
+
+        Each row has a known cell and weight.
+        """
 
     @abstractmethod
     def _decide(self, scores: NDArray[Any]) -> NDArray[Any]:
@@ -151,25 +161,28 @@ def checked_scores(scores: MatrixLike) -> NDArray[Any]:
     return matrix
 
 
-def checked_pair(scores: MatrixLike, y: MatrixLike) -> tuple[NDArray[Any], Matrix]:
+def checked_pair(scores: MatrixLike, y: MatrixLike) -> tuple[NDArray[Any], PartialLabels]:
     """Return scores and label sets of one shape, or raise."""
-    matrix, labels = checked_scores(scores), as_label_matrix(y)
-    if matrix.shape != labels.shape or matrix.shape[0] == 0:
+    matrix, truth = checked_scores(scores), PartialLabels.of(y)
+    if matrix.shape != truth.labels.shape or matrix.shape[0] == 0:
         raise ValueError(
             f"scores and y must be of one shape (n_samples, n_labels) with at least one row,"
-            f" got {matrix.shape} and {labels.shape}."
+            f" got {matrix.shape} and {truth.labels.shape}."
         )
-    return matrix, labels
+    return matrix, truth
 
 
-def checked_rows(scores: MatrixLike, y: MatrixLike, sample_weight: Any) -> tuple[NDArray[Any], Matrix, Any]:
-    """Return scores, label sets and weights; a row of weight 0 is left out, for its scores are no places to cut."""
-    matrix, labels = checked_pair(scores, y)
-    weights = check_weights(sample_weight, labels)
-    if weights is None or weights.all():
-        return matrix, labels, weights
-    counted = weights > 0
-    return matrix[counted], labels[counted], weights[counted]
+def checked_rows(scores: MatrixLike, y: MatrixLike, sample_weight: Any) -> tuple[NDArray[Any], PartialLabels, Any]:
+    """Return scores, label sets and weights; rows of weight 0 or without a known cell are left out.
+
+    Their scores are no places to cut.
+    """
+    matrix, truth = checked_pair(scores, y)
+    weights = check_weights(sample_weight, truth.labels)
+    counted = rows_with_known_cells(truth, weights)
+    if len(counted) == len(matrix):
+        return matrix, truth, weights
+    return matrix[counted], truth.rows(counted), None if weights is None else weights[counted]
 
 
 def check_weights(sample_weight: Any, labels: Matrix) -> NDArray[Any] | None:

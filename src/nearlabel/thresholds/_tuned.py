@@ -26,8 +26,9 @@ from nearlabel.thresholds._updates import can_be_updated, forget, partial_fit, r
 from nearlabel.thresholds._with_thresholds import WithThresholds
 from nearlabel.updates import updated_part
 from nearlabel.utils.available_if import available_if
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, check_choice, check_groups
+from nearlabel.utils.validation import check_choice, check_groups
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
@@ -81,7 +82,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
         "test_objective" (n_folds,), "mean_test_objective", "std_test_objective", "pooled_test_objective" (of the
         decisions of all folds together, for folds too small for their mean to be precise), and "thresholds" (n_folds,
         n_labels) if the strategy has any. Empty for "loo", "prefit", a single split, more than 100 folds, a strategy
-        that optimises no metric, and where a fold is without weight or leaves no other rows.
+        that optimises no metric, and where a fold is without weight, without a known cell, or leaves no other rows.
     response_method_ : str
         Which scores are cut.
     thresholds_stale_ : bool
@@ -102,7 +103,8 @@ class TunedThresholdsClassifierCV(WithThresholds):
     `at_least` and `at_most` act on predictions and are not seen while the thresholds are tuned. A label of which the
     training rows show one class has a decision value of minus or plus infinity here, since scikit-learn's are
     meaningless then; not of a classifier that was fitted before ("prefit", or in a `FrozenEstimator`). y reaches the
-    classifier in its own container: one that takes no sparse y needs a dense one. For a grid over
+    classifier in its own container: one that takes no sparse y needs a dense one. Where y has unknown cells it holds
+    NaN, and everything is tuned, and judged, on known cells. For a grid over
     ``strategy__beta`` give a strategy. ``fit(X, y, groups=...)`` scores the rows of a group by classifiers that have
     seen none of them: "loo" leaves out groups, an int makes folds of groups, a splitter gets them. With scikit-learn's
     metadata routing, `estimator`, `strategy` and the splitter get what they requested.
@@ -264,13 +266,14 @@ class _Folds:
         self.rows = np.concatenate(rows)
         self.fold = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
         self.scores = scores[0] if len(scores) == 1 else np.vstack(scores)
-        self.labels = as_label_matrix(y)
+        self.truth = PartialLabels.of(y)
         self.params = params
 
     def pooled(self, places: Any = slice(None)) -> tuple[NDArray[Any], Matrix, dict[str, Any]]:
         """Return scores, label sets and metadata, of all that was scored or of some of it."""
         rows = self.rows[places]
-        return self.scores[places], self.labels[rows], rows_of_params(self.params, rows, self.labels.shape[0])
+        params = rows_of_params(self.params, rows, self.truth.labels.shape[0])
+        return self.scores[places], self.truth.rows(rows).with_nan(), params
 
     def judged(self, strategy: ThresholdStrategy) -> dict[str, Any]:
         """Return what thresholds tuned without the rows of a fold reach on them."""
@@ -282,7 +285,7 @@ class _Folds:
         for fold, one in enumerate(tuned):
             judged = self.fold == fold
             others = ~np.isin(self.rows, self.rows[judged])
-            if not others.any() or not (self._has_weight(judged) and self._has_weight(others)):
+            if not (self._counts(judged) and self._counts(others)):
                 return {}
             scores, labels, params = self.pooled(others)
             one.fit(scores, labels, **params)
@@ -295,12 +298,17 @@ class _Folds:
             "test_objective": reached,
             "mean_test_objective": float(reached.mean()),
             "std_test_objective": float(reached.std()),
-            "pooled_test_objective": tuned[0]._reached(labels, predicted, weights),
+            "pooled_test_objective": tuned[0]._reached(self.truth.rows(self.rows), predicted, weights),
         }
         if hasattr(tuned[0], "thresholds_"):
             results["thresholds"] = np.stack([one.thresholds_ for one in tuned])
         return results
 
-    def _has_weight(self, places: Any) -> bool:
+    def _counts(self, places: Any) -> bool:
+        """Return whether some row has weight and a known cell."""
+        rows, unknown = self.rows[places], self.truth.unknown
+        counts = np.ones(len(rows), dtype=np.bool_)
+        if unknown is not None:
+            counts = unknown[rows].sum(axis=1) < unknown.shape[1]
         weights = self.params.get("sample_weight")
-        return weights is None or bool(np.asarray(weights)[self.rows[places]].any())
+        return bool(counts.any() if weights is None else np.asarray(weights)[rows][counts].any())

@@ -16,18 +16,21 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.decision import within_sizes
-from nearlabel.thresholds._cross_val import Scorer
+from nearlabel.metrics.truth import rows_with_known_cells
+from nearlabel.thresholds._cross_val import Scorer, training_labels
 from nearlabel.utils.available_if import available_if
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.problems import check_partial_target
 from nearlabel.utils.response_methods import RESPONSE_METHODS
+from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     LabelContainer,
     check_choice,
     check_integer,
-    check_target,
     predict_labels,
     remember_target,
-    score,
+    require_labels,
     with_multilabel_target,
 )
 
@@ -74,7 +77,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
-            Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
+            Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags. NaN, None and the
+            like say that it is unknown whether the label applies: the inner classifier must take NaN in y then.
         **params : dict
             `groups` of shape (n_samples,), where the class holds rows out. Other metadata, such as `sample_weight`, is
             routed to whoever requested it (scikit-learn's metadata routing must be enabled).
@@ -87,13 +91,15 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If y is malformed, the lengths differ, a parameter is out of range, the inner classifier takes one label
-            only or has no scores, or metadata comes while routing is disabled.
+            If y is malformed or nothing in it known, the lengths differ, a parameter is out of range, the inner
+            classifier takes one label only or has no scores, or metadata comes while routing is disabled.
         TypeError
             If a parameter is of the wrong type.
         """
-        target = check_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
-        labels = target.labels
+        require_labels(self, y)
+        target, unknown = check_partial_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
+        labels, truth = target.labels, PartialLabels(target.labels, unknown)
+        rows_with_known_cells(truth, None)
         X, _ = indexable(X, labels)
         self._check_parameters(labels.shape[1])
         if params.get("sample_weight") is not None:
@@ -106,9 +112,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
                 " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
             )
         remember_target(self, target)
-        # One label from a one-dimensional y is one column inside; only the answers are one-dimensional.
-        is_column = self._container.classes is not None
-        y = labels.astype(np.int64) if is_column else self._container.wrap(labels)
+        y = training_labels(self._container, truth)
         self._fit(X, y, process_routing(self, "fit", **params), **direct)
         self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
         return self

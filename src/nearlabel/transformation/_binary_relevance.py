@@ -58,6 +58,9 @@ class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
     The default classifier wants features near zero and of similar scale; give
     ``make_pipeline(StandardScaler(), LinearSVC(dual=False))`` where they are not.
 
+    Where cells of y are unknown, each label's classifier is fitted to the rows that know it, with their weights. A
+    label that no row knows has probability 0.
+
     References
     ----------
     G. Tsoumakas, I. Katakis. Multi-label classification: an overview. International Journal of Data Warehousing and
@@ -72,7 +75,7 @@ class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
            [0, 0]])
     """
 
-    _takes_constant_labels = True
+    _takes_constant_labels = _takes_unknown = True
 
     def __init__(
         self,
@@ -94,12 +97,14 @@ class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
     def _base_estimator(self) -> Any:
         return chosen_classifier(self.estimator)
 
-    def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
+    def _learn(self, X: Matrix, labels: Matrix, unknown: Matrix | None = None, **params: Any) -> None:
         super()._learn(X, labels)
         random = check_random_state(self.random_state)
-        self._probabilities = LabelProbabilities.fit(
-            self.estimator, X, labels, random, self.n_jobs, probability=self.probability, **params
-        )
+        settings = {"n_jobs": self.n_jobs, "probability": self.probability, **params}
+        if unknown is None:
+            self._probabilities = LabelProbabilities.fit(self.estimator, X, labels, random, **settings)
+        else:
+            self._probabilities = LabelProbabilities.fit_known(self.estimator, X, labels, unknown, random, **settings)
         self.estimators_ = list(self._probabilities.classifiers)
 
     def _score(self, X: Matrix) -> FloatArray:
@@ -158,8 +163,10 @@ class SMBR(BinaryRelevance):
            [0, 0]])
     """
 
-    def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
-        super()._learn(X, labels, **params)
+    _takes_unknown = False  # a label set of which some labels are unknown is none that occurs
+
+    def _learn(self, X: Matrix, labels: Matrix, unknown: Matrix | None = None, **params: Any) -> None:
+        super()._learn(X, labels, unknown, **params)
         self.labelsets_, _ = labelsets_by_frequency(labels, params.get("sample_weight"))
 
     def _decide(self, X: Matrix) -> Matrix:

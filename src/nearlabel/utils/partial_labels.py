@@ -10,11 +10,19 @@ import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.utils.containers import missing
-from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
-from nearlabel.utils.validation import NEGATIVE_HINT, as_label_matrix, without_sparse_frame
+from nearlabel.utils.types import FloatArray, IntArray, LabelType, Matrix, MatrixLike
+from nearlabel.utils.validation import (
+    NEGATIVE_HINT,
+    as_label_matrix,
+    label_names_of,
+    labels_and_names,
+    tags_of,
+    without_sparse_frame,
+)
 
 
 class PartialLabels(NamedTuple):
@@ -73,6 +81,32 @@ class PartialLabels(NamedTuple):
         unknown = self.unknown.astype(np.float64)
         unknown.data[:] = np.nan
         return sparse.csr_array(self.labels.astype(np.float64) + unknown)
+
+
+def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
+    """Return the labels that are unknown in the same rows, and those rows, by the first label of each group."""
+    columns = sparse.csc_array(unknown)
+    columns.sort_indices()
+    groups: dict[bytes, list[int]] = {}
+    hidden = np.split(columns.indices, columns.indptr[1:-1])
+    for label, rows in enumerate(hidden):
+        groups.setdefault(rows.tobytes(), []).append(label)
+    return [(np.array(labels), hidden[labels[0]]) for labels in groups.values()]
+
+
+def partial_labels_and_names(y: MatrixLike, *, name: str = "y") -> tuple[PartialLabels, NDArray[Any]]:
+    """Return label sets, some cells of which may be unknown, and the names of the labels, as `labels_and_names` does.
+
+    Raises
+    ------
+    ValueError
+        If y is neither tags nor what `PartialLabels.of` takes.
+    """
+    if tags_of(y) is not None:
+        labels, names = labels_and_names(y, name=name)
+        return PartialLabels(labels, None), names
+    parts = PartialLabels.of(y, name=name)
+    return parts, label_names_of(y, parts.labels.shape[1])
 
 
 def _as_floats(y: MatrixLike) -> Any:

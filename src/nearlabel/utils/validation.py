@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
@@ -27,7 +26,16 @@ _SETS_HINT = (
     " Hint: classifiers take lists of tags if all tags are texts;"
     " sklearn.preprocessing.MultiLabelBinarizer makes an indicator matrix from any labels."
 )
+UNKNOWN_HINT = " Hint: BRkNN, BRkNNa, BRkNNb, MLkNN and BinaryRelevance learn from known cells alone."
 NEGATIVE_HINT = " Hint: 0 is a label that does not apply, NaN one that is unknown."
+
+
+class UnknownCellsError(ValueError):
+    """Label sets have unknown cells where all must be known."""
+
+    def __init__(self, name: str, n_cells: int) -> None:
+        super().__init__(f"{name} must hold 0 and 1 only, got NaN or no number in {n_cells} cells.")
+        self.n_cells = n_cells
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
@@ -150,6 +158,8 @@ def _as_sparse_labels(y: Any, name: str) -> CSR:
     labels.sum_duplicates()
     labels.eliminate_zeros()
     _check_label_shape(labels.shape, name)
+    if labels.dtype.kind == "f" and np.isnan(labels.data).any():
+        raise UnknownCellsError(name, int(np.isnan(labels.data).sum()))
     _check_zero_one(labels.data, name)
     return labels
 
@@ -171,7 +181,7 @@ def _as_dense_labels(y: Any, name: str) -> Matrix:
         hint = _SETS_HINT if labels.dtype.kind == "U" else ""
         raise ValueError(f"{name} must hold 0 and 1 only, got values of type {labels.dtype}.{hint}")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise ValueError(f"{name} must hold 0 and 1 only, got NaN or other values; unknown labels cannot be used.")
+        raise UnknownCellsError(name, int(np.isnan(labels).sum()))
     _check_zero_one(labels, name)
     return labels
 
@@ -411,14 +421,26 @@ def check_target(estimator: object, y: MatrixLike, *, dtype: LabelType = np.int6
     matrix = without_sparse_frame(y)
     column = _as_column(matrix)
     if column is None:
-        labels = as_label_matrix(matrix, dtype=dtype)
+        try:
+            labels = as_label_matrix(matrix, dtype=dtype)
+        except UnknownCellsError as error:
+            raise refusal_of_unknown(estimator, error.n_cells) from error
         return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1]))
     classes = _classes_of(column)
     # The label is the second class; where there is only one class, no sample has the label.
     labels = (column == classes[-1]).astype(dtype) if len(classes) == 2 else np.zeros(len(column), dtype=dtype)
+    return Target(labels.reshape(-1, 1), LabelContainer(None, column.dtype, classes), name_of_column(y))
+
+
+def name_of_column(y: MatrixLike) -> NDArray[Any]:
+    """Return the name of the one label of a one-dimensional y: that of a series, else 0; an array (1,)."""
     name = getattr(y, "name", None)
-    names = np.array([name]) if isinstance(name, str) and name else np.arange(1)
-    return Target(labels.reshape(-1, 1), LabelContainer(None, column.dtype, classes), names)
+    return np.array([name]) if isinstance(name, str) and name else np.arange(1)
+
+
+def refusal_of_unknown(estimator: object, n_cells: int) -> ValueError:
+    """Return the error of a classifier that cannot learn from label sets with unknown cells."""
+    return ValueError(f"y must have no unknown cells for {type(estimator).__name__}, got {n_cells}.{UNKNOWN_HINT}")
 
 
 def tags_of(y: MatrixLike) -> list[Collection[str]] | None:
@@ -485,7 +507,7 @@ _COLLECTIONS = (*_SETS, dict)
 def _classes_of(column: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted classes of a one-dimensional y, one or two; raise ValueError if it cannot be one label."""
     if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise ValueError("y must not hold NaN or infinity; unknown labels cannot be used.")
+        raise ValueError(f"y must not hold NaN or infinity, got {column[~np.isfinite(column)][0]}.{UNKNOWN_HINT}")
     if column.dtype.kind == "f" and (column != np.round(column)).any():
         raise ValueError("y must hold two classes if it is one-dimensional, got a continuous target.")
     if column.dtype.kind == "c":
@@ -522,38 +544,6 @@ def predict_labels(self: Any, X: MatrixLike) -> list[tuple[Any, ...]]:
     if self._container.classes is not None:
         return [(one,) for one in predicted.tolist()]
     return names_of_labels(predicted, self.label_names_)
-
-
-def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
-    """Return the share of samples whose whole label set is predicted: a method of every classifier.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Samples.
-    y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-        Their label sets, or their tags. A tag that the classifier does not know makes its label set a wrong one.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the samples. None: all weigh 1.
-
-    Returns
-    -------
-    float
-        From 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        If X or y is malformed, or their lengths differ.
-    """
-    tags = tags_of(y)
-    if tags is None:
-        return float(ClassifierMixin.score(self, X, without_sparse_frame(y), sample_weight))
-    predicted = self.predict_labels(X)
-    check_consistent_length(tags, predicted)
-    hits = np.array([set(true) == set(names) for true, names in zip(tags, predicted, strict=True)], dtype=np.float64)
-    weights = None if sample_weight is None else check_sample_weight(sample_weight, len(hits))
-    return float(np.average(hits, weights=weights))
 
 
 def remember_target(estimator: Any, target: Target) -> None:
@@ -634,30 +624,6 @@ def _as_plain_rows(X: Matrix) -> Matrix:
     if X.indices.dtype == np.int64 and max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     return X
-
-
-def check_problem(
-    estimator: Any,
-    X: MatrixLike,
-    y: MatrixLike,
-    *,
-    takes_dask: bool = False,
-    label_dtype: LabelType = np.int64,
-) -> tuple[Matrix, Matrix]:
-    """Return training rows and label sets, each dense or CSR, and set on the classifier what it keeps of y.
-
-    A dask array y is gathered; X is converted as `check_rows` does, and y as `as_label_matrix`.
-
-    Raises
-    ------
-    ValueError
-        If X or y is malformed or their lengths differ.
-    """
-    require_labels(estimator, y)
-    X, target = check_rows(estimator, X, takes_dask=takes_dask), check_target(estimator, y, dtype=label_dtype)
-    check_consistent_length(X, target.labels)
-    remember_target(estimator, target)
-    return X, target.labels
 
 
 def require_labels(estimator: object, y: MatrixLike | None) -> None:

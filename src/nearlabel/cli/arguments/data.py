@@ -34,6 +34,12 @@ def add_data_options(parser: argparse.ArgumentParser, *, optional: bool = False)
         metavar="TEXT",
         help="separator between tags; default: ; or, if no tag has one and most cells have | or a comma, that",
     )
+    parser.add_argument(
+        "--unknown",
+        metavar="VALUE",
+        help="what stands for a label that nobody knows (-1, n/k), beside empty cells in 0/1 columns and ? in ARFF; in"
+        " --labels-column as a cell or a tag: the other tags are unknown",
+    )
     table.add_argument("--ignore", type=columns, metavar="A,B", help="columns that are neither labels nor features")
     table.add_argument("--decimal", choices=(".", ","), help="what stands before decimals in CSV; default: .")
     parser.add_argument(

@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=AUTO,
         metavar="SPEC",
         help="auto: the best of brknn, mlknn and mlmlm, chosen together with weights, distance, scaling, k and"
-        f" thresholds; or one of {', '.join(METHODS)}, with options, thresholds and a selection of features as in"
+        " thresholds (of the first two where labels are unknown);"
+        f" or one of {', '.join(METHODS)}, with options, thresholds and a selection of features as in"
         " nearlabel evaluate --methods; default: auto",
     )
     parser.add_argument(

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets.doctor._columns import column_findings
-from nearlabel.datasets.doctor._finding import SEVERE, Examination, Finding, counted, listed
+from nearlabel.datasets.doctor._finding import Examination, Finding
 from nearlabel.datasets.doctor._labels import label_findings
 from nearlabel.datasets.doctor._neighbors import neighbor_findings
 from nearlabel.datasets.doctor._others import other_findings
@@ -27,8 +27,9 @@ from nearlabel.datasets.doctor._rows import (
 )
 from nearlabel.datasets.doctor._tables import Table, table_of
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_label_matrix, check_integer, tag_matrix, tags_of, without_sparse_frame
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_integer, tag_matrix, tags_of, without_sparse_frame
 
 
 def examine(
@@ -123,7 +124,7 @@ def examine(
     findings += _of_rows(table, rows, keys, Y, X_test.with_arrays().X if isinstance(X_test, Dataset) else X_test)
     notes: list[str] = []
     if Y is not None:
-        findings += _of_labels(Y, names)
+        findings += label_findings(Y, names)
     if neighbors is not None or search is not False:
         if neighbors is None:
             rows, transformer = _searched(X.X if isinstance(X, Dataset) else X, table, transformer)
@@ -141,8 +142,8 @@ def _parts(
     feature_names: Sequence[str] | None,
     feature_kinds: Sequence[str] | None,
     label_names: Sequence[str] | None,
-) -> tuple[Table, CSR | None, tuple[str, ...]]:
-    """Return the table, the label sets as CSR with NaN where they are unknown, and the names of the labels."""
+) -> tuple[Table, PartialLabels | None, tuple[str, ...]]:
+    """Return the table, the label sets as CSR, and the names of the labels."""
     if isinstance(X, Dataset):
         X = X.with_arrays()
         y = X.Y if y is None else y
@@ -160,36 +161,31 @@ def _parts(
     elif label_names is None and hasattr(y, "columns"):
         label_names = list(map(str, y.columns))
     Y = _label_sets(y)
-    if Y.shape[0] != table.X.shape[0]:
-        raise ValueError(f"y must have as many rows as X, {table.X.shape[0]}, got {Y.shape[0]}.")
-    names = list(map(str, range(Y.shape[1]))) if label_names is None else label_names
-    if len(names) != Y.shape[1]:
-        raise ValueError(f"label_names must be {Y.shape[1]} names, one for each label, got {len(names)}.")
+    n_rows, n_labels = Y.labels.shape
+    if n_rows != table.X.shape[0]:
+        raise ValueError(f"y must have as many rows as X, {table.X.shape[0]}, got {n_rows}.")
+    names = list(map(str, range(n_labels))) if label_names is None else label_names
+    if len(names) != n_labels:
+        raise ValueError(f"label_names must be {n_labels} names, one for each label, got {len(names)}.")
     return table, Y, tuple(map(str, names))
 
 
-def _label_sets(y: Any) -> CSR:
-    """Return label sets as CSR: of int64, or of float64 where some are unknown."""
+def _label_sets(y: Any) -> PartialLabels:
+    """Return label sets as CSR."""
     y = without_sparse_frame(y)
-    values = y if sparse.issparse(y) else np.asarray(y)
-    if values.ndim == 1:
-        values = values.reshape(-1, 1)
-    if values.dtype.kind != "f" or not np.isnan(values.data if sparse.issparse(values) else values).any():
-        return sparse.csr_array(as_label_matrix(values))
-    values = sparse.csr_array(values)
-    known = values.copy()
-    known.data[np.isnan(known.data)] = 0
-    as_label_matrix(known)  # raises where a value is neither 0, 1 nor unknown
-    return values
+    if np.ndim(y) == 1 and not sparse.issparse(y):
+        y = np.ma.asarray(y).reshape(-1, 1) if np.ma.isMaskedArray(y) else np.asarray(y).reshape(-1, 1)
+    labels, unknown = PartialLabels.of(y)
+    return PartialLabels(sparse.csr_array(labels), None if unknown is None else sparse.csr_array(unknown))
 
 
-def _of_rows(table: Table, X: Matrix, keys: Keys, Y: CSR | None, X_test: Any) -> Iterator[Finding]:
+def _of_rows(table: Table, X: Matrix, keys: Keys, Y: PartialLabels | None, X_test: Any) -> Iterator[Finding]:
     """Yield the findings in rows X of a table, which have these keys."""
     if not X.shape[1]:
         return
     empty = empty_rows(X)
     yield from empty_finding(X, empty)
-    yield from duplicate_findings(keys, empty, None if Y is None else row_keys(Y))
+    yield from duplicate_findings(keys, empty, Y)
     if X_test is not None:
         of_test = table_of(X_test, None, table.kinds, what="X_test")
         if of_test.n_columns != table.n_columns:
@@ -203,25 +199,6 @@ def _alike(test: Matrix, X: Matrix) -> Matrix:
     if sparse.issparse(test) == sparse.issparse(X):
         return test
     return sparse.csr_array(test) if sparse.issparse(X) else test.toarray()
-
-
-def _of_labels(Y: CSR, names: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield the findings in labels, of which those with unknown values are only counted."""
-    unknown = np.zeros(Y.shape[1], dtype=bool)
-    if Y.dtype.kind == "f":
-        unknown[Y.indices[np.isnan(Y.data)]] = True
-        shown = listed([names[label] for label in np.flatnonzero(unknown)])
-        yield Finding(
-            "missing_labels",
-            SEVERE,
-            f"{counted(int(unknown.sum()), 'label')} {'is' if unknown.sum() == 1 else 'are'} unknown for some rows:"
-            f" {shown}. Every method refuses them.",
-            "Leave those rows or labels out.",
-            {"values": int(np.isnan(Y.data).sum()), "count": int(unknown.sum()), "labels": shown},
-        )
-    known = np.flatnonzero(~unknown)
-    if len(known):
-        yield from label_findings(as_label_matrix(Y[:, known]), [names[label] for label in known])
 
 
 def _given(neighbors: Any, n_rows: int) -> tuple[FloatArray, IntArray, int]:

@@ -7,24 +7,58 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import sparse
 
-from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, listed
+from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, listed, percent
 from nearlabel.datasets.doctor._rows import row_keys
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
 
+TAKE_UNKNOWN = ("BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "BinaryRelevance")  # methods above this room
 LEAST_ROWS = 5  # of a class: with fewer, some of five folds have none
 _SEPARATORS = ("|", ";", ",")
 _LEAST_JOINED = 2  # labels, and a tenth of all, which hold a separator
 
 
-def label_findings(Y: Matrix, names: Sequence[str]) -> Iterator[Finding]:
-    """Yield the findings in label sets, a canonical CSR array of 0 and 1, and in the names of the labels."""
-    n_rows = Y.shape[0]
-    n_with = np.bincount(Y.indices, minlength=Y.shape[1])
-    rarer = np.minimum(n_with, n_rows - n_with)
+def label_findings(Y: PartialLabels, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield the findings in label sets, canonical CSR, as far as they are known, and in the names of the labels."""
+    n_rows, n_labels = Y.labels.shape
+    n_with = np.bincount(Y.labels.indices, minlength=n_labels)
+    n_known = np.full(n_labels, n_rows)
+    if Y.unknown is not None:
+        n_known = n_rows - np.bincount(Y.unknown.indices, minlength=n_labels)
+        yield from _unknown(Y.unknown, names)
+        yield from _nothing_known(Y.unknown)
+    rarer = np.minimum(n_with, n_known - n_with)
     yield from _joined_tags(names)
     yield from _one_class(np.flatnonzero(rarer == 0), names)
     yield from _rare(np.flatnonzero((rarer > 0) & (rarer < LEAST_ROWS)), names)
-    yield from _equal(Y, np.flatnonzero(rarer > 0), names)
+    yield from _equal(Y.with_nan(), np.flatnonzero(rarer > 0), names)
+
+
+def _unknown(unknown: Matrix, names: Sequence[str]) -> Iterator[Finding]:
+    labels = np.unique(unknown.indices)
+    shown, share = listed([names[label] for label in labels]), unknown.nnz / np.prod(unknown.shape)
+    yield Finding(
+        "missing_labels",
+        WARNING,
+        f"{counted(len(labels), 'label')} {_are(labels)} unknown for some rows ({counted(unknown.nnz, 'cell')},"
+        f" {percent(share)} of all): {shown}. Most methods refuse them.",
+        f"{', '.join(TAKE_UNKNOWN)} look at the known cells. For other methods leave those rows or labels out.",
+        {"values": int(unknown.nnz), "share": float(share), "count": len(labels), "labels": shown},
+    )
+
+
+def _nothing_known(unknown: Matrix) -> Iterator[Finding]:
+    rows = np.flatnonzero(np.diff(unknown.indptr) == unknown.shape[1])
+    if len(rows):
+        share = len(rows) / unknown.shape[0]
+        yield Finding(
+            "rows_without_known_labels",
+            NOTE,
+            f"{counted(len(rows), 'row')} ({percent(share)}) {'has' if len(rows) == 1 else 'have'} no label that is"
+            " known. Methods do not learn from such rows, and metrics do not count them.",
+            "Leave them out of training; predict them.",
+            {"rows": len(rows), "share": share, "first_row": int(rows[0])},
+        )
 
 
 def _joined_tags(names: Sequence[str]) -> Iterator[Finding]:

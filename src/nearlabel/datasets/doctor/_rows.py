@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 
 from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, percent
 from nearlabel.utils.blocks import row_blocks, uneven_blocks
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import BoolArray, IntArray, Matrix, MatrixLike
 
 MOST_DUPLICATES, MANY_DUPLICATES = 0.05, 0.01  # shares of the rows: by so much scores of rows held out may be wrong
@@ -122,7 +123,7 @@ def empty_finding(X: Matrix, empty: BoolArray) -> Iterator[Finding]:
     )
 
 
-def duplicate_findings(keys: Keys, empty: BoolArray, label_keys: Keys | None) -> Iterator[Finding]:
+def duplicate_findings(keys: Keys, empty: BoolArray, Y: PartialLabels | None) -> Iterator[Finding]:
     """Yield the findings of equal rows that are not empty."""
     number = np.flatnonzero(~empty)
     _, first, group, size = np.unique(keys[~empty], return_index=True, return_inverse=True, return_counts=True)
@@ -139,14 +140,12 @@ def duplicate_findings(keys: Keys, empty: BoolArray, label_keys: Keys | None) ->
         "Leave copies out, or hold them out together: --groups duplicates, in Python groups=duplicate_groups(X).",
         {"rows": n_copies, "share": share, "first_row": first_copied},
     )
-    if label_keys is not None:
-        yield from _conflicts(group, size, label_keys[~empty], len(keys))
+    if Y is not None:
+        yield from _conflicts(group, size, Y.rows(number), len(keys))
 
 
-def _conflicts(group: NDArray[np.intp], size: NDArray[np.intp], label_keys: Keys, n_rows: int) -> Iterator[Finding]:
-    _, labels = np.unique(label_keys, return_inverse=True)
-    pairs = np.unique(np.stack([group, labels]), axis=1)
-    unlike = np.bincount(pairs[0], minlength=len(size)) > 1
+def _conflicts(group: NDArray[np.intp], size: NDArray[np.intp], Y: PartialLabels, n_rows: int) -> Iterator[Finding]:
+    unlike = _unlike(group, size, Y)
     n_groups, n_inside = int(unlike.sum()), int(size[unlike].sum())
     if n_groups:
         yield Finding(
@@ -157,6 +156,18 @@ def _conflicts(group: NDArray[np.intp], size: NDArray[np.intp], label_keys: Keys
             "Look at their labels, and at features that would tell them apart.",
             {"rows": n_inside, "groups": n_groups, "share": n_inside / n_rows},
         )
+
+
+def _unlike(group: NDArray[np.intp], size: NDArray[np.intp], Y: PartialLabels) -> BoolArray:
+    """Return in which groups (n_groups,) some label is carried by one row, and known not to be by another."""
+    member = sparse.csr_array((np.ones(len(group), np.int64), (group, np.arange(len(group)))), (len(size), len(group)))
+    counted_in = member @ Y.labels  # rows that carry a label that some row of the group carries, or do not know it
+    if Y.unknown is not None:
+        counted_in += (member @ Y.unknown.astype(np.int64)) * (counted_in > 0)
+    counted_in = counted_in.tocoo()
+    unlike = np.zeros(len(size), dtype=bool)
+    unlike[counted_in.row[counted_in.data < size[counted_in.row]]] = True
+    return unlike
 
 
 def common_finding(keys: Keys, test_keys: Keys, test_empty: BoolArray) -> Iterator[Finding]:

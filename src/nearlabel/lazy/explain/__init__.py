@@ -3,6 +3,7 @@
 from nearlabel.lazy.explain._account import Account, Evidence, bayes_account, share_nearer
 from nearlabel.lazy.explain._explain import OtherRule, explain, explain_votes, make_explanation
 from nearlabel.lazy.explain._explanation import Explanation
+from nearlabel.lazy.explain._known_cells import explain_known_cells
 
 __all__ = [
     "Account",
@@ -11,6 +12,7 @@ __all__ = [
     "OtherRule",
     "bayes_account",
     "explain",
+    "explain_known_cells",
     "explain_votes",
     "make_explanation",
     "share_nearer",

@@ -130,17 +130,17 @@ def explain(
 def explain_votes(classifier: Any, X: MatrixLike, other: OtherRule | None) -> Iterator[Explanation]:
     """Yield the explanation of every query by a rule of votes, or by another rule on its scores."""
     neighbors = classifier._find_neighbors(classifier._queries(X))
-    novelty, reason = _novelty(classifier, neighbors)
+    novelty, reason = novelty_of(classifier, neighbors)
     for block, votes, scores in _engine.answers(classifier, neighbors):
         dense: Any = None if other is None else _engine.dense_scores(scores)
         labels = sparse.csr_array(_engine.decide(classifier, scores, votes) if other is None else other(dense))
         for row, query in enumerate(range(block.start, block.stop)):
-            evidence = _evidence(classifier, neighbors[query : query + 1], labels[[row]].indices)
-            account = _account(classifier, evidence, other, None if dense is None else dense[row])
+            evidence = evidence_of(classifier, neighbors[query : query + 1], labels[[row]].indices)
+            account = account_of(classifier, evidence, other, None if dense is None else dense[row])
             yield make_explanation(classifier, account, evidence.votes.label, evidence.chosen, (novelty[query], reason))
 
 
-def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
+def evidence_of(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
     """List the labels of one query: all, or, with sparse votes, those with a vote or chosen."""
     carried = sparse.csr_array(classifier._labels[query.indices[0]])
     whole = _engine.votes_of(classifier, query)
@@ -154,7 +154,7 @@ def _evidence(classifier: Any, query: Neighbors, chosen: IntArray) -> Evidence:
     return Evidence(query, votes, None if weights is None else weights[0], carriers, n_votes, np.isin(listed, chosen))
 
 
-def _account(classifier: Any, evidence: Evidence, other: OtherRule | None, scores_of_query: Any) -> Account:
+def account_of(classifier: Any, evidence: Evidence, other: OtherRule | None, scores_of_query: Any) -> Account:
     """Return the account of the rule with votes, scores and flips; `other` decides by all scores of the query."""
     account: Account = classifier._account(evidence)
     query, listed = evidence.neighbors, evidence.votes.label
@@ -207,7 +207,7 @@ def _counts_at(classifier: Any, evidence: Evidence) -> FloatArray:
     return np.vstack([np.zeros((1, carriers.shape[1])), sums]).T
 
 
-def _novelty(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | None], str]:
+def novelty_of(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | None], str]:
     """Return the novelty of queries or why there is none."""
     k = min(classifier.n_neighbors_, classifier._n_samples - 1)
     if k == 0:

@@ -78,6 +78,9 @@ class Explanation:
     Those of `NeighborInterpolation` have the columns of its neighbours' method, with `model_weight`, `model_score` and
     `neighbors_score`, which give the `score`.
 
+    Where cells of y are unknown, `known` is how many neighbours vote on the label: the nearest of those that know it.
+    `neighbors` then has the rows that vote on any label, and `unknown`, how many labels such a row does not know.
+
     With a dense y all labels are listed; with a sparse one, by the methods that count votes, those with a vote and
     those chosen.
     """

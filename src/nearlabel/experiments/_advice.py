@@ -1,0 +1,21 @@
+"""Advice of a single fit that is noise where many are compared."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_OF_ONE_FIT = (
+    "formulas='printed' predicts next to no label",  # whoever compares methods sees in the table what they do
+    ".*they are nobody's neighbours",  # rows without a known label, in every fold anew
+)
+
+
+@contextmanager
+def without_advice() -> Iterator[None]:
+    """Ignore what a classifier says of its fit to whoever fits it alone."""
+    with warnings.catch_warnings():
+        for message in _OF_ONE_FIT:
+            warnings.filterwarnings("ignore", message=message)
+        yield

@@ -1,0 +1,130 @@
+"""Neighbours among the rows that know a label, for many labels from one search.
+
+Every query has one list, deep enough that most often it holds k rows that know any one label; each label walks it to
+the k-th. Queries whose list is too short are searched for again, with the same answer as by the known rows alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nearlabel.lazy._votes import Neighbors
+from nearlabel.neighbors.contract import clone_search, drop_self
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
+
+_LEAST_SHARE = 1 / 8  # labels that fewer rows know are searched for on those rows: lists would be too deep
+_DEVIATIONS = 6  # by which lists are deeper than what suffices on average
+_FEW_QUERIES, _DEEPER = 64, 8  # so many are asked again for lists that are so many times as deep as their mean
+
+
+def depth_for(shares: FloatArray, n_neighbors: int) -> int:
+    """Return how long lists are to hold, most often, k rows that know a label, for the share of rows that know each.
+
+    Where a row knows it with probability p, independently, the k-th such row has a place of mean k / p and variance
+    k (1 - p) / p². A few deviations more leave little to search for again.
+    """
+    p = min(shares[shares >= _LEAST_SHARE], default=1.0)
+    return int(np.ceil((n_neighbors + _DEVIATIONS * np.sqrt(n_neighbors * (1 - p))) / p))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownNeighbors:
+    """Neighbours of some queries among any part of the training rows, from one list of each query."""
+
+    search: CommonSearch
+    rows: Matrix  # the queries
+    lists: Neighbors  # of them, among all training rows
+
+    def __len__(self) -> int:
+        return len(self.lists.indices)
+
+    def among(self, known: BoolArray, n_neighbors: int, some: IntArray | None = None) -> Neighbors:
+        """Return the nearest of the training rows that a mask (n_samples,) names, of all queries or of some."""
+        if known.all() and n_neighbors <= self.lists.indices.shape[1]:
+            nearest = self.lists.nearest(n_neighbors)
+            return nearest if some is None else nearest[some]
+        some = np.arange(len(self)) if some is None else some
+        found, lacking = _walk(self.lists, some, known, n_neighbors, weighs=self.search.weighs)
+        again = np.flatnonzero(lacking)
+        if len(again):
+            more = self.search.among(self.rows, some[again], known, n_neighbors)
+            found.indices[again] = more.indices
+            if self.search.weighs:
+                found.distances[again] = more.distances
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class CommonSearch:
+    """The search for all labels: its answers are walked, or rows that know a label are searched by themselves."""
+
+    fitted: Any
+    unfitted: Any
+    X: Matrix
+    of_training: bool  # queries are training rows, each without itself
+    weighs: bool  # whether distances are read
+
+    def among(self, rows: Matrix, some: IntArray, known: BoolArray, n_neighbors: int) -> Neighbors:
+        """Return the neighbours of some queries among the rows that a mask names."""
+        numbers = np.flatnonzero(known)
+        if hasattr(self.fitted, "n_neighbors_known"):
+            raise ValueError(
+                f"search must know {n_neighbors} neighbours of each row among those that know a label, and knows"
+                " fewer. Hint: precompute more; with a share p of known cells about n_neighbors / p are needed."
+            )
+        if len(some) > _FEW_QUERIES:
+            return self._among_alone(rows, some, numbers, n_neighbors)
+        depth = min(_DEEPER * n_neighbors * len(known) // len(numbers), len(known) - self.of_training)
+        lists = self._asked(self.fitted, rows[some], some, depth, len(known))
+        deep, lacking = _walk(lists, np.arange(len(some)), known, n_neighbors, weighs=True)
+        again = np.flatnonzero(lacking)
+        if len(again):
+            more = self._among_alone(rows, some[again], numbers, n_neighbors)
+            deep.indices[again], deep.distances[again] = more.indices, more.distances
+        return deep
+
+    def _among_alone(self, rows: Matrix, some: IntArray, known: IntArray, n_neighbors: int) -> Neighbors:
+        """Search on the rows that know a label alone, given by their numbers."""
+        search = clone_search(self.unfitted)
+        search.fit(self.X[known])
+        place = np.searchsorted(known, some)  # of a training row among those that know the label, if it does
+        own = np.where(known[np.minimum(place, len(known) - 1)] == some, place, -1)
+        found = self._asked(search, rows[some], own, n_neighbors, len(known))
+        return Neighbors(found.distances, known[found.indices])
+
+    def _asked(self, search: Any, rows: Matrix, own: IntArray, n_neighbors: int, n_searched: int) -> Neighbors:
+        """Return the neighbours of queries by a search of so many rows, a training row without its own number."""
+        one_more = self.of_training and n_neighbors < n_searched
+        distances, indices = search.kneighbors(rows, n_neighbors + int(one_more))
+        return Neighbors(*drop_self(distances, indices, own)) if one_more else Neighbors(distances, indices)
+
+
+def _walk(
+    lists: Neighbors, some: IntArray, known: BoolArray, n_neighbors: int, *, weighs: bool
+) -> tuple[Neighbors, BoolArray]:
+    """Return the first known rows of some lists, and which lists have fewer: what is returned for those means nothing.
+
+    Distances are 0 unless they weigh votes.
+    """
+    shape, depth = (len(some), n_neighbors), lists.indices.shape[1]
+    distances = np.empty(shape) if weighs else np.broadcast_to(0.0, shape)
+    indices, lacking = np.empty(shape, dtype=np.intp), np.empty(len(some), dtype=np.bool_)
+    for block in row_blocks(len(some), 32 * max(depth, n_neighbors)):
+        rows = lists.indices[some[block]]
+        places, lacking[block] = _first_known(known[rows], n_neighbors)
+        indices[block] = rows.take(places)
+        if weighs:
+            distances[block] = lists.distances[some[block]].take(places)
+    return Neighbors(distances, indices), lacking
+
+
+def _first_known(known: BoolArray, n: int) -> tuple[IntArray, BoolArray]:
+    """Return flat places of the first n known cells of each row, and which rows have fewer: theirs mean nothing."""
+    found = known.sum(axis=1)
+    first = np.cumsum(found) - found
+    places = np.append(np.flatnonzero(known), 0)
+    return places[np.minimum(first[:, np.newaxis] + np.arange(n), len(places) - 1)], found < n

@@ -1,0 +1,122 @@
+"""A problem to be fitted: training rows and label sets, of which some cells may be unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_consistent_length
+
+from nearlabel.utils.containers import missing
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import LabelType, Matrix, MatrixLike
+from nearlabel.utils.validation import (
+    LabelContainer,
+    Target,
+    check_rows,
+    check_target,
+    is_dask_array,
+    label_names_of,
+    name_of_column,
+    refusal_of_unknown,
+    remember_target,
+    require_labels,
+    tags_of,
+    without_sparse_frame,
+)
+
+
+class Problem(NamedTuple):
+    """Training rows (n_samples, n_features), label sets (n_samples, n_labels) and the mask of unknown cells or None."""
+
+    X: Matrix
+    labels: Matrix
+    unknown: Matrix | None
+
+
+def check_problem(
+    estimator: Any,
+    X: MatrixLike,
+    y: MatrixLike,
+    *,
+    takes_unknown: bool = False,
+    takes_dask: bool = False,
+    label_dtype: LabelType = np.int64,
+) -> Problem:
+    """Return training rows and label sets, each dense or CSR, and set on the classifier what it keeps of y.
+
+    A dask array y is gathered; X is converted as `check_rows` does, and y as `as_label_matrix`.
+
+    Raises
+    ------
+    ValueError
+        If X or y is malformed, their lengths differ, or cells of y are unknown unless `takes_unknown`.
+    """
+    require_labels(estimator, y)
+    X = check_rows(estimator, X, takes_dask=takes_dask)
+    target, unknown = check_partial_target(estimator, y, dtype=label_dtype)
+    if unknown is not None and not takes_unknown:
+        raise refusal_of_unknown(estimator, int(unknown.sum()))
+    check_consistent_length(X, target.labels)
+    remember_target(estimator, target)
+    return Problem(X, target.labels, unknown)
+
+
+def check_partial_target(
+    estimator: object, y: MatrixLike, *, dtype: LabelType = np.int64
+) -> tuple[Target, Matrix | None]:
+    """Return what `check_target` does, with 0 in unknown cells, and the mask of these; None if all cells are known.
+
+    In a list of tags None is a row of which no label is known.
+
+    Raises
+    ------
+    ValueError
+        If y is malformed, or nothing is known.
+    """
+    if is_dask_array(y):
+        y = y.compute()
+    values = _objects_of(y)
+    if values is None:
+        return _matrix_target(y, dtype)
+    unknown = missing(values)
+    if not unknown.any():
+        return check_target(estimator, y, dtype=dtype), None
+    if unknown.all():
+        raise _nothing_known(unknown)
+    known = check_target(estimator, values[~unknown].tolist(), dtype=dtype)
+    labels = np.zeros((len(values), known.labels.shape[1]), dtype=dtype)
+    labels[~unknown] = known.labels
+    names = known.names if known.container.classes is None else name_of_column(y)
+    return Target(labels, known.container, names), np.repeat(unknown[:, np.newaxis], labels.shape[1], axis=1)
+
+
+def _objects_of(y: MatrixLike) -> NDArray[Any] | None:
+    """Return the values or tags of a one-dimensional y, with None where one was masked; None if y is a matrix."""
+    if sparse.issparse(y) or isinstance(y, str | dict) or not isinstance(y, Iterable):
+        return None
+    if len(getattr(y, "shape", (0,))) != 1 or hasattr(y, "column_names"):
+        return None
+    if isinstance(y, np.ndarray) and y.dtype.kind != "O" and not np.ma.isMaskedArray(y):
+        return y
+    as_list = getattr(y, "to_pylist", getattr(y, "to_list", getattr(y, "tolist", None)))  # None where masked
+    values = list(y) if as_list is None else as_list()
+    rows = [value for value in values if isinstance(value, Collection) and not isinstance(value, str | bytes)]
+    if rows and tags_of(rows) is None:
+        return None
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _matrix_target(y: MatrixLike, dtype: LabelType) -> tuple[Target, Matrix | None]:
+    matrix = without_sparse_frame(y)
+    labels, unknown = PartialLabels.of(matrix, dtype=dtype)
+    if unknown is not None and unknown.sum() == np.prod(labels.shape):
+        raise _nothing_known(labels)
+    return Target(labels, LabelContainer.of(matrix), label_names_of(y, labels.shape[1])), unknown
+
+
+def _nothing_known(y: Matrix) -> ValueError:
+    return ValueError(f"y must have a known cell, got none in shape {y.shape}.")
