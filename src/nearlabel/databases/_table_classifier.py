@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.databases._vector_table import TableChangedError, TableRows, VectorTable
 from nearlabel.utils.available_if import Method, available_if
+from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, MatrixLike
-from nearlabel.utils.validation import check_flag, score, with_multilabel_target
+from nearlabel.utils.validation import check_flag, with_multilabel_target
 
 _ATTEMPTS = 5  # to fit or answer before the table changes again
 
