@@ -28,6 +28,7 @@ NAMES = (
     "sweep",
     "reading",
     "encoder",
+    "databases",
     "examine",
     "unknown_labels",
 )

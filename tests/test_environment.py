@@ -10,7 +10,7 @@ from nearlabel.environment import environment, made_with, show_versions
 from nearlabel.neighbors import _kernels, kernel_level, kernel_levels
 from test_layers import OPTIONAL_HOME
 
-DISTRIBUTIONS = {"faiss": "faiss-cpu"}  # whose name is not that of the module
+DISTRIBUTIONS = {"faiss": "faiss-cpu", "qdrant_client": "qdrant-client"}  # whose name is not that of the module
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ sub-package:
 - `nearlabel.inspection` (explanations and names of labels, through pipelines and searches);
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
-- `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`;
+- `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`, `nearlabel.databases` (rows in vector databases);
 - `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
 - `nearlabel.updates` (rows that come and go), `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
 - `nearlabel.testing` (checks for your own estimators);
@@ -34,6 +34,7 @@ __version__ = "0.1.0"
 _OFFERED = {
     "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture RankSVM",
     "comparison": "",
+    "databases": "LanceTable PgVectorTable QdrantTable TableClassifier TableNeighbors",
     "datasets": "",
     "decision": "",
     "ensemble": (

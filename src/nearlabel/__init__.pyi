@@ -1,5 +1,6 @@
 from nearlabel import adaptation as adaptation
 from nearlabel import comparison as comparison
+from nearlabel import databases as databases
 from nearlabel import datasets as datasets
 from nearlabel import decision as decision
 from nearlabel import ensemble as ensemble
@@ -26,6 +27,11 @@ from nearlabel.adaptation import AdaBoostMH as AdaBoostMH
 from nearlabel.adaptation import ADTBoostMH as ADTBoostMH
 from nearlabel.adaptation import ConditionalBernoulliMixture as ConditionalBernoulliMixture
 from nearlabel.adaptation import RankSVM as RankSVM
+from nearlabel.databases import LanceTable as LanceTable
+from nearlabel.databases import PgVectorTable as PgVectorTable
+from nearlabel.databases import QdrantTable as QdrantTable
+from nearlabel.databases import TableClassifier as TableClassifier
+from nearlabel.databases import TableNeighbors as TableNeighbors
 from nearlabel.ensemble import HOMER as HOMER
 from nearlabel.ensemble import EnsembleOfBinaryRelevance as EnsembleOfBinaryRelevance
 from nearlabel.ensemble import EnsembleOfClassifierChains as EnsembleOfClassifierChains

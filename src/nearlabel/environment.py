@@ -17,6 +17,7 @@ _CORE = ("numpy", "scipy", "scikit-learn")
 _OTHERS = (
     *("joblib", "threadpoolctl"),  # of scikit-learn
     *("dask", "distributed", "faiss-cpu", "torch", "usearch"),
+    *("lancedb", "qdrant-client", "psycopg", "pgvector"),
     *("pandas", "polars", "pyarrow", "openpyxl"),
     *("matplotlib", "pooch", "rich", "skops"),
 )

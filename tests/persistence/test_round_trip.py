@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 import nearlabel
 from _models import APPROXIMATE, MODELS, SEARCHES, TREE, Fitted, answers
+from nearlabel.databases import LanceTable, TableNeighbors
 from nearlabel.datasets import open_store, write_store
 from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, FaissHNSWNeighbors, FaissIVFNeighbors
@@ -170,6 +171,14 @@ def test_an_index_that_would_be_another_is_refused(tmp_path, search):
     with pytest.raises(ValueError, match=r"search must have reproducible=True and an integer random_state"):
         save_model(model, tmp_path / "m.skops")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_in_a_database_is_refused(tmp_path):
+    """Its rows are elsewhere: the hint says what to do."""
+    model = BRkNN(1).fit([[0.0], [1.0]], [[1], [0]])
+    model.search = TableNeighbors(LanceTable("music", "songs"))
+    with pytest.raises(ValueError, match=r"model must not search in a database to be saved, .* table.read\(\)"):
+        save_model(model, tmp_path / "m.skops")
 
 
 def test_a_search_on_a_cluster_is_refused(tmp_path):

@@ -1,7 +1,8 @@
-"""What other packages use of this one: how a search is copied, wrapped and checked, and how votes are weighed."""
+"""What other packages use of this one: how a search is copied, wrapped and checked, its distances, and weights."""
 
 from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._exact import as_float_rows
+from nearlabel.neighbors._named_distances import distance_named
 from nearlabel.neighbors._training_lists import RESERVE, TrainingLists
 from nearlabel.neighbors._transformer import as_search, clone_search, takes_missing_values
 from nearlabel.neighbors._votes import Weights, check_neighbor_indices, check_weights, vote_weights
@@ -15,6 +16,7 @@ __all__ = [
     "check_neighbor_indices",
     "check_weights",
     "clone_search",
+    "distance_named",
     "drop_self",
     "takes_missing_values",
     "vote_weights",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
+from nearlabel.databases import VectorTable
 from nearlabel.neighbors import (
     DaskNeighbors,
     ExactNeighbors,
@@ -97,6 +98,11 @@ def _saved(part: Any) -> Any:
         raise ValueError(
             "model must not search on a cluster to be saved, got DaskNeighbors. Hint: fit it with"
             " search=ExactNeighbors(), which gives the same results."
+        )
+    if isinstance(part, VectorTable):
+        raise ValueError(
+            f"model must not search in a database to be saved, got {part!r}. Hint: its rows live there, so that it can"
+            " be fitted anew; fit the classifier to what table.read() gives, with search=ExactNeighbors(), to save it."
         )
     return SavedSearch.of(part) if type(part) in _ROWS_OF else _in_memory(part)
 
