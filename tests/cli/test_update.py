@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -112,3 +114,33 @@ def test_errors_change_nothing(nearlabel, songs, words, message):
     assert answer.code == 2
     assert message in answer.err
     assert (songs / "m.skops").read_bytes() == before
+
+
+def test_a_scaling_stays_and_says_so(nearlabel, songs):
+    """How many new rows are beyond the others is told."""
+    fit = "fit songs.csv --labels-column tags --ignore id,title --method mlknn --k 5 --scale minmax --validate none"
+    assert nearlabel(*fit.split(), "--out", "scaled.skops").code == 0
+    (songs / "far.csv").write_text("a,b,tags\n0.1,0.1,calm\n9,0.1,sad\n0.2,-9,sad\n")
+    answer = nearlabel("update", "scaled.skops", "far.csv")
+    assert answer.code == 0, answer.err
+    assert "as they were fitted: FeatureScaler. 2 of 3 new rows have a value beyond those of all others." in answer.err
+
+
+def test_unknown_labels_come_with_rows(nearlabel, songs):
+    """Cells that the option names, and empty ones."""
+    for name, rows in (("m1", "0,0,1,0 1,0,0,1 2,1,1,1 0,2,0,1 3,1,1,0 1,3,0,0"), ("m2", "2,2,?,1 3,3,1, 0,3,0,0")):
+        lines = ["a,b,mood_calm,mood_sad", *rows.split()]
+        (songs / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    fit = "fit m1.csv --labels-prefix mood_ --method mlknn --k 2 --validate none --out moods.skops"
+    assert nearlabel(*fit.split()).code == 0
+    answer = nearlabel("update", "moods.skops", "m2.csv", "--unknown", "?", "--labels-prefix", "mood_")
+    assert answer.code == 0, answer.err
+    assert read_card("moods.skops").data.unknown_cells == 2
+    assert "Rows added since the fit" in page(nearlabel, "moods.skops", "m1.csv")
+
+
+def page(nearlabel, model, data):
+    """Return the report of a model."""
+    answer = nearlabel("report", model, data, "--labels-prefix", "mood_", "--out", "page.html")
+    assert answer.code == 0, answer.err
+    return Path("page.html").read_text(encoding="utf-8")

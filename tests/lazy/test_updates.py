@@ -123,6 +123,31 @@ def test_two_hundred_steps(method, problem, seed):
         assert_like_a_fit(model, make, store_X(X), store_y(y), store_X(drawn.rows(4)))
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "MLkNN by distance"])
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")
+def test_two_hundred_steps_with_unknown_cells(method, seed):
+    """As above, where rows come with holes."""
+    drawn = Drawn(seed)
+    make = partial(METHODS[method], 3)
+    X = drawn.rows(25)
+    y = drawn.labels(X).astype(np.float64)
+    model = make().fit(X, y)
+    for _ in range(200):
+        if len(X) > 12 and drawn.random.random() < 0.5:
+            gone = drawn.random.choice(len(X), size=drawn.random.choice([1, 1, 3]), replace=False)
+            X, y = np.delete(X, gone, axis=0), np.delete(y, gone, axis=0)
+            model.forget(gone)
+        else:
+            more = drawn.rows(drawn.random.choice([1, 1, 3]))
+            labels = drawn.labels(more).astype(np.float64)
+            labels[drawn.random.random(labels.shape) < 0.3] = np.nan
+            X, y = np.vstack([X, more]), np.vstack([y, labels])
+            model.partial_fit(more, labels)
+        assert_like_a_fit(model, make, X, y, drawn.rows(4))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_new_labels_are_those_of_a_padded_fit(method):
     """A further column, and later labels that go again, though not from the names."""

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from nearlabel import updates
 from nearlabel.cli import _changes, _console, _kept, _model
 from nearlabel.cli._matched_data import open_with_new_labels
 from nearlabel.persistence import ModelCard, update_model
+from nearlabel.utils.types import Matrix
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -31,7 +37,8 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard
     missing = [name for name in opened.card.kept if name not in keep]
     _console.print_notes([f"DATA has no column {name!r}, which the model keeps: blank." for name in missing])
     with _console.progress_bar(f"rows of {data.name}"), _model.asking(opened, arguments.data, data.X, first=0):
-        return update_model(
+        notes = _of_steps_that_stay(opened.model, data.X)
+        card = update_model(
             arguments.model,
             data.X,
             data.Y,
@@ -40,3 +47,18 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard
             retune=arguments.retune,
             trusted=arguments.trusted,
         )
+    _console.print_notes(notes)
+    return card
+
+
+def _of_steps_that_stay(model: Any, X: Matrix) -> list[str]:
+    """Tell that steps before the method are not fitted again, and how many rows are beyond those that are known."""
+    if not isinstance(model, Pipeline) or len(model) == 1:
+        return []
+    search = updates.lazy_part(model).search_
+    known, new = search.take(range(search.n_samples_fit_)), model[:-1].transform(X)
+    told = f"Steps before the method stay as they were fitted: {', '.join(type(step).__name__ for step in model[:-1])}."
+    if sparse.issparse(known) or sparse.issparse(new):
+        return [told]
+    beyond = ((new < known.min(axis=0)) | (new > known.max(axis=0))).any(axis=1)
+    return [f"{told} {beyond.sum()} of {len(beyond)} new rows have a value beyond those of all others."]
