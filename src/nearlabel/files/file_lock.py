@@ -1,0 +1,109 @@
+"""One process at a time changes a file or a folder; the second is told at once.
+
+The lock is the system's, on a small file beside: so that of a killed process is gone with the process, and the file
+that it leaves locks nobody out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+_LOCKED_BYTE = 2**30  # behind all that is written: Windows lets nobody read a byte that is locked
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
+    """Hold the lock of a file or folder, which need not exist; of threads, too, one at a time has it.
+
+    Parameters
+    ----------
+    path : path-like
+        What is to be changed. A link has the lock of what it leads to.
+    doing : str
+        What is done to it, as "appending rows": another process reads it in its error.
+
+    Raises
+    ------
+    BlockingIOError
+        If the path is being changed already: the message says by which process, and what that is doing.
+    OSError
+        If no lock can be had there, as in a folder that cannot be written.
+    """
+    place = Path(os.path.realpath(path))
+    # Long names are cut to what file systems take; the checksum tells apart those that begin alike.
+    lock = place.with_name(f".{place.name[:50]}.{zlib.crc32(os.fsencode(place.name)):08x}.lock")
+    file = _acquired(lock, path)
+    try:
+        file.truncate(0)
+        file.write(f"{os.getpid()} {doing}")
+        file.flush()
+        yield
+    finally:
+        _release(file, lock)
+
+
+def _acquired(lock: Path, path: str | os.PathLike[str]) -> IO[str]:
+    """Return the open and locked file of a lock."""
+    while True:
+        try:
+            file = lock.open("a+", encoding="utf-8")
+        except OSError as error:
+            raise type(error)(f"{path} must be in a folder that can be written, got {error.strerror}.") from error
+        try:
+            _take(file)
+            if _is_at(file, lock):
+                return file
+        except BlockingIOError:
+            file.seek(0)
+            pid, _, doing = file.read().partition(" ")
+            file.close()
+            raise BlockingIOError(
+                f"{path} must not be changed by two processes at once, and is being changed by another process"
+                f" (pid {pid or 'unknown'}{doing and ': '}{doing}). Hint: try again when that has ended."
+            ) from None
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # the last holder removed the file after it was opened here: its lock would lock nobody out
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    """Tell whether an open file is the one that others find under this name."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False
+
+
+if sys.platform == "win32":
+
+    def _take(file: IO[str]) -> None:
+        os.lseek(file.fileno(), _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:  # which is how the system says that another has it
+            raise BlockingIOError(error.errno, error.strerror) from error
+
+    def _release(file: IO[str], lock: Path) -> None:
+        file.close()
+        with suppress(OSError):  # an open file cannot be removed: then another process uses it already
+            lock.unlink()
+
+else:
+
+    def _take(file: IO[str]) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _release(file: IO[str], lock: Path) -> None:
+        lock.unlink(missing_ok=True)  # while it is locked: afterwards it may be another's
+        file.close()
