@@ -56,7 +56,9 @@ def assert_like_a_fit(model, make, X, y, queries):
     fitted = make().fit(X, y)
     assert model._n_samples == X.shape[0]
     for answer in ("predict_proba", "predict"):
-        np.testing.assert_array_equal(as_dense(getattr(model, answer)(queries)), as_dense(getattr(fitted, answer)(queries)))
+        np.testing.assert_array_equal(
+            as_dense(getattr(model, answer)(queries)), as_dense(getattr(fitted, answer)(queries))
+        )
     for answer in ("loo_predict_proba", "loo_predict"):
         np.testing.assert_array_equal(as_dense(getattr(model, answer)()), as_dense(getattr(fitted, answer)()))
     for name, value in vars(fitted).items():
@@ -118,6 +120,19 @@ def test_two_hundred_steps(method, problem, seed):
             X, y = np.vstack([X, more]), np.vstack([y, drawn.labels(more)])
             model.partial_fit(store_X(more), store_y(y[-len(more) :]))
         assert_like_a_fit(model, make, store_X(X), store_y(y), store_X(drawn.rows(4)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_row_that_is_nobodys_neighbour(method):
+    """It comes and goes, and no other row's list or votes change."""
+    drawn = Drawn(seed=1)
+    X = drawn.rows(40)
+    y = drawn.labels(X)
+    far = np.full((1, 3), 1e3)
+    model = METHODS[method](3).fit(X, y).partial_fit(far, y[:1])
+    make = partial(METHODS[method], 3)
+    assert_like_a_fit(model, make, np.vstack([X, far]), np.vstack([y, y[:1]]), X[:5])
+    assert_like_a_fit(model.forget([40]), make, X, y, X[:5])
 
 
 @pytest.mark.parametrize("method", METHODS)
