@@ -219,7 +219,7 @@ def test_files_that_change_are_noticed(client, tmp_path):
     path = write_store(tmp_path / "rows", X)
     search = search_on(client).fit(path)
     write_store(path, X[::-1], overwrite=True)
-    with pytest.raises(ValueError, match="must not change while rows are read"):
+    with pytest.raises(FileNotFoundError, match="that was replaced, must be opened again"):
         search.kneighbors(None, 2)
 
 

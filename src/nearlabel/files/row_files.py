@@ -14,6 +14,24 @@ from scipy import sparse
 from nearlabel.utils.types import Matrix
 
 
+class _Stamp(NamedTuple):
+    """What tells whether a file is still the one that it was."""
+
+    n_bytes: int
+    changed: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: str) -> Self:
+        status = Path(path).stat()
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
+
+    def allows(self, now: _Stamp) -> bool:
+        """Tell whether the file is as it was; at most, rows were appended to it."""
+        same = self[:2] == now[:2]  # copies on other machines have other inodes
+        return same or (self.inode == now.inode and self.n_bytes < now.n_bytes)
+
+
 class ArrayFile(NamedTuple):
     """Location of an array in a file, and a stamp to detect changes of the file."""
 
@@ -21,7 +39,7 @@ class ArrayFile(NamedTuple):
     offset: int
     dtype: str
     shape: tuple[int, ...]
-    stamp: tuple[int, int]  # bytes and time of the last change
+    stamp: _Stamp
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> Self | None:
@@ -31,18 +49,19 @@ class ArrayFile(NamedTuple):
             return None
         path = str(Path(mapped.filename).resolve())
         offset = mapped.offset + array.ctypes.data - mapped.ctypes.data
-        return cls(path, offset, array.dtype.str, array.shape, _stamp_of(path))
+        return cls(path, offset, array.dtype.str, array.shape, _Stamp.of(path))
 
     def open(self) -> NDArray[Any]:
         """Map the array into memory."""
         try:
-            stamp = _stamp_of(self.path)
+            stamp = _Stamp.of(self.path)
         except FileNotFoundError as error:
             raise FileNotFoundError(
                 f"{self.path} must be there for every worker, got no such file."
-                " Hint: workers on other machines need a store, or a folder=, that they see under the same name."
+                " Hint: a store from which rows were removed, or that was replaced, must be opened again; workers on"
+                " other machines need a store, or a folder=, that they see under the same name."
             ) from error
-        if stamp != self.stamp:
+        if not self.stamp.allows(stamp):
             raise ValueError(f"{self.path} must not change while rows are read from it, got another size or date.")
         if 0 in self.shape:
             return np.empty(self.shape, dtype=self.dtype)
@@ -56,11 +75,6 @@ def _map_under(array: Any) -> Any:
         found = array if isinstance(array, np.memmap) else found
         array = array.base
     return found
-
-
-def _stamp_of(path: str) -> tuple[int, int]:
-    status = Path(path).stat()
-    return status.st_size, status.st_mtime_ns
 
 
 class _Piece(NamedTuple):
