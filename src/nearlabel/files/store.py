@@ -32,7 +32,7 @@ from sklearn.utils import check_array
 from nearlabel.files.atomic_file import whole_file
 from nearlabel.files.file_lock import locked
 from nearlabel.files.growing_files import ARRAYS, ArrayName, GrowingRows, map_array
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.blocks import bytes_per_row, row_blocks
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
 
@@ -407,8 +407,7 @@ def _rows_but(path: Path, gone: IntArray) -> Iterator[Matrix]:
     X = open_store(path)
     yield X[:0]  # of that type and width, if nothing else is left
     left = np.delete(np.arange(X.shape[0]), gone)
-    stored = X.nnz * (X.data.itemsize + X.indices.itemsize) if sparse.issparse(X) else X.nbytes
-    for block in row_blocks(len(left), stored // max(1, X.shape[0])):
+    for block in row_blocks(len(left), bytes_per_row(X)):
         yield X[left[block]]
 
 

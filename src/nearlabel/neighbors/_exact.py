@@ -20,7 +20,7 @@ from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
 from nearlabel.neighbors._kernel_search import is_mapped, point_search
 from nearlabel.neighbors._named_distances import distance_named, takes_missing_values
-from nearlabel.neighbors._pair_ranks import RankedPairs, pairs_within, ranks_of
+from nearlabel.neighbors._pair_ranks import RankedPairs, pairs_with, pairs_within, ranks_of
 from nearlabel.neighbors._segment import (
     Engine,
     Segment,
@@ -260,6 +260,11 @@ class ExactNeighbors(BaseEstimator):
         """Return the pairs of a row before and one from `n_old` on whose rank is below the reach of the former."""
         return pairs_within(self._segments, self.distance, n_old, reach)
 
+    def pairs_with(self, X: Matrix, reach: FloatArray) -> RankedPairs:
+        """Return the pairs of one of the first training rows, as many as have a reach, and a row of X within it."""
+        rows = stored_alike(as_rows(X), as_sparse=self._as_sparse)
+        return pairs_with(self._segments, self.distance, rows, reach)
+
     @property
     def distance(self) -> Distance:
         """What the metric stands for: its ranks order the neighbours. Fitted only if it depends on the rows."""
@@ -285,7 +290,7 @@ class ExactNeighbors(BaseEstimator):
         quick = isinstance(distance, PointDistance | TreeDistance) and not is_mapped(rows)
         duplicates = find_duplicates(rows) if quick else None
         rows = rows if duplicates is None else rows[duplicates.first]
-        return Segment(rows, self._engine_of(rows, distance), duplicates)
+        return Segment(rows, duplicates, engine=self._engine_of(rows, distance))
 
     def _all_rows(self) -> Matrix:
         """Return the training rows: the array itself where nothing speaks against it."""

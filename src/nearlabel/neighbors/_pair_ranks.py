@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from nearlabel.neighbors._bounds_search import above
 from nearlabel.neighbors._candidates import nonzero
 from nearlabel.neighbors._distances import Distance, PointDistance, TreeDistance
-from nearlabel.neighbors._segment import Segment, first_numbers, take_of_all
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.neighbors._segment import KeptRows, first_numbers, take_of_all
+from nearlabel.utils.blocks import bytes_per_row, row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _FEW = 4  # rows, to which all distances are summed, since bounds on them would cost more
@@ -26,33 +26,44 @@ class RankedPairs(NamedTuple):
     other: IntArray
     rank: FloatArray
 
+    @classmethod
+    def joined(cls, parts: Sequence[RankedPairs]) -> Self:
+        """Return the pairs of all parts, one after the other."""
+        return cls(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-def ranks_of(segments: Sequence[Segment], distance: Distance, rows: IntArray, others: IntArray) -> FloatArray:
+
+def ranks_of(segments: Sequence[KeptRows], distance: Distance, rows: IntArray, others: IntArray) -> FloatArray:
     """Return the rank of each of `others` as a neighbour of that of `rows`, which are sorted."""
     ranks = np.empty(len(rows))
-    for block in row_blocks(len(rows), 1, _PAIRS_AT_A_TIME):
+    for block in row_blocks(len(rows), bytes_per_row(segments[0].rows)):
         distinct, query = np.unique(rows[block], return_inverse=True)
         left, of_block = take_of_all(segments, distinct), ranks[block]
         for first, segment in zip(first_numbers(segments), segments, strict=False):
             mine = np.flatnonzero((others[block] >= first) & (others[block] < first + len(segment)))
-            numbers = segment.stored_at(others[block][mine] - first)
-            of_block[mine] = _ranks(distance, left, segment.rows, query[mine], numbers)
+            if len(mine):
+                numbers = segment.stored_at(others[block][mine] - first)
+                of_block[mine] = _ranks(distance, left, segment.rows, query[mine], numbers)
     return ranks
 
 
-def pairs_within(segments: Sequence[Segment], distance: Distance, n_old: int, reach: FloatArray) -> RankedPairs:
+def pairs_within(segments: Sequence[KeptRows], distance: Distance, n_old: int, reach: FloatArray) -> RankedPairs:
     """Return the pairs of a row before and a row from `n_old` on whose rank is below the reach of the former."""
-    new = np.arange(n_old, first_numbers(segments)[-1])
-    rows = take_of_all(segments, new)
+    new = take_of_all(segments, np.arange(n_old, first_numbers(segments)[-1]))
+    near = pairs_with(segments, distance, new, reach[:n_old])
+    return near._replace(other=near.other + n_old)
+
+
+def pairs_with(segments: Sequence[KeptRows], distance: Distance, rows: Matrix, reach: FloatArray) -> RankedPairs:
+    """Return the pairs of one of the first rows of all, as many as have a reach, and another row that is within it."""
     distance.fit(rows)
+    size = min(_MOST_ROWS, max(1, _PAIRS_AT_A_TIME // rows.shape[0]))
     parts = []
-    size = min(_MOST_ROWS, max(1, _PAIRS_AT_A_TIME // len(new)))
     for first, segment in zip(first_numbers(segments), segments, strict=False):
-        for block in row_blocks(min(len(segment), n_old - first), 1, size):
+        for block in row_blocks(min(len(segment), len(reach) - first), 1, size):
             numbers = slice(first + block.start, first + block.stop)
             near = _within(distance, segment.take(block), rows, reach[numbers])
-            parts.append((near.row + numbers.start, new[near.other], near.rank))
-    return RankedPairs(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            parts.append(near._replace(row=near.row + numbers.start))
+    return RankedPairs.joined(parts)
 
 
 def _within(distance: Distance, queries: Matrix, rows: Matrix, reach: FloatArray) -> RankedPairs:
