@@ -34,7 +34,7 @@ from nearlabel.utils.validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
-_PAIRS_AT_A_TIME = 8192
+_PAIRS_AT_A_TIME = 2048  # whose rows fit into the cache
 _CACHED_BYTES = 2**18
 
 Coordinates: TypeAlias = Callable[[IntArray, int], FloatArray]  # of numbers of rows and the number of a feature
@@ -272,7 +272,7 @@ class Cosine:
         """Return minus the cosines; each row in the pairs is scaled once a block."""
         ranks: FloatArray = np.empty(len(pairs[0]))
         for block in row_blocks(len(ranks), 1, _PAIRS_AT_A_TIME):
-            (asked, query), (used, row) = (np.unique(which[block], return_inverse=True) for which in pairs)
+            (asked, query), (used, row) = (_distinct(which[block]) for which in pairs)
             left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries[asked], rows[used]))
             dot = sum_over_features(left, right, (query, row), np.multiply, np.positive)
             ranks[block] = minus_cosine(dot, _squared_sums(left)[query], _squared_sums(right)[row])
@@ -426,6 +426,14 @@ def minus_cosine(dot: FloatArray, left: FloatArray, right: FloatArray) -> FloatA
     ratio = np.divide(dot * dot, squares, out=np.ones_like(dot), where=squares > 0)
     cosine = np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
     return np.where(squares > 0, -cosine, np.where(left == right, -1.0, 1.0))
+
+
+def _distinct(numbers: IntArray) -> tuple[IntArray | slice, IntArray]:
+    """Return the distinct numbers, those that follow each other as a slice, which copies nothing, and their places."""
+    if (np.diff(numbers) == 1).all():
+        first = numbers[0] if len(numbers) else 0
+        return slice(first, first + len(numbers)), np.arange(len(numbers))
+    return np.unique(numbers, return_inverse=True)
 
 
 def _squared_norms(X: Matrix) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -20,7 +21,7 @@ from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
 from nearlabel.neighbors._kernel_search import is_mapped, point_search
 from nearlabel.neighbors._named_distances import distance_named, takes_missing_values
-from nearlabel.neighbors._pair_ranks import RankedPairs, pairs_with, pairs_within, ranks_of
+from nearlabel.neighbors._pair_ranks import RankedPairs, Search, pairs_within, ranks_of
 from nearlabel.neighbors._segment import (
     Engine,
     Segment,
@@ -258,12 +259,16 @@ class ExactNeighbors(BaseEstimator):
 
     def pairs_within(self, n_old: int, reach: FloatArray) -> RankedPairs:
         """Return the pairs of a row before and one from `n_old` on whose rank is below the reach of the former."""
-        return pairs_within(self._segments, self.distance, n_old, reach)
+        near = self.pairs_with(self.take(np.arange(n_old, self.n_samples_fit_)), reach[:n_old])
+        return near._replace(other=near.other + n_old)
 
     def pairs_with(self, X: Matrix, reach: FloatArray) -> RankedPairs:
         """Return the pairs of one of the first training rows, as many as have a reach, and a row of X within it."""
         rows = stored_alike(as_rows(X), as_sparse=self._as_sparse)
-        return pairs_with(self._segments, self.distance, rows, reach)
+        return pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
+
+    def _search_in(self, rows: Matrix) -> Search:
+        return partial(self._segment_of(rows).nearest, n_jobs=self.n_jobs)
 
     @property
     def distance(self) -> Distance:
