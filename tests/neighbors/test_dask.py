@@ -309,6 +309,19 @@ def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(tmp_path):
         found.search_.close()
 
 
+@pytest.mark.long
+def test_workers_killed_after_an_update_change_nothing():
+    """Both workers: their shards are made again, with the rows that came and without those that went."""
+    X = rows("float32")
+    expected = ExactNeighbors().fit(np.delete(X, [0, 40, 69], axis=0))
+    with new_client() as client, client.cluster:
+        search = search_on(client).fit(X[:70]).add(X[70:]).remove([0, 40, 69])
+        for pid in client.run(os.getpid).values():
+            os.kill(pid, signal.SIGKILL)
+        assert_same_answers(search, expected, None, 5)
+        search.close()
+
+
 @pytest.mark.slow
 def test_workers_killed_under_load_change_nothing():
     """40,000 rows, one of two workers killed from outside in fit, in leave-one-out and in queries; a dask array."""
