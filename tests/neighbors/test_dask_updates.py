@@ -200,8 +200,8 @@ def test_wrong_input_changes_nothing(client):
         ):
             with pytest.raises(ValueError, match=message):
                 search.remove(numbers)
-        for new in ([[1.0, 2.0]], [[np.nan] * 3], [[1e300] * 3], da.from_array(np.full((3, 3), np.nan), (2, 3))):
-            with pytest.raises(ValueError, match="X|NaN|feature"):
+        for new in ([[1.0, 2.0]], [[np.nan] * 3], da.from_array(np.full((3, 3), np.nan), (2, 3))):
+            with pytest.raises(ValueError, match=r"contains NaN|expecting 3 features"):
                 search.add(new)
         assert_like_a_fit(search.remove([]), rows, rows[:3] + 0.5)
 
