@@ -102,7 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
     options = parser_for(__doc__ or "", "updates", repeats=1).parse_args(arguments)
     n_rows = 10_000 if options.quick else 100_000
-    large = {kind: Job(f"{n_rows:,} x 100, {kind}", prepare, (kind, n_rows, 100)) for kind in KINDS}
+    widths = {kind: "1,000" if kind == "sparse" else "100" for kind in KINDS}
+    large = {kind: Job(f"{n_rows:,} x {widths[kind]}, {kind}", prepare, (kind, n_rows, 100)) for kind in KINDS}
     small = Job("10,000 x 50, dense", prepare, ("dense", 10_000, 50))
     measured = measure([*large.values(), small], options.repeats, PATIENCE)
 
