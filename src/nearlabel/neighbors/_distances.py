@@ -126,7 +126,7 @@ class SquaredEuclidean:
         """Raise ValueError if the squared norm of a row overflows."""
         largest = 2 * _largest_value(X)
         if not X.shape[1] * largest * largest < _LARGEST_NORM:
-            _check_all(X, self)
+            check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
         """Centre the rows, take their squared norms rn, and append (1 - rounding) rn as a column."""
@@ -198,7 +198,7 @@ class Manhattan:
     def check(self, X: Matrix) -> None:
         """Raise ValueError if the sum of a row's absolute values overflows."""
         if not X.shape[1] * _largest_value(X) < _LARGEST_NORM:
-            _check_all(X, self)
+            check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
         """Take the rows as they are, and their sums of absolute values."""
@@ -382,7 +382,7 @@ def _largest_value(X: Matrix) -> float:
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
-def _check_all(X: Matrix, distance: Distance) -> None:
+def check_all(X: Matrix, distance: Distance) -> None:
     """Raise ValueError if `prepare` refuses a row."""
     for block in row_blocks(X.shape[0], 8 * X.shape[1]):
         distance.prepare(X[block])

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.neighbors._bounds_search import BoundsSearch
 from nearlabel.neighbors._device_panels import MOST_FEATURES_OF_DEVICE
 from nearlabel.neighbors._device_search import device_search
-from nearlabel.neighbors._distances import TAKEN_FROM_ROWS, Distance, PointDistance, TreeDistance
+from nearlabel.neighbors._distances import TAKEN_FROM_ROWS, Distance, PointDistance, TreeDistance, check_all
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
 from nearlabel.neighbors._kernel_search import is_mapped, point_search
@@ -35,6 +35,7 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers
 
 _TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most so many features and at least so many rows, a tree is faster
+_SOME = 256  # rows, near whose centre others must be
 _JOINED_UP_TO = 8  # times as many rows as are added, or were removed: of those a segment is made anew
 
 
@@ -193,6 +194,8 @@ class ExactNeighbors(BaseEstimator):
         segments = self._segments[:]
         if self.takes_metric_from_rows:
             segments, rows = [], stacked([self._all_rows(), rows])
+        else:
+            self._check_beside(rows)
         while segments and len(segments[-1]) <= _JOINED_UP_TO * rows.shape[0] and not is_mapped(segments[-1].rows):
             rows = stacked([segments.pop().all_rows(), rows])
         self._set_segments([*segments, self._segment_of(rows)])
@@ -282,6 +285,12 @@ class ExactNeighbors(BaseEstimator):
     def takes_metric_from_rows(self) -> bool:
         """Whether the metric itself changes with the training rows."""
         return self.metric in TAKEN_FROM_ROWS and TAKEN_FROM_ROWS[self.metric] not in (self.metric_params or {})
+
+    def _check_beside(self, rows: Matrix) -> None:
+        """Raise ValueError if new rows are so far from those before that no distance to both can be computed."""
+        distance = distance_named(self.metric, self.metric_params)
+        distance.fit(self.take(np.arange(min(self.n_samples_fit_, _SOME))))
+        check_all(rows, distance)
 
     def _set_segments(self, segments: list[Segment]) -> None:
         self._segments = segments
