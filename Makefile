@@ -68,6 +68,7 @@ bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write
 	$(BIN)/python benchmarks/scale.py $(QUICK)
 	$(BIN)/python benchmarks/thresholds.py $(QUICK)
 	$(BIN)/python benchmarks/sweep.py --full $(QUICK)
+	$(BIN)/python benchmarks/updates.py $(QUICK)
 	$(BIN)/python benchmarks/reading.py $(QUICK)
 	$(BIN)/python benchmarks/encoder.py $(QUICK)
 	$(BIN)/python benchmarks/databases.py $(QUICK)

@@ -213,6 +213,13 @@ def _reset_peak() -> float:
     return _peak()
 
 
+def peak_of(stage: Callable[[], Any]) -> float:
+    """Run a stage; return by how many MiB memory rose meanwhile."""
+    before = _reset_peak()
+    stage()
+    return _peak() - before
+
+
 def _peak() -> float:
     """Return this process's peak of resident memory in MiB.
 

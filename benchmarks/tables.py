@@ -26,6 +26,7 @@ NAMES = (
     "scale",
     "thresholds",
     "sweep",
+    "updates",
     "reading",
     "encoder",
     "databases",

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
 from nearlabel.datasets import open_store, write_store
-from nearlabel.files import store
+from nearlabel.files import growing_files
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
 
@@ -106,14 +106,14 @@ def test_sparse_rows_without_any_value(tmp_path):
 @pytest.mark.parametrize("limit", [8, 40, 2**31 - 1])
 def test_index_types_are_as_wide_as_need_be(tmp_path, monkeypatch, limit):
     """More stored values than int32 counts make both index arrays int64; what grew beyond was written before."""
-    monkeypatch.setattr(store, "_LARGEST_INDEX", limit)
+    monkeypatch.setattr(growing_files, "_LARGEST_INDEX", limit)
     write_store(tmp_path / "store", (SPARSE[i : i + 5] for i in range(0, 20, 5)))
     expected = np.int32 if limit > 40 else np.int64
-    for name in ("indices", "indptr"):
-        assert np.load(tmp_path / "store" / f"{name}.npy").dtype == expected
     opened = open_store(tmp_path / "store")
+    assert opened.indices.dtype == opened.indptr.dtype == expected
     assert same(opened, SPARSE)
-    assert names_in(tmp_path / "store") == ["data.npy", "indices.npy", "indptr.npy", "store.json"]
+    grown = ".1" if limit == 40 else ""
+    assert names_in(tmp_path / "store") == ["data.npy", f"indices{grown}.npy", f"indptr{grown}.npy", "store.json"]
 
 
 def test_arrays_are_mapped_and_stay_so_through_validation(tmp_path):
@@ -251,8 +251,8 @@ def damage(path, how):
         ("no facts", "must be a store, got a folder without its store.json"),
         ("half facts", "must be a store"),
         ("other json", "must be a store"),
-        ("version", "must be a store of version 1, got version 99"),
-        ("another file", "must have the"),
+        ("version", "must be a store of version 2, got version 99"),
+        ("another file", "must have whole numbers as indices, got others. The store is damaged"),
         ("other type", r"must contain float32 of shape \(20, 9\), got float64"),
     ],
 )

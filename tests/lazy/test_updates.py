@@ -149,6 +149,19 @@ def test_two_hundred_steps_with_unknown_cells(method, seed):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_a_row_that_is_nobodys_neighbour(method):
+    """It comes and goes, and no other row's list or votes change."""
+    drawn = Drawn(seed=1)
+    X = drawn.rows(40)
+    y = drawn.labels(X)
+    far = np.full((1, 3), 1e3)
+    model = METHODS[method](3).fit(X, y).partial_fit(far, y[:1])
+    make = partial(METHODS[method], 3)
+    assert_like_a_fit(model, make, np.vstack([X, far]), np.vstack([y, y[:1]]), X[:5])
+    assert_like_a_fit(model.forget([40]), make, X, y, X[:5])
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_new_labels_are_those_of_a_padded_fit(method):
     """A further column, and later labels that go again, though not from the names."""
     if method == "CMLkNN, given":

@@ -141,6 +141,17 @@ def test_wrong_rows_change_nothing(new):
     assert_like_a_fit(search, X, [[1.2]])
 
 
+@pytest.mark.parametrize("store", STORES.values(), ids=STORES)
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_a_row_too_far_from_all_others_changes_nothing(metric, store):
+    """By itself its norm is 0; a query between it and the others would have none that is finite."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    search = ExactNeighbors(metric).fit(store(X))
+    with pytest.raises(ValueError, match="X must have rows whose squared norm fits float64"):
+        search.add(store([[1e300, 0.0, 1e300]]))
+    assert_like_a_fit(search, store(X), store(X[:3] + 0.1))
+
+
 def test_nothing_to_remove():
     """An empty list is no error."""
     X = np.arange(4.0)[:, np.newaxis]

@@ -219,7 +219,7 @@ def test_files_that_change_are_noticed(client, tmp_path):
     path = write_store(tmp_path / "rows", X)
     search = search_on(client).fit(path)
     write_store(path, X[::-1], overwrite=True)
-    with pytest.raises(ValueError, match="must not change while rows are read"):
+    with pytest.raises(FileNotFoundError, match="that was replaced, must be opened again"):
         search.kneighbors(None, 2)
 
 
@@ -307,6 +307,19 @@ def test_a_worker_killed_in_fit_and_in_predict_changes_nothing(tmp_path):
         assert found.predict_proba(queries).tobytes() == expected.predict_proba(queries).tobytes()
         assert len(list(deaths.iterdir())) == 2
         found.search_.close()
+
+
+@pytest.mark.long
+def test_workers_killed_after_an_update_change_nothing():
+    """Both workers: their shards are made again, with the rows that came and without those that went."""
+    X = rows("float32")
+    expected = ExactNeighbors().fit(np.delete(X, [0, 40, 69], axis=0))
+    with new_client() as client, client.cluster:
+        search = search_on(client).fit(X[:70]).add(X[70:]).remove([0, 40, 69])
+        for pid in client.run(os.getpid).values():
+            os.kill(pid, signal.SIGKILL)
+        assert_same_answers(search, expected, None, 5)
+        search.close()
 
 
 @pytest.mark.slow

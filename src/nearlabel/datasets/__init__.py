@@ -4,8 +4,8 @@
 `load_dataset` finds out which of them a file wants. `fetch_dataset` takes a name of the `catalogue`. `load_multidigits`
 makes a small data set out of scikit-learn's digits. Each gives a `Dataset`, which `write_npz` writes. `open_rows` reads
 the rows of a file in blocks, for prediction. `write_store` and `open_store` keep a matrix on disk and map it into
-memory. `examine` says what in a data set keeps neighbours from being good ones, `describe_columns` what each column
-holds; `duplicate_groups` numbers equal rows.
+memory; `append_to_store` and `remove_from_store` change it. `examine` says what in a data set keeps neighbours from
+being good ones, `describe_columns` what each column holds; `duplicate_groups` numbers equal rows.
 """
 
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile, catalogue
@@ -22,7 +22,7 @@ from nearlabel.datasets._row_sources import RowBlock
 from nearlabel.datasets._svmlight import read_svmlight
 from nearlabel.datasets._table import read_table
 from nearlabel.datasets.doctor import Examination, Finding, describe_columns, duplicate_groups, examine
-from nearlabel.files.store import open_store, write_store
+from nearlabel.files.store import append_to_store, open_store, remove_from_store, write_store
 
 __all__ = [
     "CatalogueEntry",
@@ -32,6 +32,7 @@ __all__ = [
     "Finding",
     "RowBlock",
     "RowBlocks",
+    "append_to_store",
     "cache_folder",
     "catalogue",
     "describe_columns",
@@ -48,6 +49,7 @@ __all__ = [
     "read_npz",
     "read_svmlight",
     "read_table",
+    "remove_from_store",
     "write_npz",
     "write_store",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nearlabel.utils.types import Matrix
+from nearlabel.utils.types import IntArray, Matrix
+
+
+def _none() -> IntArray:
+    return np.empty(0, dtype=np.intp)
+
+
+class _Stamp(NamedTuple):
+    """What tells whether a file is still the one that it was."""
+
+    n_bytes: int
+    changed: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: str) -> Self:
+        status = Path(path).stat()
+        return cls(status.st_size, status.st_mtime_ns, status.st_ino)
+
+    def allows(self, now: _Stamp) -> bool:
+        """Tell whether the file is as it was; at most, rows were appended to it."""
+        same = self[:2] == now[:2]  # copies on other machines have other inodes
+        return same or (self.inode == now.inode and self.n_bytes < now.n_bytes)
 
 
 class ArrayFile(NamedTuple):
@@ -21,7 +43,7 @@ class ArrayFile(NamedTuple):
     offset: int
     dtype: str
     shape: tuple[int, ...]
-    stamp: tuple[int, int]  # bytes and time of the last change
+    stamp: _Stamp
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> Self | None:
@@ -31,18 +53,19 @@ class ArrayFile(NamedTuple):
             return None
         path = str(Path(mapped.filename).resolve())
         offset = mapped.offset + array.ctypes.data - mapped.ctypes.data
-        return cls(path, offset, array.dtype.str, array.shape, _stamp_of(path))
+        return cls(path, offset, array.dtype.str, array.shape, _Stamp.of(path))
 
     def open(self) -> NDArray[Any]:
         """Map the array into memory."""
         try:
-            stamp = _stamp_of(self.path)
+            stamp = _Stamp.of(self.path)
         except FileNotFoundError as error:
             raise FileNotFoundError(
                 f"{self.path} must be there for every worker, got no such file."
-                " Hint: workers on other machines need a store, or a folder=, that they see under the same name."
+                " Hint: a store from which rows were removed, or that was replaced, must be opened again; workers on"
+                " other machines need a store, or a folder=, that they see under the same name."
             ) from error
-        if stamp != self.stamp:
+        if not self.stamp.allows(stamp):
             raise ValueError(f"{self.path} must not change while rows are read from it, got another size or date.")
         if 0 in self.shape:
             return np.empty(self.shape, dtype=self.dtype)
@@ -58,21 +81,44 @@ def _map_under(array: Any) -> Any:
     return found
 
 
-def _stamp_of(path: str) -> tuple[int, int]:
-    status = Path(path).stat()
-    return status.st_size, status.st_mtime_ns
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """Some rows of one matrix: the file of its values, or those of its `data`, `indices` and `indptr`.
 
-
-class _Piece(NamedTuple):
-    """Some rows of one matrix: the file of its values, or those of its `data`, `indices` and `indptr`."""
+    They are those from `start` to `stop` in the file, but for the numbers `gone`, which are ascending.
+    """
 
     arrays: tuple[ArrayFile, ...]
     n_columns: int
     start: int
     stop: int
+    gone: IntArray = field(default_factory=_none)
+
+    def __len__(self) -> int:
+        return self.stop - self.start - len(self.gone)
+
+    def __getitem__(self, rows: slice) -> _Piece:
+        """Return the rows of ``slice(start, stop)``, at least one."""
+        if not len(self.gone):
+            return replace(self, start=self.start + rows.start, stop=self.start + rows.stop)
+        kept = self._kept()[rows]
+        start, stop = int(kept[0]), int(kept[-1]) + 1
+        return replace(self, start=start, stop=stop, gone=self.gone[(self.gone >= start) & (self.gone < stop)])
+
+    def without(self, places: IntArray) -> _Piece:
+        """Return the piece without some of its rows."""
+        return replace(self, gone=np.union1d(self.gone, self._kept()[places]))
 
     def load(self) -> Matrix:
-        """Open the rows; values stay on disk."""
+        """Open the rows; values stay on disk, unless a row was removed."""
+        rows = self._opened()
+        return rows[self._kept() - self.start] if len(self.gone) else rows
+
+    def _kept(self) -> IntArray:
+        return np.delete(np.arange(self.start, self.stop), self.gone - self.start)
+
+    def _opened(self) -> Matrix:
+        """Open all rows, removed ones too."""
         if len(self.arrays) == 1:
             return self.arrays[0].open()[self.start : self.stop]
         data, indices, indptr = (array.open() for array in self.arrays)
@@ -84,7 +130,7 @@ class _Piece(NamedTuple):
         return rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowFiles:
     """Concatenated rows of several matrices, each in its own files."""
 
@@ -100,25 +146,62 @@ class RowFiles:
 
     @classmethod
     def joined(cls, parts: Iterable[RowFiles]) -> Self:
-        """Return the concatenated rows of all parts."""
-        return cls(tuple(piece for part in parts for piece in part.pieces))
+        """Return the concatenated rows of all parts; rows that follow each other in a file are one piece."""
+        pieces: list[_Piece] = []
+        for piece in (piece for part in parts for piece in part.pieces):
+            last = pieces[-1] if pieces else None
+            if last is not None and last.arrays == piece.arrays and last.stop == piece.start:
+                pieces[-1] = replace(last, stop=piece.stop, gone=np.append(last.gone, piece.gone))
+            else:
+                pieces.append(piece)
+        return cls(tuple(pieces))
 
     def __len__(self) -> int:
-        return sum(piece.stop - piece.start for piece in self.pieces)
+        return sum(map(len, self.pieces))
 
     def __getitem__(self, rows: slice) -> RowFiles:
         """Return the rows of ``slice(start, stop)``."""
         chosen, first = [], 0
         for piece in self.pieces:
-            n = piece.stop - piece.start
-            start, stop = max(rows.start - first, 0), min(rows.stop - first, n)
+            start, stop = max(rows.start - first, 0), min(rows.stop - first, len(piece))
             if start < stop:
-                chosen.append(piece._replace(start=piece.start + start, stop=piece.start + stop))
-            first += n
+                chosen.append(piece[start:stop])
+            first += len(piece)
         return RowFiles(tuple(chosen))
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type that holds the numbers of all rows."""
+        return np.result_type(*(piece.arrays[0].dtype for piece in self.pieces))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are stored as CSR."""
+        return len(self.pieces[0].arrays) > 1
+
+    def split(self) -> list[RowFiles]:
+        """Return the rows of each file."""
+        return [RowFiles((piece,)) for piece in self.pieces]
+
+    def without(self, numbers: IntArray) -> RowFiles:
+        """Return the rows but for some, whose numbers are ascending."""
+        left, first = [], 0
+        for piece in self.pieces:
+            start, stop = np.searchsorted(numbers, [first, first + len(piece)])
+            if stop - start < len(piece):
+                left.append(piece.without(numbers[start:stop] - first) if start < stop else piece)
+            first += len(piece)
+        return RowFiles(tuple(left))
+
+    def whole(self) -> tuple[RowFiles, IntArray]:
+        """Return these rows together with those that were removed between them, and the numbers of the latter there."""
+        whole = RowFiles(tuple(replace(piece, gone=_none()) for piece in self.pieces))
+        firsts = np.cumsum([0, *map(len, whole.pieces)])
+        gone = [piece.gone - piece.start + first for piece, first in zip(self.pieces, firsts, strict=False)]
+        return whole, np.concatenate(gone)
+
     def load(self) -> Matrix:
-        """Open the rows: a view if they are in one file, else a copy."""
+        """Open the rows: a view if they are in one file and none was removed between them, else a copy."""
         parts = [piece.load() for piece in self.pieces]
         if len(parts) == 1:
             return parts[0]

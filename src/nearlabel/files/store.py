@@ -1,34 +1,46 @@
 """Store a matrix in a folder: plain .npy files, memory-mapped when opened, and a JSON file of their sizes.
 
-The files are written in a folder beside, whose name starts with a dot and ends in ``.partial``, and the folder is
-renamed when they are complete: a path that exists holds a whole store. Here and not in `datasets`, because a search
-that works on several machines hands its rows over in stores.
+A new store is written in a folder beside, whose name starts with a dot and ends in ``.partial``, and the folder is
+renamed when it is complete: a path that exists holds a whole store.
+
+A store changes when its JSON file is replaced, which is one step: that file says which files, and how many bytes of
+each, the store is. Rows are appended behind these bytes; what is written anew gets files of other names. So a process
+that is killed leaves the old store or the new one, and who has mapped the old one still has it. One process at a time
+changes a store (`file_lock`).
+
+Here and not in `datasets`, because a search that works on several machines hands its rows over in stores.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import uuid
+import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from nearlabel.utils.blocks import row_blocks
-from nearlabel.utils.types import Matrix, MatrixLike
+from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.file_lock import locked
+from nearlabel.files.growing_files import ARRAYS, ArrayName, GrowingRows, map_array
+from nearlabel.utils.blocks import bytes_per_row, row_blocks
+from nearlabel.utils.types import IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_row_numbers
 
 _FACTS = "store.json"
 _FORMAT = "nearlabel store"
-_VERSION = 1
-_ARRAYS = {"dense": ("data",), "csr": ("data", "indices", "indptr")}
-_LARGEST_INDEX = int(np.iinfo(np.int32).max)
+_VERSION = 2  # in version 1 the names of the files were fixed, and none was longer than was said
+_VERSIONS_READ = (1, 2)
+_PARTIAL_FACTS = re.compile(rf"\.{re.escape(_FACTS)}\..*\.partial")
 
 
 def write_store(
@@ -39,7 +51,7 @@ def write_store(
     One store holds one matrix: features and label sets are two stores. The folder holds ``data.npy`` or, for sparse
     rows, ``data.npy``, ``indices.npy`` and ``indptr.npy`` (CSR, canonical), which other programs can read too, and
     ``store.json``. It appears under its name when it is complete. Where writing is cut off, nothing is there, and what
-    was there before stays.
+    was there before stays: also where a store is replaced.
 
     Parameters
     ----------
@@ -65,10 +77,13 @@ def write_store(
         If the path exists, unless it is a store and `overwrite` is True.
     ValueError
         If X holds no numbers, is not two-dimensional, or its blocks do not fit each other.
+    BlockingIOError
+        If another process is changing the store that is to be replaced.
 
     See Also
     --------
     open_store : Read it.
+    append_to_store, remove_from_store : Change it.
 
     Examples
     --------
@@ -81,14 +96,140 @@ def write_store(
     """
     path = Path(path)
     _check_free(path, overwrite)
-    partial = _beside(path, "partial")
+    if path.exists():
+        with _changing(path, "writing a store"):
+            _write(path, _blocks_of(X), dtype, _next_generation(path))
+        return path
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     partial.mkdir(parents=True)
     try:
         _write(partial, _blocks_of(X), dtype)
-        _move(partial, path)
+        _tidy(partial)
+        partial.rename(path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+    return path
+
+
+def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
+    """Append rows to a store, at the cost of writing these rows; or, after an error or a kill, none of them.
+
+    Who has the store open keeps seeing the rows that it had: `open_store` gives all.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder of the store.
+    X : array-like, data frame, sparse container, dask array, or iterable of blocks of rows
+        As in `write_store`, of the store's number of columns. They are stored as its rows are, dense or sparse, and in
+        its type, if that holds all numbers as they are.
+
+    Returns
+    -------
+    path : pathlib.Path
+        The folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    ValueError
+        If the folder is no store, X has another number of columns, or numbers that the store's type does not hold: as
+        0.1 in float32, or NaN in uint8.
+    BlockingIOError
+        If another process is changing the store.
+
+    See Also
+    --------
+    remove_from_store : Remove rows.
+
+    Notes
+    -----
+    Features and label sets are two stores, and two changes: where the second one fails or is killed, the first has more
+    rows, which `remove_from_store` removes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = write_store(Path(tempfile.mkdtemp()) / "rows", [[1.0, 2.0]])
+    >>> _ = append_to_store(path, [[3.0, 4.0], [5.0, 6.0]])
+    >>> _ = remove_from_store(path, [0])
+    >>> open_store(path).tolist()
+    [[3.0, 4.0], [5.0, 6.0]]
+    """
+    path = Path(path)
+    _facts_of(path)
+    with _changing(path, "appending rows"):
+        facts = _facts_of(path)
+        n_columns = facts["shape"][1]
+        with GrowingRows.at_end(path, facts["files"], n_columns) as rows:
+            for block in _blocks_of(X):
+                if block.shape[1] != n_columns:
+                    raise ValueError(f"X must have {n_columns} columns, as the store {path}, got {block.shape[1]}.")
+                rows.append(_in_type(_stored_as(facts["kind"], block), facts["dtype"]))
+            rows.settle()
+            _commit(path, rows)
+    return path
+
+
+def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
+    """Remove rows from a store, by writing the others anew; or, after an error or a kill, none of them.
+
+    Their bytes are in no file of the store afterwards. Who has the store open keeps seeing the rows that it had, and
+    only there, and on the free space of the disk, they are until then.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder of the store.
+    rows : array-like of int of shape (n_removed,)
+        Numbers of rows, each once. The others keep their order and are numbered anew, from 0 on. With none, files that
+        a killed process left are removed.
+
+    Returns
+    -------
+    path : pathlib.Path
+        The folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    ValueError
+        If the folder is no store, a number is no row's, or comes twice.
+    TypeError
+        If the numbers are no whole ones.
+    BlockingIOError
+        If another process is changing the store.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the system keeps the former files while a process has them open, as Windows does.
+
+    See Also
+    --------
+    append_to_store : Append rows.
+
+    Notes
+    -----
+    A process that is killed at the end, after the store has become the new one, may leave the former files beside it.
+    They belong to it no longer; the next change removes them. So repeat with no rows, if one was killed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = write_store(Path(tempfile.mkdtemp()) / "rows", [[1.0], [2.0], [3.0]])
+    >>> open_store(remove_from_store(path, [1])).tolist()
+    [[1.0], [3.0]]
+    """
+    path = Path(path)
+    _facts_of(path)
+    with _changing(path, "removing rows"):
+        gone = check_row_numbers("rows", rows, _facts_of(path)["shape"][0])
+        if len(gone):
+            _write(path, _rows_but(path, gone), None, _next_generation(path))
     return path
 
 
@@ -111,7 +252,7 @@ def open_store(path: str | os.PathLike[str]) -> Matrix:
     FileNotFoundError
         If there is no such folder.
     ValueError
-        If the folder is not a store, of another version, or a file of it is missing or has another size than was
+        If the folder is not a store, of another version, or a file of it is missing or shorter than was
         written. (Bytes that were changed in place are not noticed.)
 
     See Also
@@ -120,7 +261,21 @@ def open_store(path: str | os.PathLike[str]) -> Matrix:
     """
     path = Path(path)
     facts = _facts_of(path)
-    arrays = [_mapped(path, f"{name}.npy", facts["files"]) for name in _ARRAYS[facts["kind"]]]
+    while True:
+        try:
+            return _opened(path, facts)
+        except (ValueError, FileNotFoundError):
+            before, facts = facts, _facts_of(path)
+            if facts == before:
+                raise  # else the store has become another one meanwhile
+
+
+def _opened(path: Path, facts: dict[str, Any]) -> Matrix:
+    """Map the files of a store, as far as they belong to it."""
+    names = {file.partition(".")[0]: file for file in facts["files"]}
+    arrays = [_mapped(path / names[role], facts["files"][names[role]]) for role in ARRAYS[facts["kind"]]]
+    if any(array.dtype.kind != "i" for array in arrays[1:]):
+        raise ValueError(f"{path} must have whole numbers as indices, got others. The store is damaged.")
     n_rows, n_columns = facts["shape"]
     matrix: Matrix = arrays[0] if facts["kind"] == "dense" else sparse.csr_array(tuple(arrays), (n_rows, n_columns))
     if matrix.shape != (n_rows, n_columns) or str(matrix.dtype) != facts["dtype"]:
@@ -140,25 +295,6 @@ def _check_free(path: Path, overwrite: bool) -> None:
         raise FileExistsError(
             f"{path} must be a store to be overwritten, got something else. Hint: remove it yourself."
         )
-
-
-def _beside(path: Path, what: str) -> Path:
-    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.{what}")
-
-
-def _move(partial: Path, path: Path) -> None:
-    """Rename the finished store; an older one is renamed before and removed afterwards."""
-    if not path.exists():
-        partial.rename(path)
-        return
-    older = _beside(path, "older")
-    path.rename(older)
-    try:
-        partial.rename(path)
-    except BaseException:
-        older.rename(path)
-        raise
-    shutil.rmtree(older)
 
 
 def _blocks_of(X: MatrixLike) -> Iterator[Matrix]:
@@ -187,7 +323,7 @@ def _canonical(X: Any) -> Any:
     return rows
 
 
-def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None) -> None:
+def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, generation: int = 0) -> None:
     """Write the arrays of the blocks, then what they are."""
     first = next(blocks, None)
     if first is None:
@@ -195,19 +331,84 @@ def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None) -> N
     wanted = np.dtype(first.dtype if dtype is None else dtype)
     if wanted.kind not in "buif":
         raise ValueError(f"dtype must be a type of real numbers, got {wanted}.")
-    rows = (_SparseFiles if sparse.issparse(first) else _DenseFiles)(folder, first.shape[1], wanted)
-    with rows:
+    with GrowingRows.new(folder, first, wanted, generation) as rows:
         rows.append(first)
         for number, block in enumerate(blocks, start=1):
             _check_like(first, block, number, cast=dtype is not None)
             rows.append(block)
-    kind = "csr" if sparse.issparse(first) else "dense"
-    files = {f"{name}.npy": (folder / f"{name}.npy").stat().st_size for name in _ARRAYS[kind]}
-    shape = [rows.n_rows, int(first.shape[1])]
-    facts = {"format": _FORMAT, "version": _VERSION, "kind": kind, "shape": shape, "dtype": str(wanted), "files": files}
-    with (folder / _FACTS).open("w") as file:
-        file.write(json.dumps(facts, indent=1) + "\n")
-        _settle(file)
+    _commit(folder, rows)
+
+
+def _commit(folder: Path, rows: GrowingRows) -> None:
+    """Say which files, and how many bytes of them, the store is: from here on it is the new one."""
+    facts = {"format": _FORMAT, "version": _VERSION, "kind": rows.kind, "shape": rows.shape, "dtype": str(rows.dtype)}
+    with whole_file(folder / _FACTS) as partial:
+        partial.write_text(json.dumps(facts | {"files": rows.files}, indent=1) + "\n")
+
+
+@contextmanager
+def _changing(path: Path, doing: str) -> Iterator[None]:
+    """Hold the lock of a store, and leave nothing in it, before and after, that does not belong to it."""
+    with locked(path, doing):
+        try:
+            _tidy(path)
+            yield
+        finally:
+            _tidy(path)
+
+
+def _tidy(path: Path) -> None:
+    """Remove files that are not the store's, and bytes behind its own: of an earlier one, or of a killed writer."""
+    try:
+        files = _facts_of(path)["files"]
+    except ValueError:
+        return  # nothing is known of a damaged store, which may be overwritten
+    for file in path.iterdir():
+        if file.name in files and file.stat().st_size > files[file.name]:
+            os.truncate(file, files[file.name])
+        elif file.name not in files and (ArrayName.of(file.name) or _PARTIAL_FACTS.fullmatch(file.name)):
+            _remove(file)
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink()
+    except PermissionError:  # of a system that keeps files which a process has mapped
+        warnings.warn(
+            f"{file} must be free to be removed, and a process has it open: it no longer belongs to the store, and the"
+            " next change of the store removes it.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _next_generation(path: Path) -> int:
+    names = (ArrayName.of(file.name) for file in path.iterdir())
+    return 1 + max((name.generation for name in names if name), default=0)
+
+
+def _in_type(block: Matrix, dtype: Any) -> Matrix:
+    """Return rows whose numbers a type holds exactly."""
+    values = block.data if sparse.issparse(block) else block
+    if np.can_cast(values.dtype, dtype):
+        return block
+    with np.errstate(invalid="ignore", over="ignore"):
+        changed = values[(values.astype(dtype) != values) & ~((values != values) & (np.dtype(dtype).kind == "f"))]
+    if len(changed):
+        raise ValueError(
+            f"X must hold numbers that {dtype}, the type of the store, holds exactly, got {changed[0]!r}."
+            f" Hint: X.astype({str(dtype)!r}) rounds them."
+        )
+    return block
+
+
+def _rows_but(path: Path, gone: IntArray) -> Iterator[Matrix]:
+    """Yield the rows of a store without some, in blocks."""
+    X = open_store(path)
+    yield X[:0]  # of that type and width, if nothing else is left
+    left = np.delete(np.arange(X.shape[0]), gone)
+    for block in row_blocks(len(left), bytes_per_row(X)):
+        yield X[left[block]]
 
 
 def _check_like(first: Matrix, block: Matrix, number: int, *, cast: bool) -> None:
@@ -223,108 +424,6 @@ def _describe(block: Matrix, cast: bool) -> str:
     return f"{storage} rows of {block.shape[1]} columns" + ("" if cast else f" of {block.dtype}")
 
 
-class _GrowingArray:
-    """A .npy file to which rows are appended; its header is written again when their number is known."""
-
-    def __init__(self, path: Path, dtype: np.dtype[Any], row_shape: tuple[int, ...] = ()) -> None:
-        self.dtype, self.length = dtype, 0
-        self._row_shape = row_shape
-        self._file = path.open("wb")
-        self._write_header()
-
-    def append(self, values: NDArray[Any]) -> None:
-        """Add values (n, *row_shape), block by block as far as they must be copied."""
-        bytes_per_row = self.dtype.itemsize * int(np.prod(self._row_shape))
-        for block in row_blocks(len(values), bytes_per_row):
-            np.ascontiguousarray(values[block], dtype=self.dtype).tofile(self._file)
-        self.length += len(values)
-
-    def close(self) -> None:
-        """Write the header with the length, and flush the file to disk."""
-        self._file.seek(0)
-        self._write_header()
-        _settle(self._file)
-        self._file.close()
-
-    def _write_header(self) -> None:
-        # numpy pads the header for lengths of up to 20 digits, so the later one takes the same place.
-        shape = (self.length, *self._row_shape)
-        npy.write_array_header_1_0(
-            self._file, {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
-        )
-
-
-class _DenseFiles:
-    """The file of dense rows."""
-
-    def __init__(self, folder: Path, n_columns: int, dtype: np.dtype[Any]) -> None:
-        self._data = _GrowingArray(folder / "data.npy", dtype, (n_columns,))
-
-    def append(self, block: NDArray[Any]) -> None:
-        self._data.append(block)
-
-    @property
-    def n_rows(self) -> int:
-        return self._data.length
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._data.close()
-
-
-class _SparseFiles:
-    """The three files of a CSR array.
-
-    scipy wants `indices` and `indptr` of one type, and which one is known at the end: int32 if that holds the number of
-    stored values. So one of the two files may be written again.
-    """
-
-    def __init__(self, folder: Path, n_columns: int, dtype: np.dtype[Any]) -> None:
-        self._folder, self._n_columns = folder, n_columns
-        index = np.dtype(np.int32 if n_columns <= _LARGEST_INDEX else np.int64)
-        self._data = _GrowingArray(folder / "data.npy", dtype)
-        self._indices = _GrowingArray(folder / "indices.npy", index)
-        self._indptr = _GrowingArray(folder / "indptr.npy", np.dtype(np.int64))
-        self._indptr.append(np.zeros(1, dtype=np.int64))
-
-    def append(self, block: Any) -> None:
-        self._indptr.append(block.indptr[1:].astype(np.int64) + self._data.length)
-        self._indices.append(block.indices[: block.nnz])
-        self._data.append(block.data[: block.nnz])
-
-    @property
-    def n_rows(self) -> int:
-        return self._indptr.length - 1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for array in (self._data, self._indices, self._indptr):
-            array.close()
-        largest = max(self._data.length, self._n_columns)
-        index = np.dtype(np.int32 if largest <= _LARGEST_INDEX else np.int64)
-        for name, array in (("indices", self._indices), ("indptr", self._indptr)):
-            if array.dtype != index:
-                _rewrite(self._folder / f"{name}.npy", index)
-
-
-def _rewrite(path: Path, dtype: np.dtype[Any]) -> None:
-    """Convert the numbers of a file to another type, block by block."""
-    before = path.rename(path.with_suffix(".before"))
-    array = _GrowingArray(path, dtype)
-    array.append(_map_file(before))
-    array.close()
-    before.unlink()
-
-
-def _settle(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
 def _facts_of(path: Path) -> dict[str, Any]:
     if not path.is_dir():
         raise FileNotFoundError(f"{path} must be the folder of a store, got no such folder.")
@@ -334,22 +433,21 @@ def _facts_of(path: Path) -> dict[str, Any]:
         facts = None
     if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
         raise ValueError(f"{path} must be a store, got a folder without its {_FACTS}. Hint: write_store makes one.")
-    if facts.get("version") != _VERSION:
+    if facts.get("version") not in _VERSIONS_READ:
         raise ValueError(f"{path} must be a store of version {_VERSION}, got version {facts.get('version')!r}.")
     return facts
 
 
-def _mapped(folder: Path, name: str, sizes: dict[str, int]) -> NDArray[Any]:
-    file = folder / name
+def _mapped(file: Path, n_bytes: int) -> NDArray[Any]:
     size = file.stat().st_size if file.is_file() else None
-    if size != sizes[name]:
+    if size is None or size < n_bytes:
         got = "no such file" if size is None else f"{size} bytes"
-        raise ValueError(
-            f"{file} must have the {sizes[name]} bytes that were written, got {got}. The store is damaged."
-        )
-    return _map_file(file)
+        raise ValueError(f"{file} must have the {n_bytes} bytes that were written, got {got}. The store is damaged.")
+    return map_array(file, n_bytes)
 
 
-def _map_file(path: Path) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array
+def _stored_as(kind: str, block: Matrix) -> Matrix:
+    """Return dense or CSR rows."""
+    if kind == "csr":
+        return sparse.csr_array(block)
+    return block.toarray() if sparse.issparse(block) else block

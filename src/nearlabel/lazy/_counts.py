@@ -90,10 +90,10 @@ def count_rows(units: Units, neighbors: Neighbors, rows: IntArray | None = None)
     numbers c[j] and c'[j] of rows with and without the label of which j neighbours carry it.
     """
     n, k = neighbors.indices.shape
-    total = np.zeros((), dtype=np.int64)
+    total = np.zeros((2, units.of_rows(slice(0, 0)).shape[1], units.n_counts(k)), dtype=np.int64)
     for block in _blocks(units, n, k):
         own = units.of_rows(block if rows is None else rows[block])
-        total = total + _count_block(units, own, units.votes(units.sums(neighbors[block]), k), k)
+        total += _count_block(units, own, units.votes(units.sums(neighbors[block]), k), k)
     return total
 
 

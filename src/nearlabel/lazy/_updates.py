@@ -356,8 +356,6 @@ def _learn_counts(updated: Any, counts: IntArray) -> None:
 
 def _count(classifier: Any, rows: IntArray) -> IntArray:
     """Count some training rows as `count_rows` does all, looking at no labels but theirs and their neighbours'."""
-    if not len(rows):
-        return np.zeros_like(classifier._counts)
     lists = classifier._training_lists().nearest(classifier.n_neighbors_)[rows]
     near, place = np.unique(lists.indices, return_inverse=True)
     labels = _stacked(classifier._labels[rows], classifier._labels[near])

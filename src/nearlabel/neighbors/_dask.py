@@ -3,6 +3,9 @@
 A shard returns its nearest rows with their *rank*, the float64 number that orders them and depends on the two rows
 only. So the least (rank, index) of all shards are the result of one process, bit for bit.
 
+Rows that come are further shards, rows that go are left out of new ones that take the place of theirs: a shard never
+changes. What was removed is part of what a shard is made of, so that another worker can make it again.
+
 Neither rows nor queries are sent: a task gets the names of their files (`files.row_files`). Arrays in memory are first
 written to a store, whose pages all workers of one machine share. So another worker can repeat any task, and a worker
 that is lost loses nothing. Data scattered to the workers would be lost with them, or be copied to each in full; and two
@@ -17,29 +20,33 @@ import tempfile
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, groupby
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.files.row_files import RowFiles
 from nearlabel.files.store import open_store, write_store
-from nearlabel.neighbors._distances import TAKEN_FROM_ROWS
-from nearlabel.neighbors._exact import ExactNeighbors
+from nearlabel.neighbors._distances import TAKEN_FROM_ROWS, Distance
+from nearlabel.neighbors._exact import ExactNeighbors, as_rows, stored_alike
 from nearlabel.neighbors._named_distances import distance_named
-from nearlabel.neighbors._segment import merged
+from nearlabel.neighbors._pair_ranks import RankedPairs, ranks_of
+from nearlabel.neighbors._segment import KeptRows, merged, take_of_all
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.optional import import_optional
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_integer, check_n_neighbors, check_rows, is_dask_array
+from nearlabel.utils.validation import check_integer, check_n_neighbors, check_row_numbers, check_rows, is_dask_array
 
 _TASKS_A_THREAD = 4  # submitted at once: enough that no thread waits for the next, few enough for the scheduler
 _RESULTS_A_MERGE = 32  # so that no task holds the results of all shards in memory
+_JOINED_UP_TO = 8  # times as many rows as come, or as were removed: as in `ExactNeighbors`
 _PURPOSE = "DaskNeighbors"
 
 
@@ -91,7 +98,8 @@ class DaskNeighbors(BaseEstimator):
     Notes
     -----
     A fitted search holds files and memory of the workers until `close`, the end of a ``with`` block or its own end.
-    Pickled, it takes the rows along, unless they come from a store of yours: then it takes the path.
+    Pickled, it takes the rows along, unless they come from a store of yours: then it takes the path. Rows may be
+    appended to that store meanwhile; where rows of it were removed, fit again.
 
     Examples
     --------
@@ -147,12 +155,143 @@ class DaskNeighbors(BaseEstimator):
         self._check_parameters()
         self.close()
         X = self._check(X, reset=True)
-        session = _Session(self.client, self.folder)
-        self._rows = session.in_files(X)
-        self._session = session
-        self._start_shards()
-        self.n_samples_fit_ = len(self._rows)
+        self._start(_Session(self.client, self.folder), [X])
         return self
+
+    def add(self, X: MatrixLike) -> Self:
+        """Append training rows; what is found afterwards equals, bit for bit, what a fit of all rows finds.
+
+        Parameters
+        ----------
+        X : array-like, data frame, sparse container, dask array or path of a store, (n_added, n_features)
+            Their numbers are n_samples_fit_, n_samples_fit_ + 1, ...
+
+        Returns
+        -------
+        self
+            The search with these rows.
+
+        Raises
+        ------
+        ValueError
+            As `fit`; or if X has another number of features. Then nothing has changed.
+
+        Notes
+        -----
+        The rows are further shards. The last shards, if they were written by this search, are not full and have at most
+        eight times as many rows as come, are joined with them: so rows may come one by one.
+        """
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        self._open_again()
+        files = self._session.in_files(X)
+        shards, sources = self._shards[:], [files.rows]
+        while shards and self._is_joined(shards[-1], sum(map(len, sources))):
+            sources.insert(0, shards.pop().rows)
+        as_sparse = self._rows.is_sparse
+        if len(sources) > 1 or files.rows.is_sparse != as_sparse:
+            blocks = (rows[some].load() for rows in sources for some in row_blocks(len(rows), 1, self.query_rows))
+            dtype = np.result_type(*(rows.dtype for rows in sources))
+            files = self._session.write((stored_alike(block, as_sparse=as_sparse) for block in blocks), dtype)
+        self._set_shards([*shards, *self._shards_of(files)])
+        return self
+
+    def remove(self, rows: ArrayLike) -> Self:
+        """Remove training rows; what is found afterwards equals, bit for bit, what a fit of the other rows finds.
+
+        Parameters
+        ----------
+        rows : array-like of int of shape (n_removed,)
+            Numbers of rows, each once. The others keep their order and are numbered anew, from 0 on.
+
+        Returns
+        -------
+        self
+            The search without these rows.
+
+        Raises
+        ------
+        ValueError
+            If a number is no training row's, comes twice, or no row would be left. Then nothing has changed.
+
+        Notes
+        -----
+        Workers read the shards again that lose rows. What this search wrote to files holds removed rows until it is
+        closed; a pickle does not. A store of yours keeps them: see `nearlabel.datasets.remove_from_store`.
+        """
+        check_is_fitted(self)
+        gone = np.sort(check_row_numbers("rows", rows, self.n_samples_fit_))
+        if len(gone) == self.n_samples_fit_:
+            raise ValueError(f"rows must leave a training row, got all {len(gone)} of them.")
+        self._open_again()
+        left = []
+        for first, shard in zip(self._firsts(), self._shards, strict=True):
+            start, stop = np.searchsorted(gone, [first, first + len(shard.rows)])
+            if start == stop:
+                left.append(shard)
+            elif stop - start < len(shard.rows):
+                left.append(shard._replace(rows=shard.rows.without(gone[start:stop] - first), search=None))
+        self._set_shards(left)
+        return self
+
+    def take(self, rows: ArrayLike) -> Matrix:
+        """Return training rows by their numbers.
+
+        Parameters
+        ----------
+        rows : array-like of int of shape (n_rows,)
+            Numbers of training rows, in any order; a row may come several times.
+
+        Returns
+        -------
+        rows : ndarray or csr_array of shape (n_rows, n_features)
+            A copy, float32 or float64, read from the files here.
+
+        Raises
+        ------
+        ValueError
+            If a number is no training row's.
+        """
+        check_is_fitted(self)
+        numbers = check_row_numbers("rows", rows, self.n_samples_fit_, distinct=False)
+        return as_rows(take_of_all(self._kept_rows(), numbers))
+
+    def ranks(self, rows: IntArray, others: IntArray) -> FloatArray:
+        """Return the rank of each training row of `others` as a neighbour of that of `rows`, which are sorted.
+
+        The rows are read here: a list of neighbours that follows the rows asks for few of them, but for all the first
+        time.
+        """
+        return ranks_of(self._kept_rows(), self.distance, rows, others)
+
+    def pairs_within(self, n_old: int, reach: FloatArray) -> RankedPairs:
+        """Return the pairs of a row before and one from `n_old` on whose rank is below the reach of the former."""
+        self._open_again()
+        client, new = self._session.client, self._rows[n_old : self.n_samples_fit_]
+        limits = self._session.write(iter([reach[:n_old, np.newaxis]]))
+        firsts = [first for first in self._firsts() if first < n_old]
+        own = [limits.rows[first : first + len(shard.rows)] for first, shard in zip(firsts, self._shards, strict=False)]
+        searches = [shard.search for shard in self._shards[: len(firsts)]]
+
+        def ask(tile: slice) -> Any:
+            near = client.map(_near, searches, own, firsts, rows=new[tile], number=n_old + tile.start, pure=False)
+            return client.submit(RankedPairs.joined, near, pure=False)
+
+        tiles = row_blocks(len(new), 1, self.query_rows)
+        found = [near for _, near in self._session.in_turn(ask, tiles, n_tasks=len(firsts))]
+        pairs = RankedPairs.joined(found)
+        order = np.lexsort((pairs.other, pairs.row))
+        return RankedPairs(pairs.row[order], pairs.other[order], pairs.rank[order])
+
+    @property
+    def distance(self) -> Distance:
+        """What the metric stands for: its ranks order the neighbours."""
+        return distance_named(self.metric, self.metric_params)
+
+    @property
+    def takes_metric_from_rows(self) -> bool:
+        """Whether the metric itself changes with the training rows: never, as `fit` refuses such a metric."""
+        return False
 
     def kneighbors(
         self, X: MatrixLike | None = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -187,15 +326,13 @@ class DaskNeighbors(BaseEstimator):
         if X is None:
             ranks, indices = self._search(self._rows, k, drop_self=True)
         else:
-            with _Session(self._session.client, self.folder) as files:
-                ranks, indices = self._search(files.in_files(self._check(X, reset=False)), k)
-        distance = distance_named(self.metric, self.metric_params)
-        return (distance.to_distance(ranks), indices) if return_distance else indices
+            queries = self._session.in_files(self._check(X, reset=False))
+            ranks, indices = self._search(queries.rows, k)
+        return (self.distance.to_distance(ranks), indices) if return_distance else indices
 
     def close(self) -> None:
         """Release workers and files; the search must be fitted again. Closing twice is no error."""
         session = self.__dict__.pop("_session", None)
-        self.__dict__.pop("_rows", None)
         self.__dict__.pop("_shards", None)
         if session is not None:
             session.close()
@@ -215,23 +352,60 @@ class DaskNeighbors(BaseEstimator):
         rows = open_store(X) if isinstance(X, str | os.PathLike) else X
         return check_rows(self, rows, reset=reset, takes_dask=True)
 
-    def _start_shards(self) -> None:
+    def _start(self, session: _Session, sources: Sequence[Matrix | RowFiles]) -> None:
+        """Make shards of rows, in memory or in files."""
+        self._session = session
+        files = [_Files(rows) if isinstance(rows, RowFiles) else session.in_files(rows) for rows in sources]
+        self._set_shards([shard for some in files for shard in self._shards_of(some)])
+
+    def _shards_of(self, files: _Files) -> list[_Shard]:
+        """Cut rows into shards, in which nobody searches yet."""
+        cuts = row_blocks(len(files.rows), 1, budget=self.shard_rows)
+        return [_Shard(files.rows[cut], files, None) for cut in cuts]
+
+    def _set_shards(self, shards: list[_Shard]) -> None:
+        """Take these shards, once workers search in those that are new."""
         engine = ExactNeighbors(self.metric, metric_params=self.metric_params)
-        cuts = list(row_blocks(len(self._rows), 1, budget=self.shard_rows))
-        rows, first = [self._rows[cut] for cut in cuts], [cut.start for cut in cuts]
-        self._shards = self._session.client.map(_Shard, rows, first, engine=engine, pure=False)
-        for shard in self._shards:
-            if shard.exception() is not None:
-                shard.result()
+        new = [shard.rows for shard in shards if shard.search is None]
+        searches = self._session.client.map(_ShardSearch, new, engine=engine, pure=False)
+        for search in searches:
+            if search.exception() is not None:
+                search.result()
+        left = iter(searches)
+        self._shards = [shard._replace(search=next(left)) if shard.search is None else shard for shard in shards]
+        self.n_samples_fit_ = sum(len(shard.rows) for shard in shards)
+
+    def _is_joined(self, shard: _Shard, n_added: int) -> bool:
+        n_rows = len(shard.rows)
+        return shard.files.written and n_rows <= _JOINED_UP_TO * n_added and n_rows + n_added <= self.shard_rows
+
+    @property
+    def _rows(self) -> RowFiles:
+        """The training rows."""
+        return RowFiles.joined(shard.rows for shard in self._shards)
+
+    def _firsts(self) -> list[int]:
+        """Return the number of the first row of each shard."""
+        return list(accumulate((len(shard.rows) for shard in self._shards[:-1]), initial=0))
+
+    def _kept_rows(self) -> list[KeptRows]:
+        """Map the training rows of each file."""
+        self._open_again()
+        kept = []
+        for rows in self._rows.split():
+            whole, gone = rows.whole()
+            kept.append(KeptRows(whole.load(), kept=np.delete(np.arange(len(whole)), gone) if len(gone) else None))
+        return kept
 
     def _search(self, queries: RowFiles, k: int, *, drop_self: bool = False) -> tuple[FloatArray, IntArray]:
         """Merge the results of all shards, tile by tile of queries."""
         ranks, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.intp)
-        client = self._session.client
+        client, firsts = self._session.client, self._firsts()
+        searches = [shard.search for shard in self._shards]
 
         def ask(tile: slice) -> Any:
             own = tile.start if drop_self else None
-            results = client.map(_nearest, self._shards, queries=queries[tile], k=k, own=own, pure=False)
+            results = client.map(_nearest, searches, firsts, queries=queries[tile], k=k, own=own, pure=False)
             while True:
                 groups = [results[i : i + _RESULTS_A_MERGE] for i in range(0, len(results), _RESULTS_A_MERGE)]
                 results = client.map(merged, groups, k=k, pure=False)
@@ -246,10 +420,7 @@ class DaskNeighbors(BaseEstimator):
     def _open_again(self) -> None:
         """Start the shards of a search that was unpickled."""
         if not hasattr(self, "_session"):
-            session = _Session(self.client, self.folder)
-            self._rows = self._rows if isinstance(self._rows, RowFiles) else session.in_files(self._rows)
-            self._session = session
-            self._start_shards()
+            self._start(_Session(self.client, self.folder), self._shards)
 
     def __enter__(self) -> Self:
         return self
@@ -258,7 +429,7 @@ class DaskNeighbors(BaseEstimator):
         self.close()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_rows")
+        return hasattr(self, "_shards")
 
     def __sklearn_clone__(self) -> DaskNeighbors:
         parameters = self.get_params(deep=False)
@@ -266,11 +437,12 @@ class DaskNeighbors(BaseEstimator):
         return type(self)(client=client, **{name: clone(value, safe=False) for name, value in parameters.items()})
 
     def __getstate__(self) -> dict[str, Any]:
+        """Hold rows, or where they are, in place of shards."""
         state = dict(super().__getstate__()) | {"client": None}
-        session = state.pop("_session", None)
-        state.pop("_shards", None)
-        if session is not None and session.made_files:
-            state["_rows"] = self._rows.load()
+        if state.pop("_session", None) is not None:
+            alike = [list(shards) for _, shards in groupby(self._shards, key=lambda shard: id(shard.files))]
+            held = [(RowFiles.joined(shard.rows for shard in shards), shards[0].files.written) for shards in alike]
+            state["_shards"] = [rows.load() if written else rows for rows, written in held]
         return state
 
     def __sklearn_tags__(self) -> Tags:
@@ -280,30 +452,59 @@ class DaskNeighbors(BaseEstimator):
         return tags
 
 
-class _Shard:
-    """A search fitted to some of the training rows; pickled as file names, and fitted again on arrival."""
+class _Files:
+    """Rows in files. Those that a search has written are removed with the last object that needs them."""
 
-    def __init__(self, rows: RowFiles, first: int, engine: ExactNeighbors) -> None:
-        self._recipe = rows, first, engine
-        self.first, self.n_rows = first, len(rows)
-        self.search = clone(engine).fit(rows.load())
+    def __init__(self, rows: RowFiles, folder: Path | None = None) -> None:
+        self.rows, self.written = rows, folder is not None
+        if folder is not None:
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+
+class _Shard(NamedTuple):
+    """Some of the training rows, and the search of a worker in them."""
+
+    rows: RowFiles
+    files: _Files
+    search: Any  # the future of a `_ShardSearch`; None: not started yet
+
+
+class _ShardSearch:
+    """A search fitted to the rows of a shard; pickled as file names, and fitted again on arrival."""
+
+    def __init__(self, rows: RowFiles, engine: ExactNeighbors) -> None:
+        self._recipe = rows, engine
+        self.n_rows = len(rows)
+        whole, gone = rows.whole()
+        few = len(gone) * _JOINED_UP_TO <= len(rows)  # then the rows stay in the file, and these are left out
+        self.exact = clone(engine).fit((whole if few else rows).load())
+        if few and len(gone):
+            self.exact.remove(gone)
 
     def __reduce__(self) -> Any:
-        return _Shard, self._recipe
+        return _ShardSearch, self._recipe
 
 
-def _nearest(shard: _Shard, queries: RowFiles, k: int, own: int | None) -> tuple[FloatArray, IntArray]:
+def _nearest(
+    shard: _ShardSearch, first: int, queries: RowFiles, k: int, own: int | None
+) -> tuple[FloatArray, IntArray]:
     """Return rank and index of a shard's nearest rows, (n_queries, k or all of them).
 
     With `own`, query i is training row own + i: the shard returns one neighbour more, and the row itself gets an
     infinite rank, so that the merge drops it.
     """
     wanted = min(k if own is None else k + 1, shard.n_rows)
-    ranks, indices = shard.search._search(queries.load(), wanted)
-    indices = indices + shard.first
+    ranks, indices = shard.exact._search(queries.load(), wanted)
+    indices = indices + first
     if own is not None:
         ranks = np.where(indices == own + np.arange(len(indices))[:, np.newaxis], np.inf, ranks)
     return ranks, indices
+
+
+def _near(shard: _ShardSearch, reach: RowFiles, first: int, rows: RowFiles, number: int) -> RankedPairs:
+    """Return the pairs of a shard's row and another within its reach; the others are numbered from `number` on."""
+    near = shard.exact.pairs_with(rows.load(), reach.load()[:, 0])
+    return RankedPairs(near.row + first, near.other + number, near.rank)
 
 
 def _write_block(block: Matrix, path: str) -> RowFiles:
@@ -327,35 +528,35 @@ class _Session:
         known = client if client is not None else _current_client(distributed)
         self._local = _local_cluster(distributed) if known is None else None
         self.client = known if self._local is None else self._local.client
-        self.made_files = False
         self._folder = Path(tempfile.gettempdir() if folder is None else folder) / f"nearlabel-{uuid.uuid4().hex}"
         self.close = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def in_files(self, X: Matrix) -> RowFiles:
+    def in_files(self, X: Matrix) -> _Files:
         """Return the files of the rows of X; write them if X is not mapped from files."""
-        files = None if is_dask_array(X) else RowFiles.of(X)
-        if files is not None:
-            return files
-        self.made_files = True
-        self._folder.mkdir(parents=True, exist_ok=True)
         if is_dask_array(X):
             return self._write_blocks(X)
-        files = RowFiles.of(open_store(write_store(self._folder / "rows", X)))
-        assert files is not None, "a store is made of memory maps"
-        return files
+        files = RowFiles.of(X)
+        return self.write(iter([X])) if files is None else _Files(files)
 
-    def _write_blocks(self, X: Any) -> RowFiles:
+    def write(self, blocks: Iterator[Matrix], dtype: DTypeLike | None = None) -> _Files:
+        """Write blocks of rows to files."""
+        folder = self._new_folder()
+        files = RowFiles.of(open_store(write_store(folder / "rows", blocks, dtype=dtype)))
+        assert files is not None, "a store is made of memory maps"
+        return _Files(files, folder)
+
+    def _write_blocks(self, X: Any) -> _Files:
         """Let the workers write the blocks of a dask array."""
+        folder = self._new_folder()
         blocks = X.rechunk({1: -1}).to_delayed().ravel()
         write = import_optional("dask", extra="dask", purpose=_PURPOSE).delayed(_write_block, pure=False)
-        tasks = [write(block, str(self._folder / f"rows-{number}")) for number, block in enumerate(blocks)]
-        return RowFiles.joined(self.client.gather(self.client.compute(tasks)))
+        tasks = [write(block, str(folder / f"rows-{number}")) for number, block in enumerate(blocks)]
+        return _Files(RowFiles.joined(self.client.gather(self.client.compute(tasks))), folder)
+
+    def _new_folder(self) -> Path:
+        folder = self._folder / uuid.uuid4().hex
+        folder.mkdir(parents=True)
+        return folder
 
     def in_turn(
         self, start: Callable[[slice], Any], blocks: Iterator[slice], n_tasks: int

@@ -34,7 +34,7 @@ from nearlabel.utils.validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
-_PAIRS_AT_A_TIME = 8192
+_PAIRS_AT_A_TIME = 2048  # whose rows fit into the cache
 _CACHED_BYTES = 2**18
 
 Coordinates: TypeAlias = Callable[[IntArray, int], FloatArray]  # of numbers of rows and the number of a feature
@@ -126,7 +126,7 @@ class SquaredEuclidean:
         """Raise ValueError if the squared norm of a row overflows."""
         largest = 2 * _largest_value(X)
         if not X.shape[1] * largest * largest < _LARGEST_NORM:
-            _check_all(X, self)
+            check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
         """Centre the rows, take their squared norms rn, and append (1 - rounding) rn as a column."""
@@ -198,7 +198,7 @@ class Manhattan:
     def check(self, X: Matrix) -> None:
         """Raise ValueError if the sum of a row's absolute values overflows."""
         if not X.shape[1] * _largest_value(X) < _LARGEST_NORM:
-            _check_all(X, self)
+            check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
         """Take the rows as they are, and their sums of absolute values."""
@@ -272,7 +272,7 @@ class Cosine:
         """Return minus the cosines; each row in the pairs is scaled once a block."""
         ranks: FloatArray = np.empty(len(pairs[0]))
         for block in row_blocks(len(ranks), 1, _PAIRS_AT_A_TIME):
-            (asked, query), (used, row) = (np.unique(which[block], return_inverse=True) for which in pairs)
+            (asked, query), (used, row) = (_distinct(which[block]) for which in pairs)
             left, right = (_scaled_by_powers_of_two(as_float64(some)) for some in (queries[asked], rows[used]))
             dot = sum_over_features(left, right, (query, row), np.multiply, np.positive)
             ranks[block] = minus_cosine(dot, _squared_sums(left)[query], _squared_sums(right)[row])
@@ -382,7 +382,7 @@ def _largest_value(X: Matrix) -> float:
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
-def _check_all(X: Matrix, distance: Distance) -> None:
+def check_all(X: Matrix, distance: Distance) -> None:
     """Raise ValueError if `prepare` refuses a row."""
     for block in row_blocks(X.shape[0], 8 * X.shape[1]):
         distance.prepare(X[block])
@@ -426,6 +426,14 @@ def minus_cosine(dot: FloatArray, left: FloatArray, right: FloatArray) -> FloatA
     ratio = np.divide(dot * dot, squares, out=np.ones_like(dot), where=squares > 0)
     cosine = np.copysign(np.sqrt(np.minimum(ratio, 1.0)), dot)
     return np.where(squares > 0, -cosine, np.where(left == right, -1.0, 1.0))
+
+
+def _distinct(numbers: IntArray) -> tuple[IntArray | slice, IntArray]:
+    """Return the distinct numbers, those that follow each other as a slice, which copies nothing, and their places."""
+    if (np.diff(numbers) == 1).all():
+        first = numbers[0] if len(numbers) else 0
+        return slice(first, first + len(numbers)), np.arange(len(numbers))
+    return np.unique(numbers, return_inverse=True)
 
 
 def _squared_norms(X: Matrix) -> FloatArray:

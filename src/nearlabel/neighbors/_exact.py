@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -15,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.neighbors._bounds_search import BoundsSearch
 from nearlabel.neighbors._device_panels import MOST_FEATURES_OF_DEVICE
 from nearlabel.neighbors._device_search import device_search
-from nearlabel.neighbors._distances import TAKEN_FROM_ROWS, Distance, PointDistance, TreeDistance
+from nearlabel.neighbors._distances import TAKEN_FROM_ROWS, Distance, PointDistance, TreeDistance, check_all
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
 from nearlabel.neighbors._kernel_search import is_mapped, point_search
 from nearlabel.neighbors._named_distances import distance_named, takes_missing_values
-from nearlabel.neighbors._pair_ranks import RankedPairs, pairs_within, ranks_of
+from nearlabel.neighbors._pair_ranks import RankedPairs, Search, pairs_within, ranks_of
 from nearlabel.neighbors._segment import (
     Engine,
     Segment,
@@ -34,6 +35,7 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers
 
 _TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most so many features and at least so many rows, a tree is faster
+_SOME = 256  # rows, near whose centre others must be
 _JOINED_UP_TO = 8  # times as many rows as are added, or were removed: of those a segment is made anew
 
 
@@ -192,6 +194,8 @@ class ExactNeighbors(BaseEstimator):
         segments = self._segments[:]
         if self.takes_metric_from_rows:
             segments, rows = [], stacked([self._all_rows(), rows])
+        else:
+            self._check_beside(rows)
         while segments and len(segments[-1]) <= _JOINED_UP_TO * rows.shape[0] and not is_mapped(segments[-1].rows):
             rows = stacked([segments.pop().all_rows(), rows])
         self._set_segments([*segments, self._segment_of(rows)])
@@ -258,7 +262,16 @@ class ExactNeighbors(BaseEstimator):
 
     def pairs_within(self, n_old: int, reach: FloatArray) -> RankedPairs:
         """Return the pairs of a row before and one from `n_old` on whose rank is below the reach of the former."""
-        return pairs_within(self._segments, self.distance, n_old, reach)
+        near = self.pairs_with(self.take(np.arange(n_old, self.n_samples_fit_)), reach[:n_old])
+        return near._replace(other=near.other + n_old)
+
+    def pairs_with(self, X: Matrix, reach: FloatArray) -> RankedPairs:
+        """Return the pairs of one of the first training rows, as many as have a reach, and a row of X within it."""
+        rows = stored_alike(as_rows(X), as_sparse=self._as_sparse)
+        return pairs_within(self._segments, self.distance, rows, lambda: self._search_in(rows), reach)
+
+    def _search_in(self, rows: Matrix) -> Search:
+        return partial(self._segment_of(rows).nearest, n_jobs=self.n_jobs)
 
     @property
     def distance(self) -> Distance:
@@ -273,6 +286,12 @@ class ExactNeighbors(BaseEstimator):
         """Whether the metric itself changes with the training rows."""
         return self.metric in TAKEN_FROM_ROWS and TAKEN_FROM_ROWS[self.metric] not in (self.metric_params or {})
 
+    def _check_beside(self, rows: Matrix) -> None:
+        """Raise ValueError if new rows are so far from those before that no distance to both can be computed."""
+        distance = distance_named(self.metric, self.metric_params)
+        distance.fit(self.take(np.arange(min(self.n_samples_fit_, _SOME))))
+        check_all(rows, distance)
+
     def _set_segments(self, segments: list[Segment]) -> None:
         self._segments = segments
         self.n_samples_fit_ = sum(map(len, segments))
@@ -285,7 +304,7 @@ class ExactNeighbors(BaseEstimator):
         quick = isinstance(distance, PointDistance | TreeDistance) and not is_mapped(rows)
         duplicates = find_duplicates(rows) if quick else None
         rows = rows if duplicates is None else rows[duplicates.first]
-        return Segment(rows, self._engine_of(rows, distance), duplicates)
+        return Segment(rows, duplicates, engine=self._engine_of(rows, distance))
 
     def _all_rows(self) -> Matrix:
         """Return the training rows: the array itself where nothing speaks against it."""

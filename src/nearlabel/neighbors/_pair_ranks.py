@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from nearlabel.neighbors._bounds_search import above
-from nearlabel.neighbors._candidates import nonzero
 from nearlabel.neighbors._distances import Distance, PointDistance, TreeDistance
-from nearlabel.neighbors._segment import Segment, first_numbers, take_of_all
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.neighbors._result import Result
+from nearlabel.neighbors._segment import KeptRows, first_numbers, take_of_all
+from nearlabel.utils.blocks import bytes_per_row, row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
-_FEW = 4  # rows, to which all distances are summed, since bounds on them would cost more
-_PAIRS_AT_A_TIME = 2**21
-_MOST_ROWS = 2**14  # at a time
+_FEW = 4  # new rows, to which all distances are summed, since a search would cost more
+_BYTES_AT_A_TIME = 2**22  # of rows, which are copied where some between them were removed
+_FIRST, _MORE = 2, 8  # new rows to search for, and how many times as many where all that are found are within reach
+
+
+Search: TypeAlias = Callable[[Matrix, int], Result]  # ranks and indices of the k rows nearest to queries
 
 
 class RankedPairs(NamedTuple):
@@ -26,46 +29,72 @@ class RankedPairs(NamedTuple):
     other: IntArray
     rank: FloatArray
 
+    @classmethod
+    def joined(cls, parts: Sequence[RankedPairs]) -> Self:
+        """Return the pairs of all parts, one after the other."""
+        return cls(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
-def ranks_of(segments: Sequence[Segment], distance: Distance, rows: IntArray, others: IntArray) -> FloatArray:
+
+def ranks_of(segments: Sequence[KeptRows], distance: Distance, rows: IntArray, others: IntArray) -> FloatArray:
     """Return the rank of each of `others` as a neighbour of that of `rows`, which are sorted."""
     ranks = np.empty(len(rows))
-    for block in row_blocks(len(rows), 1, _PAIRS_AT_A_TIME):
+    for block in row_blocks(len(rows), bytes_per_row(segments[0].rows)):
         distinct, query = np.unique(rows[block], return_inverse=True)
         left, of_block = take_of_all(segments, distinct), ranks[block]
         for first, segment in zip(first_numbers(segments), segments, strict=False):
             mine = np.flatnonzero((others[block] >= first) & (others[block] < first + len(segment)))
-            numbers = segment.stored_at(others[block][mine] - first)
-            of_block[mine] = _ranks(distance, left, segment.rows, query[mine], numbers)
+            if len(mine):
+                numbers = segment.stored_at(others[block][mine] - first)
+                of_block[mine] = _ranks(distance, left, segment.rows, query[mine], numbers)
     return ranks
 
 
-def pairs_within(segments: Sequence[Segment], distance: Distance, n_old: int, reach: FloatArray) -> RankedPairs:
-    """Return the pairs of a row before and a row from `n_old` on whose rank is below the reach of the former."""
-    new = np.arange(n_old, first_numbers(segments)[-1])
-    rows = take_of_all(segments, new)
-    distance.fit(rows)
-    parts = []
-    size = min(_MOST_ROWS, max(1, _PAIRS_AT_A_TIME // len(new)))
-    for first, segment in zip(first_numbers(segments), segments, strict=False):
-        for block in row_blocks(min(len(segment), n_old - first), 1, size):
-            numbers = slice(first + block.start, first + block.stop)
-            near = _within(distance, segment.take(block), rows, reach[numbers])
-            parts.append((near.row + numbers.start, new[near.other], near.rank))
-    return RankedPairs(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+def pairs_within(
+    segments: Sequence[KeptRows],
+    distance: Distance,
+    new: Matrix,
+    search: Callable[[], Search],
+    reach: FloatArray,
+) -> RankedPairs:
+    """Return the pairs of one of the first rows, as many as have a reach, and a new row whose rank is below that reach.
 
-
-def _within(distance: Distance, queries: Matrix, rows: Matrix, reach: FloatArray) -> RankedPairs:
-    """Return the pairs of a query and a row, and their ranks, if these are below the query's reach."""
-    if rows.shape[0] <= _FEW and isinstance(distance, PointDistance | TreeDistance):
-        query, row = np.divmod(np.arange(queries.shape[0] * rows.shape[0]), rows.shape[0])
-        ranks = distance.ranks(queries, rows, (query, row))
+    `search` gives what searches in the new rows, for which the others are queries; to few rows the sums are quicker.
+    """
+    if new.shape[0] <= _FEW and isinstance(distance, PointDistance | TreeDistance):
+        within: Callable[[Matrix, FloatArray], RankedPairs] = partial(_summed_within, distance, new)
     else:
-        tile = distance.tile(distance.prepare(queries), distance.prepare(rows))
-        query, row = nonzero(tile.lower <= above(reach - tile.base)[:, np.newaxis])
-        ranks = tile.refine(query, row)
+        within = partial(_found_within, search(), new.shape[0])
+    parts = []
+    for first, segment in zip(first_numbers(segments), segments, strict=False):
+        for block in row_blocks(min(len(segment), len(reach) - first), bytes_per_row(segment.rows), _BYTES_AT_A_TIME):
+            start, stop = first + block.start, first + block.stop
+            near = within(segment.take(block), reach[start:stop])
+            parts.append(near._replace(row=near.row + start))
+    return RankedPairs.joined(parts)
+
+
+def _summed_within(
+    distance: PointDistance | TreeDistance, rows: Matrix, queries: Matrix, reach: FloatArray
+) -> RankedPairs:
+    query, row = np.divmod(np.arange(queries.shape[0] * rows.shape[0]), rows.shape[0])
+    ranks = distance.ranks(queries, rows, (query, row))
     near = ranks < reach[query]
     return RankedPairs(query[near], row[near], ranks[near])
+
+
+def _found_within(search: Search, n_rows: int, queries: Matrix, reach: FloatArray) -> RankedPairs:
+    """Search for so many of the rows nearest to each query that the last is not within its reach."""
+    left, k, parts = np.arange(len(reach)), min(_FIRST, n_rows), []
+    while len(left):
+        found = search(queries if len(left) == len(reach) else queries[left], k)
+        near = found.ranks < reach[left, np.newaxis]
+        unknown = near[:, -1] & (k < n_rows)
+        query, place = np.nonzero(near & ~unknown[:, np.newaxis])
+        parts.append(RankedPairs(left[query], found.indices[query, place], found.ranks[query, place]))
+        left, k = left[unknown], min(_MORE * k, n_rows)
+    pairs = RankedPairs.joined(parts)
+    order = np.argsort(pairs.row, kind="stable")
+    return RankedPairs(pairs.row[order], pairs.other[order], pairs.rank[order])
 
 
 def _ranks(distance: Distance, left: Matrix, right: Matrix, query: IntArray, row: Any) -> FloatArray:

@@ -7,7 +7,7 @@ search is updated as a whole or not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -31,24 +31,21 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
-    """Rows that are searched together, and which of them have not been removed since.
+class KeptRows:
+    """Rows, and which of them have not been removed since.
 
     Parameters
     ----------
     rows : ndarray or CSR of shape (n_distinct, n_features)
         The rows or, with `duplicates`, the first of equal ones.
-    engine : Engine
-        What searches in them.
-    duplicates : DuplicateRows or None
+    duplicates : DuplicateRows, default=None
         Which rows are equal, if that is known.
     kept : ndarray of int of shape (n_kept,), default=None
         Numbers of the rows that were not removed, ascending. None: all rows.
     """
 
     rows: Matrix
-    engine: Engine
-    duplicates: DuplicateRows | None
+    duplicates: DuplicateRows | None = None
     kept: IntArray | None = None
 
     def __len__(self) -> int:
@@ -60,11 +57,6 @@ class Segment:
         """The number of rows, removed ones too."""
         n_rows: int = self.rows.shape[0] if self.duplicates is None else len(self.duplicates.group_of)
         return n_rows
-
-    def without(self, places: IntArray) -> Segment:
-        """Return the segment without some of its rows, by their places among those that are there."""
-        kept = np.arange(self.n_rows) if self.kept is None else self.kept
-        return replace(self, kept=np.delete(kept, places))
 
     def take(self, places: IntArray | slice) -> Matrix:
         """Return some rows, by their places among those that are there."""
@@ -78,6 +70,18 @@ class Segment:
     def all_rows(self) -> Matrix:
         """Return the rows that are there: the array itself where no row was removed and none is known to be equal."""
         return self.rows if self.kept is None and self.duplicates is None else self.take(slice(None))
+
+
+@dataclass(frozen=True, eq=False)
+class Segment(KeptRows):
+    """Rows that are searched together, with the engine that searches in them."""
+
+    engine: Engine = field(kw_only=True)
+
+    def without(self, places: IntArray) -> Segment:
+        """Return the segment without some of its rows, by their places among those that are there."""
+        kept = np.arange(self.n_rows) if self.kept is None else self.kept
+        return replace(self, kept=np.delete(kept, places))
 
     def nearest(self, queries: Matrix, k: int, n_jobs: int | None) -> Result:
         """Return ranks and places (n_queries, k) of the nearest rows that are there; all of them if there are fewer."""
@@ -119,7 +123,7 @@ class Segment:
         return places
 
 
-def first_numbers(segments: Sequence[Segment]) -> IntArray:
+def first_numbers(segments: Sequence[KeptRows]) -> IntArray:
     """Return the number of each segment's first row in the whole search, and last the number of all rows."""
     return np.append(0, np.cumsum([len(segment) for segment in segments]))
 
@@ -140,8 +144,10 @@ def merged(results: Sequence[tuple[Matrix, IntArray]], k: int) -> Result:
     return Result(np.take_along_axis(ranks, best, axis=1), np.take_along_axis(indices, best, axis=1))
 
 
-def take_of_all(segments: Sequence[Segment], numbers: IntArray) -> Matrix:
+def take_of_all(segments: Sequence[KeptRows], numbers: IntArray) -> Matrix:
     """Return rows of all segments by their numbers, in that order."""
+    if not len(numbers):
+        return segments[0].take(slice(0, 0))
     first = first_numbers(segments)
     of_segment = np.searchsorted(first, numbers, side="right") - 1
     parts, order = [], []

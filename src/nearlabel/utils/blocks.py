@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy import sparse
 
-from nearlabel.utils.types import IntArray
+from nearlabel.utils.types import IntArray, Matrix
 
 BLOCK_BYTES = 64 * 2**20  # what one temporary array of a block may take
 
@@ -16,6 +17,12 @@ def row_blocks(n_rows: int, bytes_per_row: int, budget: int = BLOCK_BYTES) -> It
     size = max(1, budget // max(1, bytes_per_row))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
+
+
+def bytes_per_row(X: Matrix) -> int:
+    """Return the bytes that a row, dense or CSR, takes on average."""
+    n_bytes = X.nnz * (X.data.itemsize + X.indices.itemsize) if sparse.issparse(X) else X.nbytes
+    return int(n_bytes // max(1, X.shape[0]))
 
 
 def uneven_blocks(sizes: IntArray, budget: int = BLOCK_BYTES) -> Iterator[slice]:

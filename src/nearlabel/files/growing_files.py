@@ -1,0 +1,219 @@
+"""The arrays of a store while rows are written to it: plain .npy files that grow at their end.
+
+The bytes behind what the store counts belong to nobody: a writer that was killed left them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Self
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+from scipy import sparse
+
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.types import Matrix
+
+ARRAYS = {"dense": ("data",), "csr": ("data", "indices", "indptr")}
+_LARGEST_INDEX = int(np.iinfo(np.int32).max)
+_NAME = re.compile(r"(data|indices|indptr)(?:\.(\d+))?\.npy")
+
+
+class ArrayName(NamedTuple):
+    """Name of the file of an array; a file that takes the place of another is of the next generation."""
+
+    role: str
+    generation: int
+
+    @classmethod
+    def of(cls, file: str) -> Self | None:
+        """Return what a name means; None if it is no array's."""
+        found = _NAME.fullmatch(file)
+        return cls(found[1], int(found[2] or 0)) if found else None
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return f"{self.role}.{self.generation}.npy" if self.generation else f"{self.role}.npy"
+
+
+class _Header(NamedTuple):
+    """What the first bytes of a file say, but for the number of rows."""
+
+    offset: int
+    dtype: np.dtype[Any]
+    row_shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, file: BinaryIO) -> Self:
+        npy.read_magic(file)
+        shape, _, dtype = npy.read_array_header_1_0(file)
+        return cls(file.tell(), dtype, shape[1:])
+
+    @property
+    def bytes_per_row(self) -> int:
+        return self.dtype.itemsize * int(np.prod(self.row_shape, dtype=np.int64))
+
+
+def map_array(path: Path, n_bytes: int) -> NDArray[Any]:
+    """Map the first bytes of a file into memory."""
+    with path.open("rb") as file:
+        header = _Header.of(file)
+    length = (n_bytes - header.offset) // header.bytes_per_row
+    return np.memmap(path, header.dtype, mode="r", offset=header.offset, shape=(length, *header.row_shape))
+
+
+class GrowingArray:
+    """A .npy file to which rows are appended; its header counts them when it is closed."""
+
+    def __init__(self, path: Path, file: BinaryIO, header: _Header, length: int) -> None:
+        self.path, self.length = path, length
+        self._file, self._header = file, header
+
+    @classmethod
+    def new(cls, path: Path, dtype: np.dtype[Any], row_shape: tuple[int, ...] = ()) -> Self:
+        """Make a file without rows."""
+        array = cls(path, path.open("wb"), _Header(0, dtype, row_shape), 0)
+        array._write_header()
+        array._header = array._header._replace(offset=array._file.tell())
+        return array
+
+    @classmethod
+    def at_end(cls, path: Path, n_bytes: int) -> Self:
+        """Open a file to append to its first bytes."""
+        file = path.open("r+b")
+        header = _Header.of(file)
+        file.seek(n_bytes)
+        return cls(path, file, header, (n_bytes - header.offset) // header.bytes_per_row)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+        return self._header.dtype
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the header and the rows."""
+        return self._header.offset + self.length * self._header.bytes_per_row
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Add values (n, *row_shape), block by block as far as they must be copied."""
+        for block in row_blocks(len(values), self._header.bytes_per_row):
+            np.ascontiguousarray(values[block], dtype=self.dtype).tofile(self._file)
+        self.length += len(values)
+
+    def settle(self) -> None:
+        """Flush the file to disk."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self, *, complete: bool = True) -> None:
+        """Close the file, after writing how many rows it has if they are `complete`."""
+        if complete:
+            self._file.seek(0)
+            self._write_header()
+            self.settle()
+        self._file.close()
+
+    def in_type(self, dtype: np.dtype[Any]) -> GrowingArray:
+        """Return the numbers so far in another type, in a file of the next generation."""
+        self.settle()
+        name = ArrayName.of(self.path.name)
+        assert name is not None, "an array is in a file of its name"
+        other = GrowingArray.new(self.path.with_name(str(name._replace(generation=name.generation + 1))), dtype)
+        other.append(map_array(self.path, self.n_bytes))
+        self.close(complete=False)
+        return other
+
+    def _write_header(self) -> None:
+        # numpy pads the header for lengths of up to 20 digits, so the later one takes the same place.
+        shape = (self.length, *self._header.row_shape)
+        npy.write_array_header_1_0(
+            self._file, {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
+        )
+
+
+class GrowingRows:
+    """The files of dense rows, or of CSR ones.
+
+    scipy wants `indices` and `indptr` of one type: int32 while that holds the number of stored values. Where it holds
+    them no longer, both are written again.
+    """
+
+    def __init__(self, arrays: dict[str, GrowingArray], n_columns: int) -> None:
+        self._arrays, self._n_columns = arrays, n_columns
+
+    @classmethod
+    def new(cls, folder: Path, like: Matrix, dtype: np.dtype[Any], generation: int) -> Self:
+        """Make files of the storage and width of some rows."""
+        n_columns = int(like.shape[1])
+        index = np.dtype(np.int32 if n_columns <= _LARGEST_INDEX else np.int64)
+        types = (dtype, index, index) if sparse.issparse(like) else (dtype,)
+        row_shape = () if sparse.issparse(like) else (n_columns,)
+        arrays = {
+            role: GrowingArray.new(folder / str(ArrayName(role, generation)), of_role, row_shape)
+            for role, of_role in zip(ARRAYS["csr"], types, strict=False)
+        }
+        if "indptr" in arrays:
+            arrays["indptr"].append(np.zeros(1, dtype=index))
+        return cls(arrays, n_columns)
+
+    @classmethod
+    def at_end(cls, folder: Path, files: dict[str, int], n_columns: int) -> Self:
+        """Open files, by name and bytes, to append rows to them."""
+        names = {name: ArrayName.of(name) for name in files}
+        arrays = {name.role: GrowingArray.at_end(folder / file, files[file]) for file, name in names.items() if name}
+        return cls(arrays, n_columns)
+
+    def append(self, block: Matrix) -> None:
+        """Add rows, stored as those that are there."""
+        data = self._arrays["data"]
+        if not sparse.issparse(block):
+            data.append(block)
+            return
+        self._make_room(data.length + block.nnz)
+        self._arrays["indptr"].append(block.indptr[1:].astype(np.int64) + data.length)
+        self._arrays["indices"].append(block.indices[: block.nnz])
+        data.append(block.data[: block.nnz])
+
+    def _make_room(self, n_stored: int) -> None:
+        """Let the indices count so many stored values."""
+        if n_stored > _LARGEST_INDEX and self._arrays["indptr"].dtype == np.int32:
+            for role in ("indices", "indptr"):
+                self._arrays[role] = self._arrays[role].in_type(np.dtype(np.int64))
+
+    @property
+    def kind(self) -> str:
+        """How the rows are stored: a key of `ARRAYS`."""
+        return "csr" if "indptr" in self._arrays else "dense"
+
+    @property
+    def shape(self) -> list[int]:
+        """Number of rows and of columns."""
+        n_rows = self._arrays["indptr"].length - 1 if "indptr" in self._arrays else self._arrays["data"].length
+        return [n_rows, self._n_columns]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the numbers."""
+        return self._arrays["data"].dtype
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Bytes of the files by name."""
+        return {array.path.name: array.n_bytes for array in self._arrays.values()}
+
+    def settle(self) -> None:
+        """Flush the files to disk."""
+        for array in self._arrays.values():
+            array.settle()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        for array in self._arrays.values():
+            array.close(complete=error is None)
