@@ -96,10 +96,13 @@ def test_after_each_step_it_is_like_a_fit(method, problem):
         assert_like_a_fit(model, make, store_X(X), store_y(y), store_X(drawn.rows(10)))
 
 
+OTHER_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2)]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *OTHER_SEEDS])
 def test_two_hundred_steps(method, problem, seed):
     """As above, 200 times."""
     store_X, store_y, metric = PROBLEMS[problem]
@@ -125,7 +128,7 @@ def test_two_hundred_steps(method, problem, seed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["BRkNN", "BRkNNa", "BRkNNb", "MLkNN", "MLkNN by distance"])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, *OTHER_SEEDS])
 @pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")
 def test_two_hundred_steps_with_unknown_cells(method, seed):
     """As above, where rows come with holes."""
