@@ -20,7 +20,8 @@ from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors import DaskNeighbors, ExactNeighbors, FaissHNSWNeighbors, FaissIVFNeighbors
 from nearlabel.persistence import TRUSTED_TYPES, load_model, save_model
 
-_NOT_KEPT = {"DaskNeighbors", "Candidate"}  # a cluster's; a description of a model, whose `fit` returns one
+# A cluster's; a description of a model, whose `fit` returns one; and what is in a database.
+_NOT_KEPT = {"DaskNeighbors", "Candidate", "TableNeighbors", "TableClassifier"}
 
 
 def equal(left, right):

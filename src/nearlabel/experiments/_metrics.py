@@ -12,7 +12,7 @@ from nearlabel.experiments._folds import Fold
 from nearlabel.experiments._guests import check_metric
 from nearlabel.experiments._parts import read_options
 from nearlabel.metrics import CATALOGUE, Metric, MetricLike, get_metric
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, count_left_out
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, count_left_out, may_leave_out
 from nearlabel.utils.guests import import_object, split_import
 
 
@@ -82,7 +82,9 @@ def direction_of(metric: Metric | str) -> dict[str, bool]:
 
 def skipped_on(metric: Metric | str, fold: Fold) -> dict[str, int]:
     """Return what a record must say of a metric that leaves out labels, or rows: how many on its fold."""
-    skipped = 0 if isinstance(metric, str) else count_left_out(metric, fold.Y[fold.test])
+    if isinstance(metric, str) or not may_leave_out(metric):
+        return {}
+    skipped = count_left_out(metric, fold.Y[fold.test])
     return {"skipped": skipped} if skipped else {}
 
 

@@ -238,8 +238,11 @@ class LazyClassifier(MultilabelClassifier):
         tags.input_tags.allow_nan = not self._learns_from_rows and takes_missing_values(self.search)
         return tags
 
-    def _ask_search(self, X: Matrix | None, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-        """Ask the search for the neighbours of X, or of the training rows, and check its answer."""
+    def _ask_search(self, X: Matrix | None, n_neighbors: int, n_reserved: int = 0) -> tuple[FloatArray, IntArray]:
+        """Ask the search for the neighbours of X, or of the training rows, and check its answer.
+
+        So many of the training rows' neighbours are in reserve, and not looked at here.
+        """
         distances, indices = self.search_.kneighbors(X, n_neighbors)
         n_queries = self._n_samples if X is None else X.shape[0]
         if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
@@ -249,7 +252,8 @@ class LazyClassifier(MultilabelClassifier):
             )
         check_neighbor_indices(indices, self._n_samples)
         if X is None:
-            warn_of_useless(distances, indices)
+            looked_at = slice(0, n_neighbors - n_reserved)
+            warn_of_useless(distances[:, looked_at], indices[:, looked_at])
         return distances, indices
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
@@ -258,10 +262,11 @@ class LazyClassifier(MultilabelClassifier):
         For a rule that counts rows one more, where it is known: it takes the place of a row that is left out; and some
         in reserve, where rows may be removed.
         """
-        known = getattr(self.search_, "n_neighbors_known", self._n_samples - 1)
-        more = 1 + RESERVE * hasattr(self.search_, "remove") if self.counts_rows else 0
-        most = max(n_neighbors, min(known, self._n_samples - 1))
-        return Neighbors(*self._ask_search(None, min(n_neighbors + more, most)))
+        most = min(getattr(self.search_, "n_neighbors_known", self._n_samples - 1), self._n_samples - 1)
+        needed = max(n_neighbors, min(n_neighbors + int(self.counts_rows), most))
+        may_change = self.counts_rows and hasattr(self.search_, "remove")
+        asked = max(needed, min(needed + RESERVE, most)) if may_change else needed
+        return Neighbors(*self._ask_search(None, asked, n_reserved=asked - needed))
 
     def _training_lists(self) -> Neighbors:
         """Return the neighbours of the training rows that `fit` found, for a rule that counts rows.

@@ -86,12 +86,12 @@ def partial_fit(
 
     Examples
     --------
-    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.lazy import BRkNN
     >>> X, y = [[0.0], [1.0], [2.0], [9.0]], [["calm"], ["calm"], ["sad"], ["sad"]]
-    >>> mlknn = MLkNN(n_neighbors=1).fit(X, y)
-    >>> mlknn.partial_fit([[8.0], [8.5]], [["sad", "loud"], ["loud"]]).predict_labels([[8.4]])
+    >>> brknn = BRkNN(n_neighbors=1).fit(X, y)
+    >>> brknn.partial_fit([[8.0], [8.5]], [["sad", "loud"], ["loud"]]).predict_labels([[8.4]])
     [('loud',)]
-    >>> mlknn.changes_
+    >>> brknn.changes_
     {'added': 2, 'forgotten': 0, 'new_labels': ['loud']}
     """
     if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):

@@ -178,6 +178,11 @@ def count_left_out(metric: Metric, y_true: MatrixLike, *, sample_weight: ArrayLi
     return 0
 
 
+def may_leave_out(metric: Metric) -> bool:
+    """Return whether a metric leaves out labels, or samples, on some data."""
+    return option_of(metric, "undefined") == "skip" or is_mean_over_labels(metric.name)
+
+
 def is_mean_over_labels(name: str) -> bool:
     """Return whether a metric of ours, given by its name, is the mean over labels of ratios of their counts."""
     return name.partition(":")[0] in _MEANS_OVER_LABELS

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_consistent_length
 
-from nearlabel.utils.containers import missing
+from nearlabel.utils.containers import is_frame, missing
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import (
@@ -80,6 +80,8 @@ def check_partial_target(
     """
     if is_dask_array(y):
         y = y.compute()
+    if hasattr(y, "__array__") and not isinstance(y, Iterable) and not is_frame(y):
+        y = np.asarray(y)
     values = _objects_of(y)
     if values is None:
         return _matrix_target(y, dtype, may_know_nothing=may_know_nothing)
