@@ -39,6 +39,7 @@ from nearlabel.neighbors import (
     UsearchNeighbors,
 )
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
+from nearlabel.streams import StreamClassifier
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -123,6 +124,11 @@ def _precomputed_alone() -> Fitted:
 
 def _alone(search: Any) -> Callable[[], Fitted]:
     return lambda: Fitted(search.fit(pd.DataFrame(_X, columns=_NAMES)), pd.DataFrame(_X[:20], columns=_NAMES))
+
+
+def _streamed(forgetting: str) -> Callable[[], Fitted]:
+    stream = StreamClassifier(BRkNN(3), max_rows=40, forgetting=forgetting, drift_window=5)
+    return lambda: Fitted(stream.fit(_X[:30], _Y[:30]).partial_fit(_X[30:], _Y[30:]), _X[:20])
 
 
 APPROXIMATE = {
@@ -241,6 +247,8 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "tuned": _frame(TunedThresholdsClassifierCV(MLkNN(3), cv="loo")),
         "tuned, pipeline": _dense(TunedThresholdsClassifierCV(make_pipeline(StandardScaler(), MLkNN(3)), cv=3)),
         "fixed": _dense(FixedThresholdsClassifier(MLkNN(3), 0.3)),
+        "stream, oldest": _streamed("oldest"),
+        "stream, least useful": _streamed("least_useful"),
         "precomputed": _precomputed,
         "search precomputed": _precomputed_alone,
     }

@@ -13,7 +13,8 @@ sub-package:
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
 - `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`, `nearlabel.databases` (rows in vector databases);
 - `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
-- `nearlabel.updates` (rows that come and go), `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
+- `nearlabel.streams` (a bounded memory of rows that keep coming), `nearlabel.updates` (rows that come and go);
+- `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
 - `nearlabel.testing` (checks for your own estimators);
 - `nearlabel.environment` (versions of libraries, the compiled kernels).
 
@@ -58,6 +59,7 @@ _OFFERED = {
     "plots": "",
     "preprocessing": "FeatureScaler MixedFeaturesEncoder",
     "report": "",
+    "streams": "StreamClassifier",
     "testing": "",
     "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",
     "transformation": "BinaryRelevance ClassifierChain LabelPowerset SMBR",

@@ -18,6 +18,7 @@ from nearlabel import persistence as persistence
 from nearlabel import plots as plots
 from nearlabel import preprocessing as preprocessing
 from nearlabel import report as report
+from nearlabel import streams as streams
 from nearlabel import testing as testing
 from nearlabel import thresholds as thresholds
 from nearlabel import transformation as transformation
@@ -64,6 +65,7 @@ from nearlabel.neighbors import TransformerNeighbors as TransformerNeighbors
 from nearlabel.neighbors import UsearchNeighbors as UsearchNeighbors
 from nearlabel.preprocessing import FeatureScaler as FeatureScaler
 from nearlabel.preprocessing import MixedFeaturesEncoder as MixedFeaturesEncoder
+from nearlabel.streams import StreamClassifier as StreamClassifier
 from nearlabel.thresholds import FixedThresholdsClassifier as FixedThresholdsClassifier
 from nearlabel.thresholds import TunedThresholdsClassifierCV as TunedThresholdsClassifierCV
 from nearlabel.transformation import SMBR as SMBR

@@ -185,7 +185,7 @@ def lazy_part(model: Any) -> Any:
         As `updated_part`.
     """
     part = updated_part(model)
-    return updated_part(part.estimator_) if hasattr(part, "thresholds_stale_") else part
+    return lazy_part(part.estimator_) if hasattr(part, "thresholds_stale_") else part
 
 
 def _last(model: Any) -> Any:

@@ -38,6 +38,7 @@ FEATURES = {
     "RandomForestPCT": _SHARES | {"draws_samples": True},
     "FixedThresholdsClassifier": _COUNTS | {"scores_tie": True},
     "NeighborsClassifierCV": _SHARES | {"min_samples": 2, "labels_follow_scores": False},
+    "StreamClassifier": _COUNTS | {"scores_tie": True},
     "TunedThresholdsClassifierCV": {"min_samples": 14, "scores_tie": True},
 }
 _VOTE_WEIGHTS = {
