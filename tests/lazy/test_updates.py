@@ -394,4 +394,5 @@ def test_a_fit_forgets_all_changes():
     model = MLkNN(2).fit(X, y).partial_fit([[0.5]], [[1, 1]])
     assert model.changes_["added"] == 1
     assert model.fit(X, y).changes_ == {"added": 0, "forgotten": 0, "new_labels": []}
+    model.partial_fit([[0.5]], [[1, np.nan]]).fit(X, y)
     assert_like_a_fit(model, lambda: MLkNN(2), X, y, X + 0.3)

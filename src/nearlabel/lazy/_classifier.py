@@ -169,8 +169,7 @@ class LazyClassifier(MultilabelClassifier):
         self.search_ = clone_search(self.search)
         self.search_.fit(X)
         self._learn_rows(X, labels)
-        if unknown is not None:
-            self._cells = KnownCells(X, unknown)
+        self._cells = None if unknown is None else KnownCells(X, unknown)
         if sweep is not None:  # see `NeighborsSweep.left_out`
             sweep(X, labels)
         elif n_neighbors is None:

@@ -248,10 +248,8 @@ def _shallow(thing: Any) -> Any:
 
 
 def _take_over(classifier: Any, updated: Any) -> Any:
-    """Make the state of an updated copy that of the classifier."""
-    state = vars(updated).copy()
-    vars(classifier).clear()
-    vars(classifier).update(state)
+    """Make the state of an updated copy that of the classifier, in one step: another thread may be predicting."""
+    classifier.__dict__ = vars(updated)
     return classifier
 
 
