@@ -14,6 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from nearlabel.neighbors import PrecomputedNeighbors
 from nearlabel.neighbors.contract import as_search
+from nearlabel.utils.partial_labels import has_unknown
 from nearlabel.utils.response_methods import as_label_scores, label_scores, response_method_of
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_integer
@@ -57,12 +58,17 @@ class _SharedSearch:
         self.X, self.y, self._queries = X, y, queries
         self._known: dict[str, PrecomputedNeighbors] = {}
 
-    def neighbors(self, search: Any, n_neighbors: int, name: str = "") -> PrecomputedNeighbors:
+    def neighbors(self, search: Any, n_neighbors: int, name: str = "") -> Any:
         """Return the neighbours of the rows by a search, of which a copy is fitted.
 
         Later calls of the same name return what the first one found. (A search is not known by its text: that of a
         user's object may be its address, which another object can get later.)
+
+        Where label sets have unknown cells the search itself is returned: each label has neighbours of its own, which
+        may be farther than those found.
         """
+        if has_unknown(self.y):
+            return as_search(search)
         if name not in self._known:
             most = min(n_neighbors, self.y.shape[0] - 1)
             self._known[name] = PrecomputedNeighbors.from_search(

@@ -15,10 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.utils.types import MatrixLike
 
-__all__ = ["can_be_updated", "forget", "lazy_part", "partial_fit", "retune", "updated_part"]
+__all__ = ["can_be_updated", "copy_to_update", "forget", "lazy_part", "partial_fit", "retune", "updated_part"]
 
 
-def partial_fit(model: Any, X: MatrixLike, y: MatrixLike, *, classes: ArrayLike | None = None) -> Any:
+def partial_fit(
+    model: Any,
+    X: MatrixLike,
+    y: MatrixLike,
+    *,
+    classes: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Any:
     """Append training rows to a fitted model.
 
     The steps of a pipeline before the classifier stay as they were fitted: scalings, vocabularies and selections are
@@ -35,6 +42,8 @@ def partial_fit(model: Any, X: MatrixLike, y: MatrixLike, *, classes: ArrayLike 
         Their label sets; see `nearlabel.lazy.MLkNN.partial_fit`.
     classes : array-like, default=None
         Names of labels that may come; see there.
+    sample_weight : array-like of shape (n_added,), default=None
+        Weights, for a method whose `fit` takes them.
 
     Returns
     -------
@@ -63,7 +72,8 @@ def partial_fit(model: Any, X: MatrixLike, y: MatrixLike, *, classes: ArrayLike 
     array([[0, 1, 0]])
     """
     part = updated_part(model)
-    part.partial_fit(_transformed(model, X), y, classes=classes)
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    part.partial_fit(_transformed(model, X), y, classes=classes, **weights)
     return model
 
 
@@ -186,6 +196,29 @@ def lazy_part(model: Any) -> Any:
     """
     part = updated_part(model)
     return lazy_part(part.estimator_) if hasattr(part, "thresholds_stale_") else part
+
+
+def copy_to_update(model: Any) -> Any:
+    """Return a copy of a fitted model whose updated part can change without the model's changing with it.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        As for `partial_fit`.
+
+    Returns
+    -------
+    estimator
+        All that an update does not change is shared.
+    """
+    other = object.__new__(type(model))  # `copy.copy` would ask what a pickle holds
+    vars(other).update(vars(model))
+    if isinstance(model, Pipeline):
+        other.steps = [*model.steps[:-1], (model.steps[-1][0], copy_to_update(model[-1]))]
+    for name in ("best_estimator_", "estimator_"):
+        if hasattr(model, name):
+            setattr(other, name, copy_to_update(getattr(model, name)))
+    return other
 
 
 def _last(model: Any) -> Any:

@@ -5,9 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from nearlabel.lazy import BRkNN
-
-taken = pytest.mark.skipif(not getattr(BRkNN, "_takes_unknown", False), reason="no method takes unknown labels yet")
 pytestmark = pytest.mark.filterwarnings("ignore:.*they are nobody's neighbours")
 LABELS = ("--labels", "left,noise")
 
@@ -92,7 +89,6 @@ def test_a_named_method_refuses(nearlabel, tmp_path, monkeypatch, holes, command
     assert not (tmp_path / "m.skops").exists()
 
 
-@taken
 @pytest.mark.parametrize("data", [("words.csv", "--unknown", "n/k")])
 def test_fit_predict_report(nearlabel, tmp_path, monkeypatch, holes, data):
     """The default choice is among methods that take unknown labels; the card and the scores know of them."""
@@ -108,7 +104,6 @@ def test_fit_predict_report(nearlabel, tmp_path, monkeypatch, holes, data):
     assert "Unknown labels" in (tmp_path / "page.html").read_text()
 
 
-@taken
 @pytest.mark.parametrize("command", [("evaluate", "--cv", "3"), ("tune",)])
 def test_usual_methods_are_narrowed(nearlabel, tmp_path, monkeypatch, holes, command):
     """Those that nobody named are left out if they refuse unknown labels, and the command says so."""
@@ -120,7 +115,6 @@ def test_usual_methods_are_narrowed(nearlabel, tmp_path, monkeypatch, holes, com
     assert "lpknn" not in answer.out
 
 
-@taken
 def test_test_data_with_unknown_labels(nearlabel, tmp_path, monkeypatch, holes):
     """Any method is evaluated on them, if its training rows are known."""
     monkeypatch.chdir(tmp_path)
@@ -132,7 +126,6 @@ def test_test_data_with_unknown_labels(nearlabel, tmp_path, monkeypatch, holes):
     assert "lpknn,3,micro_f1" in answer.out
 
 
-@taken
 def test_tags_that_a_model_knows_and_the_data_lack(nearlabel, tmp_path, monkeypatch):
     """In a row without known tags they are unknown, in others nobody has them."""
     monkeypatch.chdir(tmp_path)

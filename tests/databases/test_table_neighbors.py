@@ -188,3 +188,13 @@ def test_bad_parameters_and_queries(table, songs):
         search.kneighbors(np.full((1, 4), 1e200))
     far = search.kneighbors(np.full((1, 4), 1e100), 3)[0]
     assert np.array_equal(far, ExactNeighbors().fit(songs.X).kneighbors(np.full((1, 4), 1e100), 3)[0])
+
+
+def test_labels_that_few_rows_know(table):
+    """The rows of a part of the table are no table, so its own answers are walked to the last."""
+    X = table.read().X
+    queries = np.random.default_rng(0).normal(size=(100, X.shape[1]))
+    y = np.full((len(X), 2), np.nan)
+    y[:, 0], y[:2, 1] = np.arange(len(X)) % 2, (0, 1)
+    expected = BRkNN(1).fit(X, y).predict_proba(queries)
+    np.testing.assert_array_equal(BRkNN(1, search=TableNeighbors(table)).fit(X, y).predict_proba(queries), expected)

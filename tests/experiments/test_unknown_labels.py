@@ -18,9 +18,7 @@ from nearlabel.experiments import (
     run,
     takes_unknown,
 )
-from nearlabel.lazy import BRkNN
 
-taken = pytest.mark.skipif(not getattr(BRkNN, "_takes_unknown", False), reason="no method takes unknown labels yet")
 advised = pytest.mark.filterwarnings("ignore:.*they are nobody's neighbours")  # of fits in the test itself
 
 
@@ -36,7 +34,6 @@ def holes():
     return Dataset(X, Y, ("a", "b", "c"), ("left", "right", "noise"), "holes")
 
 
-@taken
 def test_the_doctor_names_who_takes_them():
     """Its list is that of the classes that do."""
     found = {type(make_method(name)).__name__ for name in METHODS if takes_unknown(name)}
@@ -73,7 +70,6 @@ def test_other_values_are_no_unknown_labels(holes):
         list(Plan(("brknn",), (3,), cv=3).folds({"holes": replace(holes, Y=np.where(holes.Y == 0, -1, holes.Y))}))
 
 
-@taken
 @advised
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("method", ["brknn", "mlknn@micro-f"])
@@ -89,7 +85,6 @@ def test_a_plan_is_what_a_fold_by_hand_is(holes, container, method):
         assert value == pytest.approx(micro_f1(data.Y[fold.test], model.predict(data.X[fold.test])))
 
 
-@taken
 @advised
 def test_a_tuning_by_leave_one_out(holes):
     """It chooses by the known cells, thresholds included; what separates the classes is found."""
@@ -100,7 +95,6 @@ def test_a_tuning_by_leave_one_out(holes):
     assert (model.predict([[0.0] * 3, [4.0] * 3])[:, :2] == [[0, 1], [1, 0]]).all()
 
 
-@taken
 def test_the_automatic_choice(holes):
     """It is among the methods that take unknown labels; with all known it is what it was."""
     chosen = NeighborsChoice(n_neighbors=(3, 5), scales=("none",), distances=("euclidean",)).run(holes)

@@ -402,7 +402,7 @@ def test_many_labels_of_which_few_have_holes():
     """Labels that all rows know are one group, so a sparse y of many labels stays sparse."""
     rng = np.random.default_rng(0)
     X = rng.random((40, 2))
-    y = sparse.random_array((40, 3000), density=0.002, rng=rng, format="csr")
+    y = sparse.csr_array((rng.random((40, 3000)) < 0.002).astype(np.float64))
     y.data[:] = 1
     y = y.tolil()
     y[3, 7] = y[5, 7] = y[3, 2000] = NAN
@@ -428,3 +428,30 @@ def test_binary_relevance_fits_each_label_to_the_rows_that_know_it(n_features, w
         known = ~np.isnan(y[:, label])
         alone = BinaryRelevance(random_state=0).fit(X[known], y[known][:, [label]], *([weights[known]] * weighted))
         np.testing.assert_allclose(scores[:, [label]], alone.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("y_of", [np.asarray, lambda y: sparse.csr_array(sparse.coo_array(y))], ids=["dense", "sparse"])
+@pytest.mark.parametrize("classifier", [BRkNN(1), BRkNNa(1), BRkNNb(1), MLkNN(1)], ids=repr)
+def test_every_group_has_a_row_that_knows_a_rare_label(classifier, y_of):
+    """There is then no row that all who know the label answer for."""
+    X, groups = np.arange(6.0)[:, np.newaxis], np.array([0, 0, 0, 1, 1, 1])
+    Y = np.array([[1, 1], [0, 0], [1, np.nan], [0, np.nan], [1, 1], [0, np.nan]])
+    fitted = clone(classifier).fit(X, y_of(Y))
+    scores = fitted.loo_predict_proba(groups=groups)
+    assert as_dense(fitted.loo_predict(groups=groups)).shape == Y.shape
+    for group in (0, 1):
+        rest = groups != group
+        np.testing.assert_array_equal(
+            scores[~rest], clone(classifier).fit(X[rest], y_of(Y[rest])).predict_proba(X[~rest])
+        )
+
+
+def test_a_metric_that_is_learnt_from_all_rows():
+    """Its distances are those of all rows, whatever a label's rows are, so that a query's answer is its own."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2)) * [1, 30]
+    X[:20] *= [20, 0.2]
+    y = np.where(np.arange(300) < 20, rng.random(300) < 0.5, np.nan)[:, np.newaxis]
+    scores = BRkNN(3, search=ExactNeighbors("seuclidean")).fit(X, y).predict_proba(X[20:120])
+    search = ExactNeighbors("seuclidean", metric_params={"V": X.var(axis=0, ddof=1)})
+    np.testing.assert_array_equal(scores, BRkNN(3, search=search).fit(X[:20], y[:20]).predict_proba(X[20:120]))

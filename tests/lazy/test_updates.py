@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from nearlabel.lazy import IBLR, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
@@ -339,7 +340,7 @@ def test_an_error_changes_nothing(given, message):
     model = MLkNN(2).fit(X, y)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(*given)
-    with pytest.raises(ValueError, match="n_neighbors must be smaller than n_samples=2, got 2"):
+    with pytest.raises(ValueError, match="rows must leave at least 3 training rows for n_neighbors=2, got 3 of 5"):
         model.forget([0, 1, 2])
     with pytest.raises(ValueError, match="rows must be numbers from 0 to 4, got 5"):
         model.forget([5])
@@ -396,3 +397,91 @@ def test_a_fit_forgets_all_changes():
     assert model.fit(X, y).changes_ == {"added": 0, "forgotten": 0, "new_labels": []}
     model.partial_fit([[0.5]], [[1, np.nan]]).fit(X, y)
     assert_like_a_fit(model, lambda: MLkNN(2), X, y, X + 0.3)
+
+
+@pytest.mark.filterwarnings("ignore:No label is known")
+@pytest.mark.parametrize("classifier", [BRkNN(2), MLkNN(2)], ids=repr)
+@pytest.mark.parametrize(("first", "then"), [([["a"], ["b"]] * 4, [["b", "c"], ["b"], None]),
+                                             ([*[["a"], ["b"]] * 4, None], [["c"], ["a"], ["a", "c"]])])  # fmt: skip
+def test_tags_with_unknown_ones_arrive_by_name(classifier, first, then):
+    """Tags are columns of their names even if those of a row are unknown; of such a row no label is known."""
+    X = np.arange(len(first + then), dtype=float)[:, np.newaxis]
+    n = len(first)
+    updated = clone(classifier).fit(X[:n], first).partial_fit(X[n:], then)
+    refitted = clone(classifier).fit(X, first + then)
+    assert updated.label_names_.tolist() == refitted.label_names_.tolist()
+    np.testing.assert_array_equal(updated.training_labels(), refitted.training_labels())
+    np.testing.assert_array_equal(updated.predict_proba(X + 0.3), refitted.predict_proba(X + 0.3))
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_no_distance_to_a_forgotten_row_stays(weights):
+    """From some of them its features could be found again."""
+    random = np.random.default_rng(0)
+    X, y = random.random((60, 3)), random.integers(0, 2, size=(60, 2))
+    model = MLkNN(5, weights=weights).fit(X, y).partial_fit(random.random((3, 3)), y[:3]).forget([7])
+    model = pickle.loads(pickle.dumps(model))
+    away = np.sqrt(((X - X[7]) ** 2).sum(axis=1))[np.arange(60) != 7]
+    kept = [part for part in (model._lists.distances, model._lists._reach) if part is not None]
+    values = np.concatenate([part[np.isfinite(part)] for part in kept])
+    assert len(values)
+    assert not np.isin(values.round(12), np.append(away, away**2).round(12)).any()
+
+
+def test_all_rows_of_a_name_go():
+    """Rows that came without names have none."""
+    X = pd.DataFrame(np.arange(12.0), index=[f"r{row // 2}" for row in range(12)])
+    model = BRkNN(2).fit(X, np.eye(12, 2, dtype=int)).partial_fit([[20.0]], [[1, 1]])
+    assert model.forget(X.index[:3])._row_names.tolist() == [*[f"r{row // 2}" for row in range(4, 12)], ""]
+    with pytest.raises(ValueError, match="rows must be names from the index of X, got ''"):
+        model.forget([""])
+    with pytest.raises(ValueError, match="names of rows come from the index of a pandas data frame"):
+        BRkNN(2).fit(X.to_numpy(), np.eye(12, 2, dtype=int)).forget(["r1"])
+
+
+def test_tags_come_one_row_at_a_time():
+    """One without a tag, one of which nothing is known, and one that lacks known tags."""
+    X, tags = np.arange(8.0)[:, np.newaxis], [["a"], ["b"], ["a", "b"], ["b"], [], None, ["c"], ["a"]]
+    with pytest.warns(UserWarning, match="No label is known of 1"):
+        expected = BRkNN(1).fit(X, tags)
+    model = BRkNN(1).fit(X[:4], tags[:4])
+    for row in range(4, 8):
+        model.partial_fit(X[row : row + 1], pd.Series(tags[row : row + 1]) if row == 7 else tags[row : row + 1])
+    np.testing.assert_array_equal(model.training_labels(), expected.training_labels())
+    np.testing.assert_array_equal(model.predict_proba(X + 0.1), expected.predict_proba(X + 0.1))
+
+
+def test_a_failed_choice_changes_nothing():
+    """Also where cells are unknown."""
+    random = np.random.default_rng(0)
+    X, y = random.random((40, 2)), random.integers(0, 2, size=(40, 2)).astype(np.float64)
+    y[3, 1] = np.nan
+    asked = []
+
+    def value(truth, scores):
+        asked.append(1)
+        if len(asked) > 33:
+            raise RuntimeError
+        return 0.0
+
+    model = MLkNN(value).fit(X, y).forget([1])
+    before = model.predict_proba(X)
+    with pytest.raises(RuntimeError):
+        model.retune()
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert model.n_neighbors_stale_
+
+
+def test_parameters_that_no_update_can_follow():
+    """Weights need distances; classes are names of columns; an array that is used again is no row any more."""
+    X, y = np.arange(9.0)[:, np.newaxis], np.eye(9, 2, dtype=int)
+    with pytest.raises(ValueError, match="weights must be those of fit, got 'distance'"):
+        MLkNN(2).fit(X, y).set_params(weights="distance").forget([0])
+    for classes, error in (("loud", TypeError), (["loud"], ValueError), ([5], ValueError)):
+        with pytest.raises(error, match="classes must be"):
+            BRkNN(2).fit(X, y).partial_fit(X, y, classes=classes)
+    again = np.array([[0.5]])
+    model = BRkNN(1).fit(X, y).partial_fit(again, [[1, 1]])
+    again[0] = 7
+    assert model.search_.take([9]).tolist() == [[0.5]]
+    assert model.forget([]).changes_["forgotten"] == 0

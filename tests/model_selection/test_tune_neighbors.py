@@ -180,3 +180,21 @@ def test_bad_arguments(rows, arguments, error, message):
     X, Y = rows
     with pytest.raises(error, match=message):
         tune_neighbors(**{"estimator": MLkNN(), "X": X, "y": Y} | arguments)
+
+
+@pytest.mark.filterwarnings("ignore:No label is known")
+@pytest.mark.parametrize("metric", ["micro_f1", "hamming_loss", "ranking_loss"])
+def test_folds_with_unknown_cells(metric):
+    """Each fold is learnt from its known cells, and all answers are judged by those."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.integers(0, 4, (40, 2)).astype(float), (rng.random((40, 3)) < 0.5).astype(float)
+    Y[rng.random(Y.shape) < 0.5] = np.nan
+    tuned = tune_neighbors(MLkNN(), X, Y, n_neighbors=[1, 3], scoring=metric, cv=4)
+    for k, value in zip((1, 3), tuned.cv_results_[metric], strict=True):
+        labels, scores = np.zeros(Y.shape, dtype=int), np.zeros(Y.shape)
+        for training, held in KFold(4).split(X):
+            fitted = MLkNN(k).fit(X[training], Y[training])
+            labels[held], scores[held] = fitted.predict(X[held]), fitted.predict_proba(X[held])
+        assert score_all(Y, labels, scores, [metric])[metric] == value
+    with pytest.raises(ValueError, match="no unknown cells for LPkNN"):
+        tune_neighbors(LPkNN(), X, Y, cv=4)

@@ -318,3 +318,11 @@ class TestWithoutLibraries:
             ImportError, match=r"m needs a library that is not installed: .*pip install 'nearlabel\[ann\]'"
         ):
             load_model(file)
+
+
+def test_a_model_of_an_older_format_is_refused(saved, rewrite):
+    """It lacks what methods now learn; its card can be read."""
+    older = rewrite(saved, "nearlabel.json", lambda card: card | {"format": 3})
+    assert read_card(older).format == 3
+    with pytest.raises(ValueError, match=r"must have the format 4, got 3: an older nearlabel wrote it\. Hint"):
+        load_model(older)

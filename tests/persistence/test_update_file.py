@@ -107,16 +107,37 @@ def test_errors_leave_the_file_as_it_was(path, tmp_path):
         (lambda: update_model(path, X[:2], Y[:2], keep={"title": ["a"]}), "keep must have a value for each of 2"),
         (lambda: forget_rows(path, ids=["x", "y"]), "ids must be values of the kept column 'row id', got 'x' and 1"),
         (lambda: forget_rows(path, ids=["x"], column="z"), "column must be one of .* got 'z'"),
+        (lambda: update_model(path, X[:1], Y[:1], label_names=["a"]), "label_names must be 9 names, .* got 1"),
         (lambda: forget_rows(path, [60]), "rows must be numbers from 0 to 59, got 60"),
-        (lambda: forget_rows(path, range(58)), "n_neighbors must be smaller than n_samples=2, got 3"),
+        (
+            lambda: forget_rows(path, range(58)),
+            "rows must leave at least 4 training rows for n_neighbors=3, got 58 of 60",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             wrong()
     with pytest.raises(TypeError, match="model must be a method by votes of neighbours"):
         forget_rows(save_model(IBLR(3).fit(X, Y), tmp_path / "iblr.skops"), [0])
+    with pytest.raises(TypeError, match="ids must be a list of texts, got 'ab'"):
+        forget_rows(path, ids="ab")
+    two = save_model(BRkNN(1).fit(X[:2], Y[:2]), tmp_path / "two.skops", keep={"valid": ["a", "b"], "paid": ["c", "d"]})
+    with pytest.raises(ValueError, match=r"column must say which of \['valid', 'paid'\] has the ids"):
+        forget_rows(two, ids=["a"])
     with pytest.raises(ValueError, match="must keep a column of ids"):
         forget_rows(save_model(BRkNN(3).fit(X, Y), tmp_path / "no.skops"), ids=["a"])
     assert path.read_bytes() == before
+
+
+def test_what_was_prepared_for_another_model_is_refused(path):
+    """Labels would be in the wrong columns, and numbers those of other rows."""
+    read = read_card(path)
+    changed = forget_rows(path, [0], expected=read)
+    before = path.read_bytes()
+    for change in (lambda: forget_rows(path, [0], expected=read), lambda: update_model(path, X, Y, expected=read)):
+        with pytest.raises(BlockingIOError, match="was changed by another process since it was read"):
+            change()
+    assert path.read_bytes() == before
+    assert forget_rows(path, [0], expected=changed).data.rows == 58
 
 
 def test_one_process_at_a_time(path):

@@ -131,3 +131,14 @@ def test_before_fit_it_is_a_fit():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(X)
+
+
+def test_a_failed_tuning_changes_nothing():
+    """New labels are tuned at once; where that fails, the rows have not come."""
+    X, y = problem()
+    model = TunedThresholdsClassifierCV(MLkNN(4), cv="loo").fit(X[:60], y[:60, :2])
+    before = model.predict(X)
+    with pytest.raises(TypeError):
+        model.set_params(strategy="none such").partial_fit(X[60:], y[60:])
+    np.testing.assert_array_equal(model.predict(X), before)
+    assert model.changes_["added"] == 0

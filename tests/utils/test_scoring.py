@@ -37,3 +37,12 @@ def test_unknown_cells(wrap, fitted_to):
 
 def _dense(labels):
     return labels.toarray() if sparse.issparse(labels) else labels
+
+
+def test_rows_without_known_tags_or_class_are_left_out():
+    """As `fit` takes None there, `score` does."""
+    X = np.arange(8.0)[:, np.newaxis]
+    weights = np.arange(1.0, 9.0)
+    for y in ([["a"], ["b"], ["a", "b"], []] * 2, ["yes", "no"] * 4):
+        fitted = MLkNN(2).fit(X, y)
+        assert fitted.score(X, [None, *y[1:]], weights) == fitted.score(X[1:], y[1:], weights[1:])

@@ -24,6 +24,7 @@ def main(arguments: argparse.Namespace) -> None:
             column=arguments.column,
             retune=arguments.retune,
             trusted=arguments.trusted,
+            expected=before,
         )
     _changes.print_changes(card, before, arguments.model)
 

@@ -46,6 +46,7 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard
             keep=keep,
             retune=arguments.retune,
             trusted=arguments.trusted,
+            expected=opened.card,
         )
     _console.print_notes(notes)
     return card

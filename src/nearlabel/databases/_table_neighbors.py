@@ -82,6 +82,7 @@ class TableNeighbors(BaseEstimator):
     >>> search.ids_[indices]  # doctest: +SKIP
     """
 
+    needs_all_rows = True  # it cannot be fitted to a part of the table
     _distance: Any
 
     def __init__(

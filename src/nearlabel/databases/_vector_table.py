@@ -207,7 +207,11 @@ class VectorTable(ABC):
         self._checked_ids(new)
         if new:
             self._require_new(new)
-            self._insert(new, self._matrix(new, rows), None if tags is None else labels)
+            X = self._matrix(new, rows)
+            large = np.flatnonzero((np.abs(X) > _LARGEST).any(axis=1))
+            if len(large):
+                raise ValueError(f"vectors must be numbers that float32 has, got larger ones for id {new[large[0]]!r}.")
+            self._insert(new, X, None if tags is None else labels)
 
     def delete(self, ids: Iterable[Any]) -> None:
         """Delete rows; ids that the table does not have are passed over.

@@ -15,13 +15,14 @@ from nearlabel.experiments._metrics import read_metric
 from nearlabel.experiments._preparing import Columns, make_preparation
 from nearlabel.experiments._problems import as_dataset
 from nearlabel.experiments._tuning import Tuning
-from nearlabel.experiments._unknown_labels import check_takes_unknown, has_unknown
+from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.model_selection import NeighborsClassifierCV
 from nearlabel.model_selection._neighbors_classifier_cv import NUMBERS  # that it tries
 from nearlabel.model_selection._spaces import spaces_of  # the scalings that NeighborsClassifierCV tries
 from nearlabel.out_of_sample import largest_group
 from nearlabel.preprocessing import SCALES
 from nearlabel.thresholds import CyclicAscent, GlobalCut, MicroFOptimum, SCut, ThresholdStrategy, strategy_for
+from nearlabel.utils.partial_labels import has_unknown
 from nearlabel.utils.validation import check_choice, check_integer, each_once
 
 _METHODS = {"mlmlm": "mlmlm:scale=none"}  # the candidate scales the features

@@ -18,7 +18,6 @@ from nearlabel.experiments._methods import MethodSpec
 from nearlabel.experiments._parts import Part
 from nearlabel.experiments._preparing import prepared_by
 from nearlabel.experiments._searches import make_search
-from nearlabel.experiments._unknown_labels import has_unknown
 from nearlabel.thresholds import ThresholdStrategy
 from nearlabel.utils.types import BoolArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
@@ -149,11 +148,9 @@ class Folds:
 def _neighbors(rows: Any, spec: MethodSpec, search: Any, name: str, to_find: int) -> Any:
     """Return what a search finds, if the method asks one: it serves every method and every smaller number.
 
-    Where labels are unknown, each has neighbours of its own, which may be farther: the method searches itself.
+    Where labels are unknown the method searches itself.
     """
-    if not spec.has_neighbors:
-        return None
-    return make_search(search) if has_unknown(rows.y) else rows.neighbors(make_search(search), to_find, name)
+    return rows.neighbors(make_search(search), to_find, name) if spec.has_neighbors else None
 
 
 def _dense_answer(rows: Any, classifier: Any) -> Answer:

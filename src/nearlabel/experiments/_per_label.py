@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.experiments._unknown_labels import has_unknown
 from nearlabel.experiments.records import Record
 from nearlabel.labels import known_counts
 from nearlabel.metrics import label_table
 from nearlabel.metrics.counts import Counts
 from nearlabel.metrics.evaluation import PER_LABEL
 from nearlabel.metrics.label_table import ratios_of_labels
+from nearlabel.utils.partial_labels import has_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 _KEPT = (

@@ -24,7 +24,7 @@ from nearlabel.experiments._parts import Part
 from nearlabel.experiments._per_label import table_of_fold
 from nearlabel.experiments._preparing import Columns, prepared
 from nearlabel.experiments._searches import Finder, make_search, usual_search
-from nearlabel.experiments._unknown_labels import check_takes_unknown, has_unknown
+from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, Metric, label_propensities
 from nearlabel.metrics.catalogue import needs_propensities
@@ -35,6 +35,7 @@ from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
 from nearlabel.preprocessing import SCALES
 from nearlabel.preprocessing._feature_scaler import check_scale  # as FeatureScaler
 from nearlabel.thresholds import ThresholdStrategy, cross_val_scores
+from nearlabel.utils.partial_labels import has_unknown
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_choice, check_integer, each_once

@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from scipy import sparse
-
 from nearlabel.experiments._methods import METHODS, MethodSpec
 from nearlabel.utils.errors import ParameterError
+from nearlabel.utils.partial_labels import has_unknown, n_unknown
 from nearlabel.utils.types import Matrix
-
-
-def has_unknown(Y: Matrix) -> bool:
-    """Return whether label sets, an array or CSR array, have unknown cells."""
-    return n_unknown(Y) > 0
-
-
-def n_unknown(Y: Matrix) -> int:
-    """Return how many cells are unknown."""
-    values = Y.data if sparse.issparse(Y) else Y
-    return int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
 
 
 def takes_unknown(method: Any) -> bool:

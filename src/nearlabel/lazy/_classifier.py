@@ -162,7 +162,6 @@ class LazyClassifier(MultilabelClassifier):
         unknown: Matrix | None = None,
     ) -> None:
         self._n_samples, self._sample_weight = labels.shape[0], sample_weight
-        self.changes_, self.n_neighbors_stale_ = {"added": 0, "forgotten": 0, "new_labels": []}, False
         n_neighbors = self._checked_n_neighbors()  # before the search takes its time
         labels = labels if sparse.issparse(labels) else _kept(labels)
         self._remember_labels(labels)
@@ -180,6 +179,7 @@ class LazyClassifier(MultilabelClassifier):
             self._use_neighbors(n_neighbors, X)
         if self._cells is not None:
             self._cells.warn(self)
+        self.changes_, self.n_neighbors_stale_ = {"added": 0, "forgotten": 0, "new_labels": []}, False
 
     def _remember_labels(self, labels: Matrix) -> None:
         """Keep the label sets of the training rows, and what is known from them alone."""

@@ -76,6 +76,8 @@ class CommonSearch:
                 f"search must know {n_neighbors} neighbours of each row among those that know a label, and knows"
                 " fewer. Hint: precompute more; with a share p of known cells about n_neighbors / p are needed."
             )
+        if getattr(self.fitted, "needs_all_rows", False):
+            return self._among_all(rows, some, known, n_neighbors)
         if len(some) > _FEW_QUERIES:
             return self._among_alone(rows, some, numbers, n_neighbors)
         depth = min(_DEEPER * n_neighbors * len(known) // len(numbers), len(known) - self.of_training)
@@ -86,6 +88,16 @@ class CommonSearch:
             more = self._among_alone(rows, some[again], numbers, n_neighbors)
             deep.indices[again], deep.distances[again] = more.indices, more.distances
         return deep
+
+    def _among_all(self, rows: Matrix, some: IntArray, known: BoolArray, n_neighbors: int) -> Neighbors:
+        """Order all training rows, for a search that would answer otherwise if it were fitted to a part of them."""
+        distances, indices = np.empty((len(some), n_neighbors)), np.empty((len(some), n_neighbors), dtype=np.intp)
+        for block in row_blocks(len(some), 32 * len(known)):
+            own = some[block]
+            lists = self._asked(self.fitted, rows[own], own, len(known) - self.of_training, len(known))
+            found, _ = _walk(lists, np.arange(len(own)), known, n_neighbors, weighs=True)
+            distances[block], indices[block] = found.distances, found.indices
+        return Neighbors(distances, indices)
 
     def _among_alone(self, rows: Matrix, some: IntArray, known: IntArray, n_neighbors: int) -> Neighbors:
         """Search on the rows that know a label alone, given by their numbers."""

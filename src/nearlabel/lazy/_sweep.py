@@ -23,7 +23,6 @@ from nearlabel.utils.validation import as_dense, check_groups, check_integer
 AUTO = "auto"
 MOST = 30  # of the numbers of neighbours, from 1 up, that "auto" chooses from
 SCORING = "micro_f1"  # the metric that it chooses by
-_COUNTING_POSITIVES = {"micro_f1", "macro_f1"}  # true, predicted and shared ones: a cell of two zeros does not count
 N_FOLDS = 5  # where a method has no leave-one-out answers
 
 
@@ -259,7 +258,7 @@ class NeighborsSweep:
         """
         needed = {"prediction" if name == EMPTY_PREDICTIONS else get_metric(name).needs for name in metrics}
         asked = self.answers(labels="prediction" in needed, scores="score" in needed)
-        rows = [(k, score_and_count(*_known_cells(truth, answer, metrics), metrics)) for k, truth, answer in asked]
+        rows = [(k, score_and_count(truth, *answer, metrics)) for k, truth, answer in asked]
         columns = {name: np.array([values[name] for _, values in rows]) for name in rows[0][1]}
         return {"n_neighbors": np.array([k for k, _ in rows]), **columns}
 
@@ -344,16 +343,6 @@ def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -
 
 def _as_numbers(truth: Matrix) -> Matrix:
     return truth if truth.dtype.kind == "f" else truth.astype(np.int64, copy=False)
-
-
-def _known_cells(truth: Matrix, answer: Answer, metrics: Sequence[MetricLike]) -> tuple[Matrix, Any, Any]:
-    """Return true and predicted label sets and scores, for F1 with 0 in unknown cells, which then count nowhere."""
-    if truth.dtype.kind != "f" or not set(metrics) <= _COUNTING_POSITIVES:
-        return truth, answer.labels, answer.scores
-    labels, unknown = PartialLabels.of(truth, dtype=np.int8)
-    predicted = as_dense(answer.labels).copy()
-    predicted[as_dense(unknown)] = 0
-    return as_dense(labels), predicted, answer.scores
 
 
 def _too_few(n_samples: int) -> ValueError:

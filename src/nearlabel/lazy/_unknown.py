@@ -341,7 +341,10 @@ class KnownCells:
         known = group.known(self._n_samples)
         among_known = np.unique(groups.number[known])
         others = np.flatnonzero(~np.isin(groups.number, among_known))
-        rows, answers = [others], [self._ask(classifier, group, training, needs, known, others)]
+        rows, answers = [], []
+        if len(others):
+            rows.append(others)
+            answers.append(self._ask(classifier, group, training, needs, known, others))
         for number in among_known:
             rest = known & (groups.number != number)
             members = groups.members[groups.ends[number] : groups.ends[number + 1]]
@@ -350,12 +353,13 @@ class KnownCells:
             answers.append(self._ask(classifier, refitted, training, needs, rest, members))
         order = np.argsort(np.concatenate(rows))
         labels, scores = zip(*answers, strict=True)
-        decided = np.vstack([as_dense(part) for part in labels])[order] if labels[0] is not None else None
-        return Answer(decided, np.vstack([as_dense(part) for part in scores])[order] if scores[0] is not None else None)
+        return Answer(_joined_rows(labels, order), _joined_rows(scores, order))
 
 
 def _rule_answer(classifier: Any, rule: Any, neighbors: Neighbors, needs: Needs) -> Answer:
     """Return what a group's rule answers: scores only where the classifier decides on those of all labels."""
+    if not len(neighbors.indices):
+        return Answer(np.zeros((0, rule._labels.shape[1]), dtype=np.int8), np.zeros((0, rule._labels.shape[1])))
     if classifier.labels_are_independent:
         return _engine.answer(rule, neighbors, needs)
     if sparse.issparse(classifier._labels):
@@ -374,6 +378,13 @@ def _counts_left_out(rule: Any, known: BoolArray, lists: Neighbors, groups: Grou
     labels, scores = zip(*answers, strict=True)
     decided = None if labels[0] is None else np.hstack([as_dense(part) for part in labels])
     return Answer(decided, None if scores[0] is None else np.hstack(scores))
+
+
+def _joined_rows(parts: Sequence[Any], order: IntArray) -> Any:
+    """Return the rows of all parts in an order; None where a part was not asked for."""
+    if any(part is None for part in parts):
+        return None
+    return np.vstack([as_dense(part) for part in parts])[order]
 
 
 def _stacked(parts: Sequence[Any]) -> Any:

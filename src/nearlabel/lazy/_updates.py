@@ -10,6 +10,7 @@ An update is made on a copy, whose state is taken over at the end: an error chan
 from __future__ import annotations
 
 import numbers
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,12 @@ from nearlabel.lazy._sweep import NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._votes import Neighbors
 from nearlabel.neighbors.contract import TrainingLists
-from nearlabel.utils.arriving_labels import Labelled
+from nearlabel.updates import copy_to_update
+from nearlabel.utils.arriving_labels import Arriving, Labelled
 from nearlabel.utils.fit_params import without_zero_weights
-from nearlabel.utils.problems import check_partial_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import (
     Target,
-    check_n_neighbors,
     check_row_numbers,
     check_rows,
     refusal_of_unknown,
@@ -58,7 +58,8 @@ def partial_fit(
     y : array-like, data frame or sparse container of shape (n_added, n_labels) or (n_added,)
         Their label sets, in the form that `fit` got. New labels may come with them: columns of an array after those
         that are known, columns of other names of a data frame, new tags. They come after the known labels, and no
-        earlier row has them. A data frame needs a column for each known label.
+        earlier row has them (of a row of which nothing is known, they are unknown). A data frame needs a column for
+        each known label.
     classes : array-like, default=None
         Names of labels, or the classes of a one-dimensional y, that may come. Those that are not known yet are added as
         labels that no row has.
@@ -96,21 +97,20 @@ def partial_fit(
     """
     if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
         raise TypeError(f"sample_weight must be None for {type(self).__name__}, whose votes have no such weights.")
-    if not hasattr(self, "search_"):
+    if not hasattr(self, "changes_"):
         self.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
         return self if classes is None else _with_classes(self, classes)
     _check_updatable(self)
     rows = check_rows(self, X, reset=False, takes_dask=self._takes_dask)
-    target, unknown = check_partial_target(self, y, dtype=np.int8, may_know_nothing=True)
-    if unknown is not None and not self._takes_unknown:
-        raise refusal_of_unknown(self, int(unknown.sum()))
-    check_consistent_length(rows, target.labels)
-    names = row_names(X)
-    rows, labels, params = without_zero_weights(
-        rows, target.labels, {"sample_weight": sample_weight, "names": names, "unknown": unknown}
-    )
+    known = _labelled(self)
+    new = known.arriving(self, y)
+    if new.unknown is not None and not self._takes_unknown:
+        raise refusal_of_unknown(self, int(new.unknown.sum()))
+    check_consistent_length(rows, new.labels)
+    params = {"sample_weight": sample_weight, "names": row_names(X), "unknown": new.unknown}
+    rows, labels, params = without_zero_weights(rows, new.labels, params)
     n_old, n_added = self._n_samples, rows.shape[0]
-    joined = _labelled(self).joined(y, target._replace(labels=labels), classes, params["unknown"])
+    joined = known.joined(new._replace(labels=labels, unknown=params["unknown"]), classes)
     updated = _copied(self)
     updated.search_.add(rows)
     _take_labels(updated, joined)
@@ -134,8 +134,8 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     Parameters
     ----------
     rows : array-like of shape (n_removed,)
-        Numbers of training rows, each once; or their names, if `fit` got a pandas data frame X whose index names them.
-        The other rows are numbered anew, from 0 on.
+        Numbers of training rows, each once; or names, if `fit` got a pandas data frame X whose index holds texts: all
+        rows of these names go. The other rows are numbered anew, from 0 on.
 
     Returns
     -------
@@ -163,8 +163,15 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     """
     _check_updatable(self)
     gone = check_row_numbers("rows", _numbers_of(self, rows), self._n_samples)
+    if not len(gone):
+        return self
     left = np.delete(np.arange(self._n_samples), gone)
-    check_n_neighbors(self.n_neighbors_, len(left), leave_one_out=self._asks_for_training_rows)
+    least = self.n_neighbors_ + int(self._asks_for_training_rows)
+    if len(left) < least:
+        raise ValueError(
+            f"rows must leave at least {least} training rows for n_neighbors={self.n_neighbors_}, got {len(gone)} of"
+            f" {self._n_samples}."
+        )
     updated = _copied(self)
     updated.search_.remove(gone)
     known = _labelled(self)
@@ -218,33 +225,32 @@ def _check_updatable(classifier: Any) -> None:
             "search must have add and remove for rows to come and go, as ExactNeighbors has, got"
             f" {type(classifier.search_).__name__}."
         )
+    lists = getattr(classifier, "_lists", None)
+    if lists is not None and (lists.distances is None) != (
+        isinstance(classifier.weights, str) and classifier.weights == "uniform"
+    ):
+        raise ValueError(f"weights must be those of fit, got {classifier.weights!r}. Hint: fit again.")
 
 
 def _numbers_of(classifier: Any, rows: ArrayLike) -> Any:
     """Return the numbers of rows that may be called by their names."""
     asked = np.asarray(rows)
-    known = classifier._row_names
-    if known is None or asked.dtype.kind != "U":
+    if asked.dtype.kind not in "UO" or not all(isinstance(name, str) for name in asked.tolist()):
         return asked
-    number = {name: place for place, name in enumerate(known.tolist())}
-    unknown = [name for name in asked.tolist() if name not in number]
+    known = classifier._row_names
+    if known is None:
+        raise ValueError("rows must be numbers: names of rows come from the index of a pandas data frame X in fit.")
+    unknown = sorted({name for name in asked.tolist() if name not in known or name == ""})
     if unknown:
         raise ValueError(f"rows must be names from the index of X, got {unknown[0]!r}, which is none of them.")
-    return np.array([number[name] for name in asked.tolist()])
+    return np.flatnonzero(np.isin(known, asked.astype(str)))
 
 
 def _copied(classifier: Any) -> Any:
     """Return a copy whose state, and whose search's, can be replaced without touching the classifier's."""
-    updated = _shallow(classifier)
-    updated.search_ = _shallow(classifier.search_)
+    updated = copy_to_update(classifier)
+    updated.search_, updated._cells = copy_to_update(classifier.search_), copy(classifier._cells)
     return updated
-
-
-def _shallow(thing: Any) -> Any:
-    """Return an object with the same attributes; `copy.copy` would ask what a pickle holds."""
-    other = object.__new__(type(thing))
-    vars(other).update(vars(thing))
-    return other
 
 
 def _take_over(classifier: Any, updated: Any) -> Any:
@@ -255,9 +261,9 @@ def _take_over(classifier: Any, updated: Any) -> Any:
 
 def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
     """Return a classifier that was just fitted, with labels that no row has yet."""
-    nobody = Target(classifier._labels[:0], classifier._container, classifier.label_names_)
-    updated = _copied(classifier)
-    joined = _labelled(classifier).joined([], nobody, classes)
+    updated, known = _copied(classifier), _labelled(classifier)
+    nobody = Arriving(known.labels[:0], known.container, known.names, None, "tags")
+    joined = known.joined(nobody, classes)
     _take_labels(updated, joined)
     updated.changes_ = {**updated.changes_, "new_labels": []}
     if joined.unknown is not None:

@@ -13,8 +13,10 @@ from nearlabel.lazy import LazyClassifier, NeighborsSweep
 from nearlabel.metrics import Metric, MetricLike, get_metric
 from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS
 from nearlabel.out_of_sample import Fold, of_groups, rows_of, splits_of, splitter_of
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.problems import check_partial_target
 from nearlabel.utils.types import Matrix, MatrixLike
-from nearlabel.utils.validation import check_groups, check_target
+from nearlabel.utils.validation import check_groups, refusal_of_unknown, require_labels
 
 
 def tune_neighbors(
@@ -131,10 +133,14 @@ def _tune_on_folds(
     groups: ArrayLike | None,
 ) -> None:
     """Judge the answers of all folds together, then fit to all rows."""
-    labels, container, _ = check_target(tuned, y)
+    require_labels(tuned, y)
+    (labels, container, _), unknown = check_partial_target(tuned, y)
+    if unknown is not None and not classifier._takes_unknown:
+        raise refusal_of_unknown(classifier, int(unknown.sum()))
+    labels = PartialLabels(labels, unknown).with_nan()
     numbers = None if groups is None else check_groups(groups, labels.shape[0])
     splitter = splitter_of(5 if cv is None else cv, labels.shape[0], 0 if cv is None else None, numbers)
-    splits = splits_of(splitter, X, container.wrap(labels), **of_groups(numbers))
+    splits = splits_of(splitter, X, labels if unknown is not None else container.wrap(labels), **of_groups(numbers))
     folds = [_fold(tuned, X, labels, *split) for split in splits]
     sweep = NeighborsSweep.on_folds(classifier, folds, n_neighbors)
     table = sweep.table(metrics)

@@ -198,6 +198,8 @@ class ExactNeighbors(BaseEstimator):
             self._check_beside(rows)
         while segments and len(segments[-1]) <= _JOINED_UP_TO * rows.shape[0] and not is_mapped(segments[-1].rows):
             rows = stacked([segments.pop().all_rows(), rows])
+        if len(segments) == len(self._segments) and not is_mapped(rows):
+            rows = rows.copy()  # else they are a copy already; whoever reads a stream uses an array again
         self._set_segments([*segments, self._segment_of(rows)])
         return self
 
@@ -291,6 +293,11 @@ class ExactNeighbors(BaseEstimator):
         distance = distance_named(self.metric, self.metric_params)
         distance.fit(self.take(np.arange(min(self.n_samples_fit_, _SOME))))
         check_all(rows, distance)
+
+    @property
+    def needs_all_rows(self) -> bool:
+        """Whether a search of a part of the training rows would measure other distances."""
+        return self.takes_metric_from_rows
 
     def _set_segments(self, segments: list[Segment]) -> None:
         self._segments = segments

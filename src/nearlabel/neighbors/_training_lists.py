@@ -88,6 +88,8 @@ class TrainingLists:
         lists.indices[changed] = np.take_along_axis(lists.indices[changed], order, axis=1)
         if lists.distances is not None:
             lists.distances[changed] = np.take_along_axis(lists.distances[changed], order, axis=1)
+            lists.distances[lists.indices == NONE] = np.inf
+        lists._shorten_reach(search, changed[known[changed] > 0])
         lists._search(search, np.flatnonzero(known < min(self.needed, len(left) - 1)))
         return lists, changed
 
@@ -166,6 +168,12 @@ class TrainingLists:
         if self.distances is not None:
             self.distances[rows] = np.inf
             self.distances[rows, : ranks.shape[1]] = search.distance.to_distance(ranks)
+
+    def _shorten_reach(self, search: Any, rows: IntArray) -> None:
+        """Let lists reach no farther than their last entry: nothing that was measured to a removed row may stay."""
+        if self._reach is not None:
+            rows = rows[np.isfinite(self._reach[rows])]
+            self._reach[rows] = search.ranks(rows, self.indices[rows, self.lengths[rows] - 1])
 
     def _set_reach(self, rows: IntArray, reach: FloatArray) -> None:
         if self._reach is not None:

@@ -21,7 +21,7 @@ from nearlabel.persistence._archive import (
     skops_io,
     write_archive,
 )
-from nearlabel.persistence._card import ModelCard, keeping, versions
+from nearlabel.persistence._card import FORMAT, ModelCard, keeping, versions
 from nearlabel.persistence._kept_columns import as_kept
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import check_flag
@@ -192,7 +192,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
     TypeError
         If `trusted` is not a sequence of names or types.
     ValueError
-        If the file is not a model, is damaged, has a newer format or types that are not trusted, or would unpack to
+        If the file is not a model, is damaged, has another format or types that are not trusted, or would unpack to
         more than 512 MiB and 100 times its size.
     MemoryError
         If the model needs more memory than available.
@@ -209,6 +209,11 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
     path = Path(path)
     _check_trusted(trusted)
     card = read_card(path)
+    if card.format < FORMAT:
+        raise ValueError(
+            f"{path} must have the format {FORMAT}, got {card.format}: an older nearlabel wrote it. Hint: fit the model"
+            " again; `read_card` and `read_kept` read the file."
+        )
     model = read_archived_model(path, trusted)
     _warn_of_versions(path, card)
     return model

@@ -33,10 +33,13 @@ class _OpenFile(NamedTuple):
     kept: dict[str, tuple[str, ...]]
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], trusted: Sequence[str | type]) -> _OpenFile:
+    def read(cls, path: str | os.PathLike[str], trusted: Sequence[str | type], expected: ModelCard | None) -> _OpenFile:
+        card = read_card(path)
+        if expected is not None and card != expected:
+            raise BlockingIOError(f"{path} was changed by another process since it was read. Hint: try again.")
         model = load_model(path, trusted=trusted)
         updates.updated_part(model)  # raises where rows cannot come and go
-        return cls(Path(path), model, read_card(path), read_kept(path))
+        return cls(Path(path), model, card, read_kept(path))
 
     def write(self, kept: Mapping[str, Sequence[str]], label_names: Sequence[str] | None = None) -> ModelCard:
         """Write the model, which has changed; scores stay on the card, with a word that they are from before."""
@@ -58,6 +61,7 @@ def update_model(
     keep: Mapping[str, Sequence[Any]] | None = None,
     retune: bool = False,
     trusted: Sequence[str | type] = (),
+    expected: ModelCard | None = None,
 ) -> ModelCard:
     """Append training rows to the model in a file, or only choose anew what depends on all rows.
 
@@ -79,6 +83,8 @@ def update_model(
         Whether thresholds and a number of neighbours are chosen anew; otherwise they are stale, and the card says so.
     trusted : sequence of str or type, default=()
         As in `load_model`.
+    expected : ModelCard, default=None
+        The card that the file must have: that of the model for which rows and labels were put in order.
 
     Returns
     -------
@@ -88,7 +94,7 @@ def update_model(
     Raises
     ------
     BlockingIOError
-        If another process is changing the file.
+        If another process is changing the file, or has changed it since the expected card was read.
     TypeError
         If the model is none that rows can be added to.
     ValueError, OSError, ImportError
@@ -115,7 +121,7 @@ def update_model(
     3
     """
     with locked(path, "adding rows"):
-        file = _OpenFile.read(path, trusted)
+        file = _OpenFile.read(path, trusted, expected)
         n_old = _n_rows(file.model)
         if X is not None:
             updates.partial_fit(file.model, X, y)
@@ -133,6 +139,7 @@ def forget_rows(
     column: str | None = None,
     retune: bool = False,
     trusted: Sequence[str | type] = (),
+    expected: ModelCard | None = None,
 ) -> ModelCard:
     """Remove training rows from the model in a file, which then has nothing of them.
 
@@ -149,8 +156,8 @@ def forget_rows(
     ids : iterable of str, default=()
         Values of a column that the file keeps of its rows: all rows that have one of them go.
     column : str, default=None
-        That column. None: the first kept one whose name ends with "id", or the first.
-    retune, trusted
+        That column. None: the one that is called id, or the only one whose name ends so, or the only one.
+    retune, trusted, expected
         As in `update_model`.
 
     Returns
@@ -161,9 +168,9 @@ def forget_rows(
     Raises
     ------
     BlockingIOError
-        If another process is changing the file.
+        If another process is changing the file, or has changed it since the expected card was read.
     TypeError
-        If the model is none that rows can be removed from.
+        If the model is none that rows can be removed from, or `ids` is a text.
     ValueError, OSError, ImportError
         If no row has one of the ids, or the file keeps no such column; else as `load_model`,
         `nearlabel.updates.forget`, `nearlabel.updates.retune` and `save_model`. Then the file is what it was.
@@ -172,8 +179,10 @@ def forget_rows(
     --------
     update_model : Append rows, with an example of both.
     """
+    if isinstance(ids, str):
+        raise TypeError(f"ids must be a list of texts, got {ids!r}. Hint: [{ids!r}].")
     with locked(path, "forgetting rows"):
-        file = _OpenFile.read(path, trusted)
+        file = _OpenFile.read(path, trusted, expected)
         n_rows = _n_rows(file.model)
         numbers = check_row_numbers("rows", rows, n_rows)
         gone = np.union1d(numbers, _rows_with(file, list(ids), column)).astype(np.intp)
@@ -206,8 +215,7 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
         return np.empty(0, dtype=np.intp)
     if not file.kept:
         raise ValueError(f"{file.path} must keep a column of ids for rows to be found by them, got none. Hint: rows.")
-    if column is None:
-        column = next((name for name in file.kept if name.casefold().endswith("id")), next(iter(file.kept)))
+    column = _column_of_ids(tuple(file.kept)) if column is None else column
     if column not in file.kept:
         raise ValueError(f"column must be one of {list(file.kept)}, which the file keeps, got {column!r}.")
     known = file.kept[column]
@@ -219,9 +227,23 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
     return np.array([row for row, text in enumerate(known) if text in wanted], dtype=np.intp)
 
 
+def _column_of_ids(names: Sequence[str]) -> str:
+    """Return which of the kept columns has the ids; raise ValueError if it may be one or the other."""
+    for some in (
+        [name for name in names if name.casefold() == "id"],
+        [name for name in names if name.casefold().endswith("id")],
+        names,
+    ):
+        if len(some) == 1:
+            return some[0]
+    raise ValueError(f"column must say which of {list(names)} has the ids, got None.")
+
+
 def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:
     """Return the summary of the present rows: names from before, figures of the label sets that the model has."""
     of_labels = DataSummary.of_label_sets(updates.lazy_part(model).training_labels())
+    if label_names is not None and len(label_names) != of_labels.labels:
+        raise ValueError(f"label_names must be {of_labels.labels} names, one for each label, got {len(label_names)}.")
     if label_names is None:
         label_names = _names(updates.updated_part(model).label_names_, before.label_names)
     return replace(

@@ -11,9 +11,9 @@ from nearlabel.metrics import micro_precision, micro_recall
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import COLOURS, GREY, INK, MARKERS, dots, set_legend, set_line_styles, set_open_frame
 from nearlabel.thresholds import micro_pr_frontier
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, MatrixLike
-from nearlabel.utils.validation import as_label_matrix
 
 _EQUAL_F = "equal F"  # marks the lines behind, which are drawn once
 
@@ -108,7 +108,7 @@ class MicroFrontierDisplay(Display):
             If matplotlib is not installed (extra ``plot``).
         """
         name = type(estimator).__name__ if name is None else name
-        scores = label_scores(estimator, X, as_label_matrix(Y).shape[1], response_method_of(estimator))
+        scores = label_scores(estimator, X, PartialLabels.of(Y).labels.shape[1], response_method_of(estimator))
         points = {f"{name}: its label sets": estimator.predict(X)}
         return cls.from_predictions(Y, scores, name=name, points=points, ax=ax, **style)
 

@@ -9,9 +9,9 @@ import numpy as np
 from nearlabel.metrics import calibration_bins
 from nearlabel.plots._display import Display
 from nearlabel.plots._figure import GREY, set_legend, set_line_styles, set_open_frame
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, MatrixLike
-from nearlabel.utils.validation import as_label_matrix
 
 _DIAGONAL = "diagonal"
 
@@ -110,7 +110,7 @@ class ReliabilityDisplay(Display):
         ImportError
             If matplotlib is not installed (extra ``plot``).
         """
-        labels = as_label_matrix(Y)
+        labels = PartialLabels.of(Y).with_nan()
         method = response_method_of(estimator, ("predict_proba",))
         scores = label_scores(estimator, X, labels.shape[1], method)
         return cls.from_predictions(

@@ -25,7 +25,7 @@ from nearlabel.streams._drift import Drift, Watch
 from nearlabel.streams._kept_rows import KeptRows
 from nearlabel.streams._prequential import Prequential, f1_of_rows
 from nearlabel.thresholds import StaleThresholdsWarning
-from nearlabel.utils.arriving_labels import Labelled, in_columns
+from nearlabel.utils.arriving_labels import Arriving, Labelled, in_columns
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.scoring import score
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
@@ -40,6 +40,7 @@ from nearlabel.utils.validation import (
     check_rows,
     check_target,
     predict_labels,
+    refusal_of_unknown,
     remember_target,
     with_multilabel_target,
 )
@@ -345,13 +346,16 @@ class StreamClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Matrix, Labelled]:
         """Check new rows, and return them with the label sets of all that stay or are gathered, theirs below."""
         rows = check_rows(self, X, reset=first)
-        target = check_target(self, y, dtype=np.int8)
-        check_consistent_length(rows, target.labels)
         if first:
-            known = Labelled(target.labels[:0], target.container, target.names)
+            target = check_target(self, y, dtype=np.int8)
+            known, new = Labelled(target.labels[:0], target.container, target.names), Arriving(*target, None, "array")
         else:
             known = Labelled(self._labels, self._container, self.label_names_)
-        return rows, known.joined(y, target, classes)
+            new = known.arriving(self, y)
+        if new.unknown is not None:
+            raise refusal_of_unknown(self, int(new.unknown.sum()))
+        check_consistent_length(rows, new.labels)
+        return rows, known.joined(new, classes)
 
     def _gather(self, rows: Matrix, joined: Labelled) -> None:
         """Keep rows until they are enough for a model."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from nearlabel import updates
 from nearlabel.out_of_sample import Needs, left_out_answer
 from nearlabel.thresholds._cross_val import OneClass
 from nearlabel.thresholds._together import AUTO, ReachedWith, as_given
-from nearlabel.utils.arriving_labels import Labelled
+from nearlabel.utils.arriving_labels import Arriving, Labelled
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.problems import check_partial_target
 from nearlabel.utils.types import MatrixLike
 from nearlabel.utils.validation import Target, remember_target
 
@@ -62,19 +60,18 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
     """
     if not hasattr(self, "estimator_"):
         self.fit(X, y)
-        return self
-    target, unknown = check_partial_target(self, y, dtype=np.int8, may_know_nothing=True)
-    part = updates.updated_part(self.estimator_)
-    known = Labelled(part._labels[:0], self._container, self.label_names_)
-    joined = known.joined(y, target, classes, unknown)
+        return self if classes is None else _check_known(self, classes)
+    known = _labelled(self)
+    joined = known.joined(known.arriving(self, y), classes)
     _check_same_meaning(self._container.classes, joined.container.classes)
-    has_new = len(joined.names) > len(known.names)
-    if has_new:
-        _check_can_be_tuned(self)
-    updates.partial_fit(self.estimator_, X, PartialLabels(joined.labels, joined.unknown).with_nan())
-    remember_target(self, Target(joined.labels, joined.container, joined.names))
-    _grow_stale(self)
-    return self.retune() if has_new else self
+    updated = updates.copy_to_update(self)
+    updates.partial_fit(updated.estimator_, X, PartialLabels(joined.labels, joined.unknown).with_nan())
+    remember_target(updated, Target(joined.labels, joined.container, joined.names))
+    _grow_stale(updated)
+    if len(joined.names) > len(known.names):
+        retune(updated)
+    self.__dict__ = vars(updated)
+    return self
 
 
 def forget(self: Any, rows: ArrayLike) -> Any:
@@ -95,8 +92,11 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     ValueError
         If a row is unknown or comes twice, or too few rows would be left. Then nothing has changed.
     """
-    updates.forget(self.estimator_, rows)
-    _grow_stale(self)
+    updated = updates.copy_to_update(self)
+    updates.forget(updated.estimator_, rows)
+    if updated.changes_ != self.changes_:
+        _grow_stale(updated)
+    self.__dict__ = vars(updated)
     return self
 
 
@@ -116,18 +116,20 @@ def retune(self: Any) -> Any:
         If the thresholds were tuned with groups or weights.
     """
     _check_can_be_tuned(self)
-    part = updates.updated_part(self.estimator_)
+    updated = updates.copy_to_update(self)
+    part = updates.updated_part(updated.estimator_)
     strategy = self._new_strategy()
     if part.n_neighbors_stale_ and part.n_neighbors == AUTO and strategy._objective() is not None:
         part.set_params(n_neighbors=ReachedWith(strategy))
     part.retune()
-    as_given(self.estimator_)
-    scores = left_out_answer(self.estimator_, len(self.label_names_), Needs(labels=False)).scores
+    as_given(updated.estimator_)
+    scores = left_out_answer(updated.estimator_, len(self.label_names_), Needs(labels=False)).scores
     y = part.training_labels()
-    self.strategy_ = strategy.fit(scores, y)
-    self._take_from(self.strategy_, "thresholds_", "objective_")
-    self._one_class, self.cv_results_ = OneClass.of(y), {}
-    self.thresholds_stale_ = self._told = False
+    updated.strategy_ = strategy.fit(scores, y)
+    updated._take_from(updated.strategy_, "thresholds_", "objective_")
+    updated._one_class, updated.cv_results_ = OneClass.of(y), {}
+    updated.thresholds_stale_ = updated._told = False
+    self.__dict__ = vars(updated)
     return self
 
 
@@ -141,6 +143,21 @@ def warn_if_stale(classifier: Any) -> None:
             StaleThresholdsWarning,
             stacklevel=3,
         )
+
+
+def _labelled(classifier: Any) -> Labelled:
+    """Return no label sets, with the names and the form of those in `fit`."""
+    part = updates.updated_part(classifier.estimator_)
+    return Labelled(part._labels[:0], classifier._container, classifier.label_names_)
+
+
+def _check_known(classifier: Any, classes: ArrayLike) -> Any:
+    """Return a classifier that was just fitted; raise if a label that may come has no threshold yet."""
+    known = _labelled(classifier)
+    names = known.joined(Arriving(*known, "tags"), classes).names
+    if len(names) > len(known.names):
+        raise ValueError(f"classes must be labels of y in the first call, got {names[len(known.names)]!r}.")
+    return classifier
 
 
 def _check_same_meaning(known: Any, joined: Any) -> None:

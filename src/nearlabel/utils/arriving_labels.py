@@ -9,9 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from nearlabel.utils.containers import is_frame
+from nearlabel.utils.containers import is_frame, is_missing
+from nearlabel.utils.problems import check_partial_target
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import LabelContainer, Target, as_dense, tags_of
+from nearlabel.utils.validation import LabelContainer, as_dense, tag_matrix
+
+
+class Arriving(NamedTuple):
+    """Label sets that arrive: as `Labelled`, and what y was: "tags", "frame" or "array"."""
+
+    labels: Matrix
+    container: LabelContainer
+    names: NDArray[Any]
+    unknown: Matrix | None
+    form: str
 
 
 class Labelled(NamedTuple):
@@ -25,19 +36,43 @@ class Labelled(NamedTuple):
     names: NDArray[Any]
     unknown: Matrix | None = None
 
-    def joined(self, y: MatrixLike, new: Target, classes: ArrayLike | None, unknown: Matrix | None = None) -> Labelled:
+    def arriving(self, estimator: object, y: MatrixLike) -> Arriving:
+        """Check label sets that come after these.
+
+        Of tags, None is a row of which nothing is known, and [] one that has no label: neither needs a tag beside it.
+
+        Raises
+        ------
+        ValueError
+            If y is malformed.
+        """
+        may_be_tags = self.container.classes is None and not _are_numbers(self.names)
+        tags = _tags_or_none(y) if may_be_tags else None
+        if tags is not None:
+            return self._arriving_tags(tags)
+        target, unknown = check_partial_target(estimator, y, dtype=np.int8, may_know_nothing=True)
+        form = "frame" if is_frame(y) else "array" if _are_numbers(target.names) else "tags"
+        return Arriving(*target, unknown, form)
+
+    def _arriving_tags(self, tags: list[Any]) -> Arriving:
+        """Return tags in the columns of all labels: of a row of which nothing is known, all are unknown."""
+        hidden = np.array([row is None for row in tags])
+        labels, names = tag_matrix([() if row is None else row for row in tags], np.int8)
+        every = _union(self.names, names)
+        place = {name: number for number, name in enumerate(every.tolist())}
+        labels = in_columns(labels, np.array([place[name] for name in names.tolist()], dtype=np.intp), len(every))
+        unknown = np.tile(hidden[:, np.newaxis], (1, len(every))) if hidden.any() else None
+        return Arriving(labels, self.container, every, unknown, "tags")
+
+    def joined(self, new: Arriving, classes: ArrayLike | None) -> Labelled:
         """Return these label sets with new ones below, in columns of the same names; new names come last.
 
         Parameters
         ----------
-        y : indicator matrix, tags or one-dimensional array
-            What the new label sets were given as.
-        new : Target
-            These label sets, checked.
+        new : Arriving
+            What `arriving` returned.
         classes : array-like or None
             Further names, or classes of a one-dimensional y.
-        unknown : ndarray or CSR of shape (n_new, n_labels), default=None
-            Mask of the unknown cells of these label sets. None: all are known.
 
         Returns
         -------
@@ -46,26 +81,28 @@ class Labelled(NamedTuple):
 
         Raises
         ------
+        TypeError
+            If the further names are no list.
         ValueError
             If the new label sets are of another form, or lack labels.
         """
         if (self.container.classes is None) != (new.container.classes is None):
             raise ValueError("y must be one-dimensional if that of fit was, and only then.")
         if self.container.classes is not None:
-            return self._joined_classes(new, classes, unknown)
-        names, places = self._columns(new, is_tags=tags_of(y) is not None, is_frame=is_frame(y))
+            return self._joined_classes(new, classes)
+        names, places = self._columns(new)
         if classes is not None:
-            names = _union(names, np.asarray(classes))
-        labels = _below(self.labels, new.labels, places, len(names))
-        if self.unknown is not None or unknown is not None:
-            masks = _mask(self.labels, self.unknown), _mask(new.labels, unknown)
-            unknown = _below(*masks, places, len(names))
+            names = _with_further(names, classes)
+        labels, unknown = _below(self.labels, new.labels, places, len(names)), None
+        if self.unknown is not None or new.unknown is not None:
+            known_mask, new_mask = _mask(self.labels, self.unknown), _mask(new.labels, new.unknown)
+            unknown = _below(_widened(known_mask, len(names)), new_mask, places, len(names))
         return Labelled(labels, self.container, names, unknown)
 
-    def _columns(self, new: Target, *, is_tags: bool, is_frame: bool) -> tuple[NDArray[Any], IntArray]:
+    def _columns(self, new: Arriving) -> tuple[NDArray[Any], IntArray]:
         """Return the names of all labels, and the column of each new one."""
         known, n_new = self.names, len(new.names)
-        if not is_tags and not is_frame:
+        if new.form == "array":
             numbered = _are_numbers(known)
             if n_new < len(known) or (n_new > len(known) and not numbered):
                 least = "at least " * numbered
@@ -74,14 +111,15 @@ class Labelled(NamedTuple):
             return (np.arange(n_new) if n_new > len(known) else known), np.arange(n_new)
         if _are_numbers(known) and not _are_numbers(new.names):
             raise ValueError("y must be an array without names of labels, as in fit, got names.")
-        missing = [name for name in known.tolist() if is_frame and name not in new.names.tolist()]
+        there = set(new.names.tolist())
+        missing = [name for name in known.tolist() if name not in there]
         if missing:
             raise ValueError(f"y must have a column for each label of fit, got none for {missing[0]!r}.")
         names = _union(known, new.names)
         place = {name: number for number, name in enumerate(names.tolist())}
         return names, np.array([place[name] for name in new.names.tolist()], dtype=np.intp)
 
-    def _joined_classes(self, new: Target, classes: ArrayLike | None, unknown: Matrix | None) -> Labelled:
+    def _joined_classes(self, new: Arriving, classes: ArrayLike | None) -> Labelled:
         """Join one label of two classes, of which one may be new."""
         mine: Any = self.container.classes
         its: Any = new.container.classes
@@ -93,11 +131,36 @@ class Labelled(NamedTuple):
             of_row = own.take(labels[:, 0], mode="clip")
             return ((of_row == every[-1]) & (len(every) == 2)).astype(labels.dtype)[:, np.newaxis]
 
-        labels = np.vstack([column(self.labels, mine), column(new.labels, its)])
-        if self.unknown is not None or unknown is not None:
-            unknown = np.vstack([_mask(self.labels, self.unknown), _mask(new.labels, unknown)])
+        labels, unknown = np.vstack([column(self.labels, mine), column(new.labels, its)]), None
+        if self.unknown is not None or new.unknown is not None:
+            unknown = np.vstack([_mask(self.labels, self.unknown), _mask(new.labels, new.unknown)])
             labels[unknown] = 0
         return Labelled(labels, replace(self.container, classes=every), self.names, unknown)
+
+
+def _tags_or_none(y: MatrixLike) -> list[Any] | None:
+    """Return the rows of a y of tags, lists of texts or None; None if it is anything else."""
+    if (is_frame(y) and getattr(y, "ndim", 2) == 2) or sparse.issparse(y) or getattr(y, "ndim", 1) != 1:
+        return None
+    rows = list(getattr(y, "to_pylist", getattr(y, "to_list", lambda: y))())  # of pyarrow; of pandas and polars
+    tags = [None if is_missing(row) else row for row in rows]
+    there = [row for row in tags if row is not None]
+    if all(isinstance(row, list | tuple | set | frozenset | np.ndarray) for row in there):
+        return tags if all(isinstance(tag, str) for row in there for tag in row) else None
+    return None
+
+
+def _with_further(known: NDArray[Any], classes: ArrayLike) -> NDArray[Any]:
+    """Return names with those of labels that may come; where labels have none but their columns, the next numbers."""
+    further = np.asarray(classes)
+    if isinstance(classes, str) or further.ndim != 1:
+        raise TypeError(f"classes must be a list of names of labels, got {classes!r}.")
+    names = _union(known, further)
+    if _are_numbers(known) and not _are_numbers(names):
+        raise ValueError(
+            f"classes must be the next numbers of columns, as y of fit had no names, got {further.tolist()}."
+        )
+    return names
 
 
 def in_columns(labels: Matrix, places: IntArray, n_labels: int) -> Matrix:
@@ -131,6 +194,15 @@ def _mask(labels: Matrix, unknown: Matrix | None) -> Matrix:
     return (
         sparse.csr_array(labels.shape, dtype=np.bool_) if sparse.issparse(labels) else np.zeros(labels.shape, np.bool_)
     )
+
+
+def _widened(mask: Matrix, n_labels: int) -> Matrix:
+    """Return a mask with columns of new labels, which are unknown in rows of which nothing is known."""
+    n_new = n_labels - mask.shape[1]
+    full = np.asarray(mask.sum(axis=1) == mask.shape[1])[:, np.newaxis]
+    if not sparse.issparse(mask):
+        return np.hstack([mask, np.repeat(full, n_new, axis=1)])
+    return sparse.hstack([mask, *[sparse.csr_array(full)] * n_new], format="csr", dtype=np.bool_)
 
 
 def _are_numbers(names: NDArray[Any]) -> bool:

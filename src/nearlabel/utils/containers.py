@@ -39,7 +39,7 @@ def kind_of(column: Any) -> str:
     if is_categorical(column):
         return "category"
     some = values if values.dtype.kind == "O" else values[:1]
-    return "number" if all(is_number(value) or _is_missing(value) for value in some) else "category"
+    return "number" if all(is_number(value) or is_missing(value) for value in some) else "category"
 
 
 def as_array(column: Any) -> NDArray[Any]:
@@ -60,7 +60,7 @@ def missing(values: NDArray[Any]) -> BoolArray:
     try:
         return np.asarray(np.equal(values, NONE) | np.not_equal(values, values))
     except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal, an array is both
-        return np.fromiter(map(_is_missing, values), dtype=bool, count=len(values))
+        return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
 
 
 def _of_pandas(column: Any) -> NDArray[Any]:
@@ -88,7 +88,8 @@ def is_number(value: object) -> bool:
     return isinstance(value, numbers.Real | Decimal) and not isinstance(value, bool | np.bool_)
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
+    """Return whether a value is None, NaN, NaT or what pandas has for a missing one."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, numbers.Real | Decimal | np.datetime64) and bool(value != value)

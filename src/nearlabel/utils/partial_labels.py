@@ -83,6 +83,17 @@ class PartialLabels(NamedTuple):
         return sparse.csr_array(self.labels.astype(np.float64) + unknown)
 
 
+def has_unknown(Y: Matrix) -> bool:
+    """Return whether label sets, an array or CSR array, have unknown cells."""
+    return n_unknown(Y) > 0
+
+
+def n_unknown(Y: Matrix) -> int:
+    """Return how many cells are unknown."""
+    values = Y.data if sparse.issparse(Y) else Y
+    return int(np.isnan(values).sum()) if values.dtype.kind == "f" else 0
+
+
 def groups_of_labels(unknown: Matrix) -> list[tuple[IntArray, IntArray]]:
     """Return the labels that are unknown in the same rows, and those rows, by the first label of each group."""
     columns = sparse.csc_array(unknown)

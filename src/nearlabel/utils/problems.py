@@ -82,7 +82,7 @@ def check_partial_target(
         y = y.compute()
     if hasattr(y, "__array__") and not isinstance(y, Iterable) and not is_frame(y):
         y = np.asarray(y)
-    values = _objects_of(y)
+    values = objects_of(y)
     if values is None:
         return _matrix_target(y, dtype, may_know_nothing=may_know_nothing)
     unknown = missing(values)
@@ -97,7 +97,7 @@ def check_partial_target(
     return Target(labels, known.container, names), np.repeat(unknown[:, np.newaxis], labels.shape[1], axis=1)
 
 
-def _objects_of(y: MatrixLike) -> NDArray[Any] | None:
+def objects_of(y: MatrixLike) -> NDArray[Any] | None:
     """Return the values or tags of a one-dimensional y, with None where one was masked; None if y is a matrix."""
     if sparse.issparse(y) or isinstance(y, str | dict) or not isinstance(y, Iterable):
         return None

@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
+from nearlabel.utils.containers import missing
 from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.problems import objects_of
 from nearlabel.utils.types import BoolArray, LabelSets, MatrixLike
 from nearlabel.utils.validation import check_sample_weight, tags_of, without_sparse_frame
 
@@ -24,7 +27,8 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
         Samples.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
         Their label sets, or their tags. A tag that the classifier does not know makes its label set a wrong one. Where
-        cells of a matrix are unknown (NaN), the known ones must be right; a sample that has none is left out.
+        cells of a matrix are unknown (NaN), the known ones must be right; a sample that has none is left out, as is one
+        that has None instead of tags or a class.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples. None: all weigh 1.
 
@@ -38,6 +42,13 @@ def score(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | No
     ValueError
         If X or y is malformed, nothing is known, or their lengths differ.
     """
+    values = objects_of(y)
+    known = np.zeros(0, dtype=np.bool_) if values is None else ~missing(values)
+    if values is not None and known.any() and not known.all():
+        check_consistent_length(X, values)
+        some = np.flatnonzero(known)
+        weights = None if sample_weight is None else check_sample_weight(sample_weight, len(known))[some]
+        return float(self.score(_safe_indexing(X, some), values[some].tolist(), weights))
     tags = tags_of(y)
     if tags is not None:
         predicted = self.predict_labels(X)

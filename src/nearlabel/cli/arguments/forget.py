@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--column",
         metavar="NAME",
-        help="column of the ids among those that the model keeps; default: the first whose name ends with id",
+        help="column of the ids among those that the model keeps; default: the one called id, or whose name ends so",
     )
     add_retune_option(parser)
 
