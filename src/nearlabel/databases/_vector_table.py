@@ -184,7 +184,8 @@ class VectorTable(ABC):
         Parameters
         ----------
         ids : iterable of int or str
-            Their ids, none of which the table has.
+            Their ids, none of which the table has. Several processes that add one id at the same moment may all
+            succeed: `read` then says so, until the id is deleted and added again.
         X : array-like of shape (n_rows, n_features)
             Their vectors, finite; rounded to the type of the column.
         tags : iterable of collections of str or None, default=None
