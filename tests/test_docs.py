@@ -39,6 +39,7 @@ def is_runnable(program):
     return all(importlib.util.find_spec(name) for name in names)
 
 
+@pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")  # pages tell what is warned of
 @pytest.mark.parametrize("page", mostly_long(HOWTO, "text"))
 def test_programs_of_the_pages_run(page, capsys):
     """The blocks of a how-to page run one after the other, in one namespace."""
