@@ -32,7 +32,7 @@ test-long: $(BIN)/python  ## run the others: whole products of parameters, paper
 ONCE = lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
 
 test-oldest:  ## ordinary tests with the oldest libraries that are supported: each, with every third of its parameters
-	PYTEST_ADDOPTS="--one-in 4 $(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
+	PYTEST_ADDOPTS="--one-in 6 $(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
 
 test-kernels: $(BIN)/python  ## the tests of neighbours with levels of the kernels that are not the default, and without; they must be built where a compiler is
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
