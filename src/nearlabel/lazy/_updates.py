@@ -10,6 +10,7 @@ An update is made on a copy, whose state is taken over at the end: an error chan
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -117,13 +118,12 @@ def partial_fit(
     updated._sample_weight = _appended(self._sample_weight, params.get("sample_weight"), n_old, n_added, 1.0)
     updated._row_names = _appended(self._row_names, params["names"], n_old, n_added, "")
     _count_change(updated, added=n_added)
-    if joined.unknown is not None:
-        return _take_over(self, _learn_known_cells(updated, joined.unknown))
-    _learn(updated)
-    if self._asks_for_training_rows:
+
+    def follow() -> None:
         lists, changed = self._lists.with_added(updated.search_)
         _follow(updated, self, lists, changed, np.arange(n_old), changed[changed < n_old])
-    return _take_over(self, updated)
+
+    return _finish(self, updated, joined.unknown, follow)
 
 
 def forget(self: Any, rows: ArrayLike) -> Any:
@@ -179,13 +179,12 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     updated._sample_weight = None if self._sample_weight is None else self._sample_weight[left]
     updated._row_names = None if self._row_names is None else self._row_names[left]
     _count_change(updated, forgotten=len(gone))
-    if known.unknown is not None:
-        return _take_over(self, _learn_known_cells(updated, known.unknown[left]))
-    _learn(updated)
-    if self._asks_for_training_rows:
+
+    def follow() -> None:
         lists, changed = self._lists.without(updated.search_, gone)
         _follow(updated, self, lists, changed, left, np.append(left[changed], gone))
-    return _take_over(self, updated)
+
+    return _finish(self, updated, None if known.unknown is None else known.unknown[left], follow)
 
 
 def retune(self: Any) -> Any:
@@ -225,11 +224,10 @@ def _check_updatable(classifier: Any) -> None:
             "search must have add and remove for rows to come and go, as ExactNeighbors has, got"
             f" {type(classifier.search_).__name__}."
         )
-    lists = getattr(classifier, "_lists", None)
-    if lists is not None and (lists.distances is None) != (
-        isinstance(classifier.weights, str) and classifier.weights == "uniform"
-    ):
-        raise ValueError(f"weights must be those of fit, got {classifier.weights!r}. Hint: fit again.")
+    lists, weights = getattr(classifier, "_lists", None), classifier.weights
+    weighs = callable(weights) or weights != "uniform"
+    if lists is not None and weighs != (lists.distances is not None):
+        raise ValueError(f"weights must be those of fit, got {weights!r}. Hint: fit again.")
 
 
 def _numbers_of(classifier: Any, rows: ArrayLike) -> Any:
@@ -253,6 +251,21 @@ def _copied(classifier: Any) -> Any:
     return updated
 
 
+def _finish(classifier: Any, updated: Any, unknown: Matrix | None, follow: Callable[[], None]) -> Any:
+    """Learn from the present rows and labels, and make the copy's state that of the classifier.
+
+    With unknown cells all is learnt anew; else `follow` learns from the lists of a rule that counts rows.
+    """
+    if unknown is not None:
+        _learn_known_cells(updated, unknown)
+    else:
+        X = updated.search_.take(np.arange(updated._n_samples)) if updated._learns_from_rows else None
+        updated._learn_rows(X, updated._labels)
+        if updated._asks_for_training_rows:
+            follow()
+    return _take_over(classifier, updated)
+
+
 def _take_over(classifier: Any, updated: Any) -> Any:
     """Make the state of an updated copy that of the classifier, in one step: another thread may be predicting."""
     classifier.__dict__ = vars(updated)
@@ -266,12 +279,7 @@ def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
     joined = known.joined(nobody, classes)
     _take_labels(updated, joined)
     updated.changes_ = {**updated.changes_, "new_labels": []}
-    if joined.unknown is not None:
-        return _take_over(classifier, _learn_known_cells(updated, joined.unknown))
-    _learn(updated)
-    if classifier._asks_for_training_rows:
-        _count_all(updated)
-    return _take_over(classifier, updated)
+    return _finish(classifier, updated, joined.unknown, lambda: _count_all(updated))
 
 
 def _labelled(classifier: Any) -> Labelled:
@@ -304,7 +312,7 @@ def _appended(known: Any, new: Any, n_old: int, n_added: int, usual: Any) -> Any
     return np.concatenate(parts)
 
 
-def _learn_known_cells(updated: Any, unknown: Matrix) -> Any:
+def _learn_known_cells(updated: Any, unknown: Matrix) -> None:
     """Learn anew, with a search for the training rows: lists of neighbours that know a label are not kept."""
     for name in _OF_COUNTS:
         vars(updated).pop(name, None)
@@ -316,13 +324,6 @@ def _learn_known_cells(updated: Any, unknown: Matrix) -> Any:
     else:
         updated._cells = None
         updated._use_neighbors(updated.n_neighbors_, X)
-    return updated
-
-
-def _learn(updated: Any) -> None:
-    """Learn what does not depend on the neighbours of the training rows."""
-    X = updated.search_.take(np.arange(updated._n_samples)) if updated._learns_from_rows else None
-    updated._learn_rows(X, updated._labels)
 
 
 def _follow(

@@ -27,7 +27,7 @@ from nearlabel.thresholds._with_thresholds import WithThresholds
 from nearlabel.updates import updated_part
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_groups
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
@@ -86,7 +86,8 @@ class TunedThresholdsClassifierCV(WithThresholds):
     response_method_ : str
         Which scores are cut.
     thresholds_stale_ : bool
-        Whether rows came or went since the thresholds were tuned.
+        Whether rows came or went since the thresholds were tuned; the first `predict` then warns
+        (`StaleThresholdsWarning`).
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -186,33 +187,11 @@ class TunedThresholdsClassifierCV(WithThresholds):
         known: dict[str, Any] = updated_part(self.estimator_).changes_
         return {**known, "new_labels": self.label_names_[known["new_labels"]].tolist()}
 
-    def predict(self, X: MatrixLike) -> LabelSets:
-        """Return the label set of every row.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
-            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
-
-        Warns
-        -----
-        StaleThresholdsWarning
-            Once after `partial_fit` or `forget`, if the thresholds were not tuned since.
-        """
-        predicted = super().predict(X)
-        warn_if_stale(self)
-        return predicted
-
     def _new_strategy(self) -> ThresholdStrategy:
         return MicroFOptimum() if self.strategy is None else clone(self.strategy)
 
     def _decide(self, scores: NDArray[Any]) -> Matrix:
+        warn_if_stale(self)
         return self.strategy_.predict(scores)
 
     @property

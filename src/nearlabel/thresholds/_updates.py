@@ -141,7 +141,7 @@ def warn_if_stale(classifier: Any) -> None:
             "thresholds_ were tuned before rows came or went. Hint: retune() tunes them on the present rows; of a model"
             " in a file, nearlabel update MODEL --retune.",
             StaleThresholdsWarning,
-            stacklevel=3,
+            stacklevel=5,  # where predict was called
         )
 
 

@@ -59,8 +59,7 @@ class Labelled(NamedTuple):
         hidden = np.array([row is None for row in tags])
         labels, names = tag_matrix([() if row is None else row for row in tags], np.int8)
         every = _union(self.names, names)
-        place = {name: number for number, name in enumerate(every.tolist())}
-        labels = in_columns(labels, np.array([place[name] for name in names.tolist()], dtype=np.intp), len(every))
+        labels = in_columns(labels, _places(names, every), len(every))
         unknown = np.tile(hidden[:, np.newaxis], (1, len(every))) if hidden.any() else None
         return Arriving(labels, self.container, every, unknown, "tags")
 
@@ -116,8 +115,7 @@ class Labelled(NamedTuple):
         if missing:
             raise ValueError(f"y must have a column for each label of fit, got none for {missing[0]!r}.")
         names = _union(known, new.names)
-        place = {name: number for number, name in enumerate(names.tolist())}
-        return names, np.array([place[name] for name in new.names.tolist()], dtype=np.intp)
+        return names, _places(new.names, names)
 
     def _joined_classes(self, new: Arriving, classes: ArrayLike | None) -> Labelled:
         """Join one label of two classes, of which one may be new."""
@@ -140,14 +138,14 @@ class Labelled(NamedTuple):
 
 def _tags_or_none(y: MatrixLike) -> list[Any] | None:
     """Return the rows of a y of tags, lists of texts or None; None if it is anything else."""
-    if (is_frame(y) and getattr(y, "ndim", 2) == 2) or sparse.issparse(y) or getattr(y, "ndim", 1) != 1:
+    usual = 2 if is_frame(y) else 1  # of what does not tell: a frame of polars, a list
+    if sparse.issparse(y) or getattr(y, "ndim", usual) != 1:
         return None
     rows = list(getattr(y, "to_pylist", getattr(y, "to_list", lambda: y))())  # of pyarrow; of pandas and polars
     tags = [None if is_missing(row) else row for row in rows]
     there = [row for row in tags if row is not None]
-    if all(isinstance(row, list | tuple | set | frozenset | np.ndarray) for row in there):
-        return tags if all(isinstance(tag, str) for row in there for tag in row) else None
-    return None
+    are_lists = all(isinstance(row, list | tuple | set | frozenset | np.ndarray) for row in there)
+    return tags if are_lists and all(isinstance(tag, str) for row in there for tag in row) else None
 
 
 def _with_further(known: NDArray[Any], classes: ArrayLike) -> NDArray[Any]:
@@ -208,6 +206,12 @@ def _widened(mask: Matrix, n_labels: int) -> Matrix:
 def _are_numbers(names: NDArray[Any]) -> bool:
     """Return whether labels have no names but their columns."""
     return names.dtype.kind in "iu" and bool((names == np.arange(len(names))).all())
+
+
+def _places(names: NDArray[Any], among: NDArray[Any]) -> IntArray:
+    """Return where each name is among others."""
+    place = {name: number for number, name in enumerate(among.tolist())}
+    return np.array([place[name] for name in names.tolist()], dtype=np.intp)
 
 
 def _union(known: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
