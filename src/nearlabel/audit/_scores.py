@@ -1,0 +1,484 @@
+"""How far leave-one-out evidence contradicts the labels that samples were given, cell by cell.
+
+All scores are made of one number, the self-confidence of a cell: the probability of the value that it was given. It is
+the same whichever of the two values is called 1. It is rounded to twelve digits, so that a probability of 0.1 of the
+given value is the same number for a positive and a negative, where 1 - 0.9 would be smaller than 0.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.cells import cells_of, entries
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_integer
+
+_DIGITS = 12
+_SLACK = 1e-9  # a mean of equal numbers differs from them by rounding
+_BYTES_PER_CELL = 32  # of temporary arrays
+
+
+class Block(NamedTuple):
+    """Some consecutive samples, their labels and what was predicted for them without them.
+
+    Parameters
+    ----------
+    first_row : int
+        Row number of the first sample.
+    probabilities : array-like or sparse container of shape (n_rows, n_labels)
+        Leave-one-out probabilities, or shares of votes. An absent entry of a sparse container is 0.
+    labels : array-like, data frame or sparse container of shape (n_rows, n_labels)
+        0 and 1, and NaN where a cell is unknown.
+    shares : array-like or sparse container of shape (n_rows, n_labels), default=None
+        Shares of the neighbours' votes, which order cells of equal probability. None: nothing but row and label does.
+    """
+
+    first_row: int
+    probabilities: MatrixLike
+    labels: MatrixLike
+    shares: MatrixLike | None = None
+
+
+class Cells(NamedTuple):
+    """Cells of y, the most suspicious first.
+
+    Parameters
+    ----------
+    rows, labels : ndarray of int of shape (n_cells,)
+        Row and column numbers.
+    quality : ndarray of shape (n_cells,)
+        What they are ordered by, ascending: `self_confidence`, or `prior_odds`.
+    disagreement : ndarray of shape (n_cells,)
+        Share of the neighbours' votes for the other value; NaN where no shares were given.
+    """
+
+    rows: IntArray
+    labels: IntArray
+    quality: FloatArray
+    disagreement: FloatArray
+
+    def first(self, n_cells: int) -> Cells:
+        """Return the first cells in the order of suspicion: quality, disagreement, row, label."""
+        order = np.lexsort((self.labels, self.rows, -self.disagreement, self.quality))[:n_cells]
+        return Cells(self.rows[order], self.labels[order], self.quality[order], self.disagreement[order])
+
+
+def self_confidence(probabilities: MatrixLike, labels: MatrixLike) -> FloatArray:
+    """Return the probability of the given value of each cell: p of a positive, 1 - p of a negative.
+
+    The lower, the more suspicious. Logarithm and margin, ``2 g - 1``, put cells in the same order.
+
+    Parameters
+    ----------
+    probabilities : array-like or sparse container of shape (n_samples, n_labels)
+        Leave-one-out probabilities, or shares of votes, from 0 to 1.
+    labels : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        0 and 1, and NaN where a cell is unknown.
+
+    Returns
+    -------
+    quality : ndarray of shape (n_samples, n_labels)
+        From 0 to 1, rounded to twelve digits; NaN where a cell is unknown.
+
+    Raises
+    ------
+    ValueError
+        If there is no sample, shapes differ, labels hold anything but 0, 1 and NaN, or probabilities anything but
+        numbers from 0 to 1.
+
+    References
+    ----------
+    C. Northcutt, L. Jiang, I. Chuang: Confident Learning: Estimating Uncertainty in Dataset Labels. Journal of
+    Artificial Intelligence Research 70, 2021.
+
+    Examples
+    --------
+    >>> from nearlabel.audit._scores import self_confidence
+    >>> self_confidence([[0.9, 0.9]], [[1, 0]])
+    array([[0.9, 0.1]])
+    """
+    scores, given = _checked(probabilities, labels)
+    quality: FloatArray = np.empty(scores.shape)
+    for block in row_blocks(scores.shape[0], _BYTES_PER_CELL * scores.shape[1]):
+        quality[block] = _confidence(as_dense(scores[block]), as_dense(given.labels[block]))
+        if given.unknown is not None:
+            quality[block][as_dense(given.unknown[block])] = np.nan
+    return quality
+
+
+def positive_shares(labels: MatrixLike) -> FloatArray:
+    """Return the share of the known cells of each label that are positive.
+
+    Parameters
+    ----------
+    labels : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        0 and 1, and NaN where a cell is unknown.
+
+    Returns
+    -------
+    shares : ndarray of shape (n_labels,)
+        NaN for a label of which no cell is known.
+    """
+    given = PartialLabels.of(labels, name="labels", dtype=None)
+    n_known = np.full(given.labels.shape[1], given.labels.shape[0])
+    if given.unknown is not None:
+        n_known = n_known - as_dense(given.unknown.sum(axis=0))
+    n_positive = as_dense(given.labels.sum(axis=0, dtype=np.int64))
+    return np.asarray(np.where(n_known > 0, n_positive / np.maximum(n_known, 1), np.nan))
+
+
+def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLike | None = None) -> FloatArray:
+    """Return how many times as likely the given value of each cell is as in any sample: `self_confidence` over prior.
+
+    The lower, the more suspicious. A positive of a rare label is suspicious only if it is less likely than in a sample
+    drawn at random, and before it comes a negative of the same self-confidence.
+
+    Parameters
+    ----------
+    probabilities, labels
+        As in `self_confidence`.
+    prior : array-like of shape (n_labels,), default=None
+        Share of positives of each label. None: that of these labels, `positive_shares`.
+
+    Returns
+    -------
+    quality : ndarray of shape (n_samples, n_labels)
+        At least 0, rounded to twelve digits; NaN where a cell is unknown.
+
+    Raises
+    ------
+    ValueError
+        As `self_confidence`, or if `prior` is not a number from 0 to 1 for each label.
+
+    Examples
+    --------
+    >>> from nearlabel.audit._scores import prior_odds
+    >>> prior_odds([[0.2], [0.5], [0.1], [0.9]], [[1], [0], [0], [0]]).round(2).ravel()
+    array([0.8 , 0.67, 1.2 , 0.13])
+    """
+    confidence = self_confidence(probabilities, labels)
+    given = PartialLabels.of(labels, name="labels", dtype=None).labels
+    shares = _shares_of_values(positive_shares(labels) if prior is None else prior, confidence.shape[1])
+    for block in row_blocks(len(confidence), _BYTES_PER_CELL * confidence.shape[1]):
+        confidence[block] = _over(confidence[block], np.where(as_dense(given[block]) == 1, shares[1], shares[0]))
+    return confidence
+
+
+def disagreement(shares: MatrixLike, labels: MatrixLike) -> FloatArray:
+    """Return the share of the neighbours' votes for the value that a cell was not given.
+
+    The higher, the more suspicious: 1 less the `self_confidence` that the shares give.
+
+    Parameters
+    ----------
+    shares : array-like or sparse container of shape (n_samples, n_labels)
+        Share of the neighbours that carry each label; of their weights, if these count.
+    labels : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        0 and 1, and NaN where a cell is unknown.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        From 0 to 1; NaN where a cell is unknown.
+
+    Examples
+    --------
+    >>> from nearlabel.audit._scores import disagreement
+    >>> disagreement([[0.9, 0.9]], [[1, 0]]).round(2)
+    array([[0.1, 0.9]])
+    """
+    return np.asarray(1.0 - self_confidence(shares, labels))
+
+
+def confident_thresholds(quality: FloatArray, labels: MatrixLike) -> FloatArray:
+    """Return the mean self-confidence of the negatives and of the positives of each label.
+
+    Parameters
+    ----------
+    quality : ndarray of shape (n_samples, n_labels)
+        What `self_confidence` returned.
+    labels : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        The labels that it was given.
+
+    Returns
+    -------
+    thresholds : ndarray of shape (2, n_labels)
+        θ0 and θ1; NaN for a value that no known cell has.
+    """
+    given = PartialLabels.of(labels, name="labels", dtype=None).labels
+    sums, counts = np.zeros((2, quality.shape[1])), np.zeros((2, quality.shape[1]), dtype=np.int64)
+    for block in row_blocks(len(quality), _BYTES_PER_CELL * quality.shape[1]):
+        known, positive = ~np.isnan(quality[block]), as_dense(given[block]) == 1
+        for value, cells in enumerate((known & ~positive, known & positive)):
+            sums[value] += np.where(cells, quality[block], 0.0).sum(axis=0)
+            counts[value] += cells.sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def confident_issues(probabilities: MatrixLike, labels: MatrixLike) -> BoolArray:
+    """Return which cells confident learning takes for wrong, label by label.
+
+    A cell is an issue if the probability of the other value is at least the mean self-confidence of the cells that have
+    that value, and the same is not said, more strongly, of its own value. Unlike a score, that gives a number of
+    issues. A label of one class has none.
+
+    Parameters
+    ----------
+    probabilities, labels
+        As in `self_confidence`.
+
+    Returns
+    -------
+    issues : ndarray of bool of shape (n_samples, n_labels)
+        False where a cell is unknown.
+
+    Raises
+    ------
+    ValueError
+        As `self_confidence`.
+
+    References
+    ----------
+    C. Northcutt, L. Jiang, I. Chuang: Confident Learning: Estimating Uncertainty in Dataset Labels. Journal of
+    Artificial Intelligence Research 70, 2021: the off-diagonal of the confident joint of each label.
+
+    Examples
+    --------
+    >>> from nearlabel.audit._scores import confident_issues
+    >>> confident_issues([[0.9], [0.8], [0.1], [0.2], [0.9]], [[1], [1], [0], [0], [0]]).ravel()
+    array([False, False, False, False,  True])
+    """
+    quality = self_confidence(probabilities, labels)
+    given = PartialLabels.of(labels, name="labels", dtype=None).labels
+    of_negatives, of_positives = confident_thresholds(quality, labels)
+    issues = np.empty(quality.shape, dtype=np.bool_)
+    for block in row_blocks(len(quality), _BYTES_PER_CELL * quality.shape[1]):
+        own, other, positive = quality[block], 1.0 - quality[block], as_dense(given[block]) == 1
+        confident = other >= np.where(positive, of_negatives, of_positives) - _SLACK
+        own_confident = own >= np.where(positive, of_positives, of_negatives) - _SLACK
+        issues[block] = confident & (~own_confident | (other > 0.5 + _SLACK))
+    return issues
+
+
+def row_quality(quality: FloatArray, *, by: str = "moving_average", alpha: float = 0.8) -> FloatArray:
+    """Return one score a row of the scores of its known cells; the lower, the more suspicious.
+
+    Parameters
+    ----------
+    quality : ndarray of shape (n_samples, n_labels)
+        Scores of cells, the lower the more suspicious; NaN where a cell is unknown.
+    by : {"moving_average", "least", "mean"}, default="moving_average"
+        "moving_average": the exponential moving average of the scores in descending order, which ends with the worst
+        cells and so weighs them most. "least": the worst cell. "mean": all cells alike.
+    alpha : float, default=0.8
+        Weight of the next score in the moving average, from 0 to 1.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        NaN for a row of which no cell is known.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or there is no row or no label.
+
+    References
+    ----------
+    A. Thyagarajan, E. Snorrason, C. Northcutt, J. Mueller: Identifying Incorrect Annotations in Multi-Label
+    Classification Data. arXiv:2211.13895, 2022 (the moving average, and alpha).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearlabel.audit._scores import row_quality
+    >>> row_quality(np.array([[0.4, 0.1, 0.9]])).round(2)
+    array([0.18])
+    """
+    check_choice("by", by, set(_AGGREGATES) | {"moving_average"})
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha must be from 0 to 1, got {alpha!r}.")
+    if quality.ndim != 2 or not quality.size:
+        raise ValueError(f"quality must be of at least one sample and one label, got shape {quality.shape}.")
+    found: FloatArray = np.empty(len(quality))
+    for block in row_blocks(len(quality), _BYTES_PER_CELL * quality.shape[1]):
+        found[block] = (
+            _moving_average(quality[block], alpha) if by == "moving_average" else _AGGREGATES[by](quality[block])
+        )
+    return found
+
+
+def blocks_of(probabilities: MatrixLike, labels: MatrixLike, shares: MatrixLike | None = None) -> Iterator[Block]:
+    """Yield arrays in blocks, as `most_suspicious` takes them.
+
+    Parameters
+    ----------
+    probabilities, labels, shares
+        As in `Block`, of all samples.
+
+    Yields
+    ------
+    Block
+        Consecutive samples, so few that temporary arrays are small.
+    """
+    scores, given = _checked(probabilities, labels)
+    votes = None if shares is None else as_score_matrix(shares, name="shares")
+    for block in row_blocks(scores.shape[0], _BYTES_PER_CELL * scores.shape[1]):
+        yield Block(block.start, scores[block], given.rows(block).with_nan(), None if votes is None else votes[block])
+
+
+def most_suspicious(blocks: Iterable[Block], n_cells: int, *, prior: ArrayLike | None = None) -> Cells:
+    """Return the most suspicious cells of all blocks, the worst first.
+
+    Cells are ordered by `self_confidence`, or by `prior_odds` if `prior` is given. Of equal ones, those come first that
+    more of the neighbours' votes disagree with, then the lower row, then the lower label. A cell that no evidence
+    contradicts, one whose self-confidence is 1, is never among them, nor is an unknown one; so there may be fewer.
+
+    Memory is that of the largest block. Where both probabilities and labels are sparse, only cells that are stored in
+    one of them are looked at: then 100,000 samples and 10,000 labels are no more work than their votes.
+
+    Parameters
+    ----------
+    blocks : iterable of Block
+        All samples, in any order.
+    n_cells : int
+        At most so many cells.
+    prior : array-like of shape (n_labels,), default=None
+        Share of positives of each label, `positive_shares`. None: order by self-confidence.
+
+    Returns
+    -------
+    Cells
+        Rows, labels, and what orders them.
+
+    Raises
+    ------
+    ValueError
+        If there is no block, one is malformed as in `self_confidence`, or a parameter is out of range.
+
+    Examples
+    --------
+    >>> from nearlabel.audit._scores import blocks_of, most_suspicious
+    >>> p, y = [[0.9, 0.2], [0.3, 0.1], [0.8, 0.9]], [[0, 0], [1, 1], [1, 1]]
+    >>> cells = most_suspicious(blocks_of(p, y), 3)
+    >>> list(zip(cells.rows.tolist(), cells.labels.tolist(), cells.quality.tolist()))
+    [(0, 0, 0.1), (1, 1, 0.1), (1, 0, 0.3)]
+    """
+    n_cells = check_integer("n_cells", n_cells, low=1)
+    worst: Cells | None = None
+    for block in blocks:
+        bound = np.inf if worst is None or len(worst.rows) < n_cells else worst.quality[-1]
+        found = _of_block(block, n_cells, prior, bound)
+        worst = found if worst is None else _joined(worst, found).first(n_cells)
+    if worst is None:
+        raise ValueError("blocks must hold at least one, got none.")
+    return worst
+
+
+def _of_block(block: Block, n_cells: int, prior: ArrayLike | None, bound: float) -> Cells:
+    """Return the most suspicious cells of a block, at most `bound` in quality."""
+    scores, given = _checked(block.probabilities, block.labels)
+    rows, labels, quality = _contradicted(scores, given)
+    if prior is not None:
+        shares = _shares_of_values(prior, scores.shape[1])
+        quality = _over(quality, shares[cells_of(given.labels, rows, labels).astype(np.intp), labels])
+    if len(quality) > n_cells:
+        bound = min(bound, np.partition(quality, n_cells - 1)[n_cells - 1])
+    some = quality <= bound
+    rows, labels, quality = rows[some], labels[some], quality[some]
+    against = np.full(len(rows), np.nan)
+    if block.shares is not None:
+        votes = as_score_matrix(block.shares, name="shares")
+        against = 1.0 - _confidence(cells_of(votes, rows, labels), cells_of(given.labels, rows, labels))
+    return Cells(rows + block.first_row, labels, quality, against).first(n_cells)
+
+
+def _contradicted(scores: Matrix, given: PartialLabels) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return row, label and self-confidence of the known cells whose self-confidence is below 1."""
+    if sparse.issparse(scores) and sparse.issparse(given.labels):
+        rows, labels, _ = entries(scores.astype(np.bool_) + given.labels.astype(np.bool_))
+        quality = _confidence(cells_of(scores, rows, labels), cells_of(given.labels, rows, labels))
+        below = quality < 1
+        rows, labels, quality = rows[below], labels[below], quality[below]
+    else:
+        every = _confidence(as_dense(scores), as_dense(given.labels))
+        rows, labels = np.nonzero(every < 1)
+        quality = every[rows, labels]
+    if given.unknown is not None:
+        known = ~cells_of(given.unknown, rows, labels).astype(np.bool_)
+        rows, labels, quality = rows[known], labels[known], quality[known]
+    return rows, labels, quality
+
+
+def _confidence(scores: Any, labels: Any) -> FloatArray:
+    """Return the probability of the given value of cells, in any shape."""
+    return np.asarray(np.round(np.where(labels == 1, scores, 1.0 - scores), _DIGITS), dtype=np.float64)
+
+
+def _over(quality: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the self-confidence of known cells divided by the prior of their values, in any shape."""
+    if ((shares == 0) & ~np.isnan(quality)).any():
+        raise ValueError("prior must be above 0 for every value that a label has, got 0.")
+    return np.round(quality / shares, _DIGITS)
+
+
+def _shares_of_values(prior: ArrayLike, n_labels: int) -> FloatArray:
+    """Return the shares of negatives and of positives (2, n_labels)."""
+    positive = np.asarray(prior, dtype=np.float64)
+    if positive.shape != (n_labels,) or not ((positive >= 0) & (positive <= 1) | np.isnan(positive)).all():
+        raise ValueError(f"prior must be {n_labels} numbers from 0 to 1, one for each label, got {prior!r}.")
+    return np.stack([1.0 - positive, positive])
+
+
+def _joined(one: Cells, other: Cells) -> Cells:
+    return Cells(
+        np.concatenate([one.rows, other.rows]),
+        np.concatenate([one.labels, other.labels]),
+        np.concatenate([one.quality, other.quality]),
+        np.concatenate([one.disagreement, other.disagreement]),
+    )
+
+
+def _checked(probabilities: MatrixLike, labels: MatrixLike) -> tuple[Matrix, PartialLabels]:
+    """Return probabilities and labels of one shape, dense or CSR."""
+    given = PartialLabels.of(labels, name="labels", dtype=None)
+    scores = as_score_matrix(probabilities, name="probabilities")
+    if scores.shape != given.labels.shape:
+        raise ValueError(f"probabilities must be of the shape of labels, {given.labels.shape}, got {scores.shape}.")
+    if scores.shape[0] == 0:
+        raise ValueError(f"labels must have at least one sample, got shape {scores.shape}.")
+    values = scores.data if sparse.issparse(scores) else scores
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise ValueError(f"probabilities must be from 0 to 1, got values from {values.min()} to {values.max()}.")
+    return scores, given
+
+
+def _moving_average(quality: FloatArray, alpha: float) -> FloatArray:
+    """Return the exponential moving average of each row's scores in descending order, without NaN."""
+    descending = -np.sort(-quality, axis=1)  # NaN comes last
+    average = descending[:, 0].copy()
+    for following in descending[:, 1:].T:
+        average = np.where(np.isnan(following), average, alpha * following + (1.0 - alpha) * average)
+    return average
+
+
+def _least(quality: FloatArray) -> FloatArray:
+    """Return the least of each row, without NaN; NaN where there is nothing else."""
+    return np.asarray(np.fmin.reduce(quality, axis=1))
+
+
+def _mean(quality: FloatArray) -> FloatArray:
+    known = ~np.isnan(quality)
+    n_known = known.sum(axis=1)
+    total = np.where(known, quality, 0.0).sum(axis=1)
+    return np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
+
+
+_AGGREGATES: dict[str, Callable[[FloatArray], FloatArray]] = {"least": _least, "mean": _mean}

@@ -1,0 +1,276 @@
+"""The scores of suspicion against plain loops over their definitions, on data with ties."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from nearlabel.audit import _scores
+from nearlabel.audit._scores import (
+    Block,
+    blocks_of,
+    confident_issues,
+    confident_thresholds,
+    disagreement,
+    most_suspicious,
+    positive_shares,
+    prior_odds,
+    row_quality,
+    self_confidence,
+)
+from nearlabel.lazy import BRkNN
+
+NAN = math.nan
+SEEDS = [0, 1, 2]
+
+
+def evidence(seed, *, holes=True):
+    """Return probabilities of eleven different values, labels and shares (40, 7); two labels have one class."""
+    rng = np.random.default_rng(seed)
+    labels = (rng.random((40, 7)) < rng.random(7)).astype(float)
+    labels[:, 5], labels[:, 6] = 0, 1
+    if holes:
+        labels[rng.random(labels.shape) < 0.2] = NAN
+        labels[3] = NAN
+    return rng.integers(0, 11, labels.shape) / 10, labels, rng.integers(0, 3, labels.shape) / 2
+
+
+def confidence_by_loops(p, y):
+    """The probability of the given value of each cell."""
+    found = np.full(y.shape, NAN)
+    for i, row in enumerate(y):
+        for label, given in enumerate(row):
+            if not math.isnan(given):
+                found[i, label] = round(p[i, label] if given == 1 else 1 - p[i, label], 12)
+    return found
+
+
+def shares_by_loops(y):
+    """The share of positives among the known cells of each label."""
+    columns = [[given for given in column if not math.isnan(given)] for column in y.T]
+    return [sum(column) / len(column) for column in columns]
+
+
+def odds_by_loops(p, y, prior):
+    """Self-confidence over the share of the given value."""
+    found = confidence_by_loops(p, y)
+    for i, row in enumerate(y):
+        for label, given in enumerate(row):
+            if not math.isnan(given):
+                found[i, label] = round(found[i, label] / (prior[label] if given == 1 else 1 - prior[label]), 12)
+    return found
+
+
+def issues_by_loops(p, y):
+    """Confident learning of one label after the other, in the words of the definition."""
+    found = np.zeros(y.shape, dtype=bool)
+    for label in range(y.shape[1]):
+        cells = [(i, p[i, label], y[i, label]) for i in range(len(y)) if not math.isnan(y[i, label])]
+        of_positives = [prob for _, prob, given in cells if given == 1]
+        of_negatives = [1 - prob for _, prob, given in cells if given == 0]
+        if not of_positives or not of_negatives:
+            continue
+        theta_1 = math.fsum(of_positives) / len(of_positives)
+        theta_0 = math.fsum(of_negatives) / len(of_negatives)
+        for i, prob, given in cells:
+            own, other = (prob, 1 - prob) if given == 1 else (1 - prob, prob)
+            theta_own, theta_other = (theta_1, theta_0) if given == 1 else (theta_0, theta_1)
+            confident = other >= theta_other - 1e-9
+            found[i, label] = confident and (own < theta_own - 1e-9 or other > 0.5 + 1e-9)
+    return found
+
+
+def suspects_by_loops(quality, confidence, against):
+    """All cells below full confidence, sorted by quality, disagreement, row and label."""
+    suspects = np.argwhere(confidence < 1).tolist()
+    return sorted(map(tuple, suspects), key=lambda cell: (quality[cell], -against[cell], cell))
+
+
+def places(cells):
+    """Return pairs of row and label."""
+    return list(zip(cells.rows.tolist(), cells.labels.tolist(), strict=True))
+
+
+def stored(matrix, kind):
+    """Return a matrix as an array or CSR; a 0 that is stored, too."""
+    if kind == "dense":
+        return matrix
+    csr = sparse.csr_array(matrix)
+    csr.data[: len(csr.data) // 50] += 0.0
+    return csr
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_scores_of_cells_equal_their_definitions(seed, kind):
+    """Self-confidence, odds over the prior and disagreement, known cells only, however stored."""
+    p, y, shares = evidence(seed)
+    given, scores = stored(y, kind), stored(p, kind)
+    prior = shares_by_loops(y)
+    np.testing.assert_array_equal(self_confidence(scores, given), confidence_by_loops(p, y))
+    np.testing.assert_allclose(positive_shares(given), prior, rtol=1e-15)
+    np.testing.assert_allclose(prior_odds(scores, given), odds_by_loops(p, y, prior), rtol=0, atol=2e-12)
+    np.testing.assert_array_equal(prior_odds(scores, given, prior=[0.5] * 7), 2 * confidence_by_loops(p, y))
+    against = np.array([[NAN if math.isnan(v) else 1 - v for v in row] for row in confidence_by_loops(shares, y)])
+    np.testing.assert_array_equal(disagreement(stored(shares, kind), given), against)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_confident_issues_equal_their_definition(seed):
+    """Confident learning label by label; labels of one class and unknown cells have no issue."""
+    p, y, _ = evidence(seed)
+    issues = confident_issues(p, y)
+    np.testing.assert_array_equal(issues, issues_by_loops(p, y))
+    np.testing.assert_array_equal(confident_issues(sparse.csr_array(p), sparse.csr_array(y)), issues)
+    assert issues.any()
+    assert not issues[np.isnan(y)].any()
+    assert not issues[:, 5:].any()
+
+
+def test_confident_issues_by_hand():
+    """A mean that all cells equal is reached by each of them, whatever its rounding."""
+    y = np.array([[1.0]] * 10 + [[0.0]])
+    assert confident_thresholds(self_confidence(np.full((11, 1), 0.1), y), y).round(9).ravel().tolist() == [0.9, 0.1]
+    # The negative: 0.1 reaches the mean of the positives, but 0.9 that of the negatives, and 0.1 is no majority.
+    # A positive: 0.9 reaches the mean of the negatives, and is a majority.
+    assert confident_issues(np.full((11, 1), 0.1), y).ravel().tolist() == [True] * 10 + [False]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("by", ["mean", "least", "moving_average"])
+def test_scores_of_rows_equal_their_definitions(seed, by):
+    """A row's score is of its known cells; that of a row without any is unknown."""
+    p, y, _ = evidence(seed)
+    quality = self_confidence(p, y)
+    for found, row in zip(row_quality(quality, by=by), quality, strict=True):
+        values = sorted((v for v in row.tolist() if not math.isnan(v)), reverse=True)
+        if not values:
+            assert math.isnan(found)
+            continue
+        average = values[0]
+        for value in values[1:]:
+            average = 0.8 * value + 0.2 * average
+        expected = {"mean": math.fsum(values) / len(values), "least": values[-1], "moving_average": average}[by]
+        assert found == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize("n_cells", [1, 7, 30, 1000])
+@pytest.mark.parametrize("with_prior", [False, True])
+@pytest.mark.parametrize("with_shares", [False, True])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("n_blocks", [1, 9])
+def test_most_suspicious_cells_equal_a_sort_of_all(n_cells, with_prior, with_shares, kind, n_blocks):
+    """The order is that of a sort of all cells, whatever the blocks, their order and their storage."""
+    p, y, shares = evidence(n_cells)
+    votes = shares if with_shares else None
+    prior = positive_shares(y) if with_prior else None
+    quality = prior_odds(p, y, prior=prior) if with_prior else confidence_by_loops(p, y)
+    against = 1 - confidence_by_loops(shares, y) if with_shares else np.zeros(y.shape)
+    expected = suspects_by_loops(quality, confidence_by_loops(p, y), against)
+    assert len(expected) > 100
+    blocks = [
+        Block(
+            some[0], stored(p[some], kind), stored(y[some], kind), None if votes is None else stored(votes[some], kind)
+        )
+        for some in np.array_split(np.arange(len(y)), n_blocks)
+    ]
+    found = most_suspicious(reversed(blocks), n_cells, prior=prior)
+    assert places(found) == expected[:n_cells]
+    np.testing.assert_array_equal(found.quality, quality[found.rows, found.labels])
+
+
+def test_blocks_of_arrays_are_small(monkeypatch):
+    """Arrays in blocks give what they give at once."""
+    p, y, shares = evidence(5)
+    whole = most_suspicious(blocks_of(p, y, shares), 50)
+    monkeypatch.setattr(_scores, "_BYTES_PER_CELL", 2**24)  # four cells a block
+    assert len(list(blocks_of(p, y, shares))) == len(y)
+    assert places(most_suspicious(blocks_of(p, y, shares), 50)) == places(whole)
+    np.testing.assert_array_equal(confident_issues(p, y), issues_by_loops(p, y))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_meaning_of_a_label_does_not_matter(seed):
+    """With 0 for 1, and 1 - p for p, nothing changes, nor for some labels only."""
+    p, y, shares = evidence(seed)
+    for some in (slice(None), [0, 3]):
+        q, z, votes = p.copy(), y.copy(), shares.copy()
+        q[:, some], z[:, some], votes[:, some] = 1 - p[:, some], 1 - y[:, some], 1 - shares[:, some]
+        np.testing.assert_array_equal(self_confidence(q, z), self_confidence(p, y))
+        np.testing.assert_array_equal(confident_issues(q, z), confident_issues(p, y))
+        np.testing.assert_array_equal(prior_odds(q, z), prior_odds(p, y))
+        found = most_suspicious(blocks_of(q, z, votes), 60)
+        assert places(found) == places(most_suspicious(blocks_of(p, y, shares), 60))
+
+
+@pytest.mark.parametrize("wrong", [(7, 2), (12, 0)])
+def test_a_contradiction_among_identical_rows_comes_first(wrong):
+    """Of twenty equal rows one has a label more, or fewer: its cell is the worst, by any score."""
+    X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 20, axis=0)
+    y = np.repeat([[1, 0, 0], [0, 1, 1]], 20, axis=0)
+    y[wrong] = 1 - y[wrong]
+    p = BRkNN(5).fit(X, y).loo_predict_proba()
+    for prior in (None, positive_shares(y)):
+        cells = most_suspicious(blocks_of(p, y), 3, prior=prior)
+        assert places(cells)[0] == wrong
+    assert confident_issues(p, y)[wrong]
+    assert row_quality(self_confidence(p, y)).argmin() == wrong[0]
+
+
+def test_cells_that_nothing_contradicts_are_no_findings():
+    """There may be fewer findings than asked for, or none."""
+    cells = most_suspicious(blocks_of([[1.0, 0.0], [1.0, 0.5]], [[1, 0], [1, 1]]), 10)
+    assert places(cells) == [(1, 1)]
+    assert np.isnan(cells.disagreement).all()
+    assert places(most_suspicious(blocks_of([[1.0]], [[1]]), 10)) == []
+    assert places(most_suspicious(blocks_of([[0.0]], [[NAN]]), 10)) == []
+
+
+def test_sparse_blocks_are_never_made_dense():
+    """A million samples and labels with some stored cells are as quick as these."""
+    rows, labels = np.arange(5), np.array([3, 10**6 - 1, 0, 7, 7])
+    y = sparse.csr_array((np.ones(5), (rows, labels)), shape=(10**6, 10**6))
+    p = sparse.csr_array(([0.5, 0.25, 0.75], ([1, 2, 10**6 - 1], [10**6 - 1, 5, 0])), shape=y.shape)
+    cells = most_suspicious([Block(0, p, y)], 6)
+    assert places(cells) == [(0, 3), (2, 0), (3, 7), (4, 7), (10**6 - 1, 0), (1, 10**6 - 1)]
+    assert cells.quality.tolist() == [0, 0, 0, 0, 0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    "call", [self_confidence, prior_odds, confident_issues, disagreement, lambda p, y: list(blocks_of(p, y))]
+)
+@pytest.mark.parametrize(
+    ("p", "y", "message"),
+    [
+        (np.empty((0, 2)), np.empty((0, 2)), "labels must have at least one sample"),
+        (np.empty((2, 0)), np.empty((2, 0)), "labels must have at least one label"),
+        ([[0.5, 0.5]], [[1]], r"probabilities must be of the shape of labels, \(1, 1\), got \(1, 2\)"),
+        ([[1.5]], [[1]], "probabilities must be from 0 to 1, got values from 1.5 to 1.5"),
+        ([[NAN]], [[1]], "probabilities must not hold NaN"),
+        ([[0.5]], [[2]], "labels must hold 0 and 1 only, got 2"),
+    ],
+)
+def test_malformed_evidence_is_refused(call, p, y, message):
+    """Every score says what is wrong with what it was given."""
+    with pytest.raises(ValueError, match=message):
+        call(p, y)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: most_suspicious([], 3), "blocks must hold at least one, got none"),
+        (lambda: most_suspicious(blocks_of([[0.5]], [[1]]), 0), "n_cells must be"),
+        (lambda: most_suspicious(blocks_of([[0.5]], [[1]]), 1, prior=[0.5, 0.5]), "prior must be 1 numbers"),
+        (lambda: prior_odds([[0.5]], [[1]], prior=[2]), "prior must be 1 numbers from 0 to 1"),
+        (lambda: prior_odds([[0.5]], [[1]], prior=[0]), "prior must be above 0"),
+        (lambda: row_quality(np.empty((0, 2))), "quality must be of at least one sample"),
+        (lambda: row_quality(np.ones((1, 2)), by="median"), "by must be"),
+        (lambda: row_quality(np.ones((1, 2)), alpha=1.5), "alpha must be from 0 to 1, got 1.5"),
+    ],
+)
+def test_malformed_parameters_are_refused(call, message):
+    """So are parameters."""
+    with pytest.raises(ValueError, match=message):
+        call()
