@@ -212,6 +212,15 @@ def confident_thresholds(quality: FloatArray, labels: MatrixLike) -> FloatArray:
     thresholds : ndarray of shape (2, n_labels)
         θ0 and θ1; NaN for a value that no known cell has.
     """
+    sums, counts = confident_sums(quality, labels)
+    return thresholds_of(sums, counts)
+
+
+def confident_sums(quality: FloatArray, labels: MatrixLike) -> tuple[FloatArray, IntArray]:
+    """Return the sum of the self-confidence of the negatives and of the positives of each label, and how many they are.
+
+    Each is (2, n_labels). Those of blocks of samples add up, and give `thresholds_of` them all.
+    """
     given = PartialLabels.of(labels, name="labels", dtype=None).labels
     sums, counts = np.zeros((2, quality.shape[1])), np.zeros((2, quality.shape[1]), dtype=np.int64)
     for block in row_blocks(len(quality), _BYTES_PER_CELL * quality.shape[1]):
@@ -219,6 +228,11 @@ def confident_thresholds(quality: FloatArray, labels: MatrixLike) -> FloatArray:
         for value, cells in enumerate((known & ~positive, known & positive)):
             sums[value] += np.where(cells, quality[block], 0.0).sum(axis=0)
             counts[value] += cells.sum(axis=0)
+    return sums, counts
+
+
+def thresholds_of(sums: FloatArray, counts: IntArray) -> FloatArray:
+    """Return the mean self-confidence of the values of each label; NaN for a value that no known cell has."""
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
@@ -256,8 +270,13 @@ def confident_issues(probabilities: MatrixLike, labels: MatrixLike) -> BoolArray
     array([False, False, False, False,  True])
     """
     quality = self_confidence(probabilities, labels)
+    return issues_of(quality, labels, confident_thresholds(quality, labels))
+
+
+def issues_of(quality: FloatArray, labels: MatrixLike, thresholds: FloatArray) -> BoolArray:
+    """Return which cells are issues, whose `self_confidence` and thresholds are known: see `confident_issues`."""
     given = PartialLabels.of(labels, name="labels", dtype=None).labels
-    of_negatives, of_positives = confident_thresholds(quality, labels)
+    of_negatives, of_positives = thresholds
     issues = np.empty(quality.shape, dtype=np.bool_)
     for block in row_blocks(len(quality), _BYTES_PER_CELL * quality.shape[1]):
         own, other, positive = quality[block], 1.0 - quality[block], as_dense(given[block]) == 1

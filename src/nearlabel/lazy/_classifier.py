@@ -17,6 +17,7 @@ from nearlabel.base import MultilabelClassifier
 from nearlabel.labels import distinct_labelsets
 from nearlabel.lazy import _engine
 from nearlabel.lazy._counts import Groups, LeavingOut, Units, count_rows
+from nearlabel.lazy._left_out import LeftOut
 from nearlabel.lazy._sweep import AUTO, NeighborsSweep
 from nearlabel.lazy._unknown import KnownCells
 from nearlabel.lazy._updates import forget, partial_fit, retune, row_names
@@ -434,6 +435,43 @@ class LazyClassifier(MultilabelClassifier):
         labels = self._answer_left_out(Needs(scores=False), groups).labels
         return self._container.wrap(labels)
 
+    @available_if(_leaves_one_out)
+    def loo_with_neighbors(self) -> LeftOut:
+        """Return leave-one-out answers in blocks of rows, and the neighbours that they come from, by one search.
+
+        For looking at many rows and labels together: `loo_predict` and `loo_predict_proba` would search twice, and hold
+        the scores of all rows at a time. Nothing is stored in the classifier.
+
+        Returns
+        -------
+        LeftOut
+            `distances` and `indices` of the neighbours of each training row, each (n_samples, n_neighbors), and
+            `answers()`, which yields (rows, labels, scores).
+
+        Raises
+        ------
+        ValueError
+            As `loo_predict_proba`.
+
+        Examples
+        --------
+        >>> from nearlabel.lazy import BRkNN
+        >>> left_out = BRkNN(n_neighbors=1).fit([[0], [1], [3]], [[1], [0], [1]]).loo_with_neighbors()
+        >>> left_out.indices.ravel().tolist()
+        [1, 0, 1]
+        >>> [scores.ravel().tolist() for rows, labels, scores in left_out.answers()]
+        [[0.0, 1.0, 0.0]]
+        """
+        return LeftOut(self, self._groups_left_out(None), self._known_training_neighbors())
+
+    def _known_training_neighbors(self) -> Neighbors:
+        """Return the neighbours of the training rows with their distances, by what `fit` found or by a search."""
+        k = self.n_neighbors_
+        if self.counts_rows and self._cells is None and hasattr(self.search_, "ranks"):
+            distances = self._lists.distances_of(self.search_, np.arange(self._n_samples), k)
+            return Neighbors(distances, self._lists.indices[:, :k])
+        return Neighbors(*self._ask_search(None, k))
+
     def training_labels(self) -> Matrix:
         """Return the label sets of the training rows.
 
@@ -455,32 +493,49 @@ class LazyClassifier(MultilabelClassifier):
         return explain_votes(self, X, other) if self._cells is None else explain_known_cells(self, X, other)
 
     def _answer_left_out(self, needs: Needs, names: ArrayLike | None) -> Answer:
+        groups = self._groups_left_out(names)
+        if self._cells is not None:
+            return self._cells.answer_left_out(self, needs, groups)
+        return _engine.collected(self, self._answers_left_out(groups), self._n_samples, needs)
+
+    def _groups_left_out(self, names: ArrayLike | None) -> Groups:
+        """Return the groups of rows that are left out together, if enough others are left."""
         check_is_fitted(self)
         self._check_parameters()
         n_samples, k = self._n_samples, self.n_neighbors_
         groups = Groups.of(np.arange(n_samples) if names is None else check_groups(names, n_samples))
-        what = "one" if groups.largest == 1 else f"groups of up to {groups.largest}"
         most = n_samples - groups.largest - self._asks_for_training_rows
         if k > most:
             raise ValueError(
-                f"n_neighbors must be at most {most} to leave out {what} of n_samples={n_samples} rows, got {k}."
+                f"n_neighbors must be at most {most} to leave out {_left_out(groups)} of n_samples={n_samples} rows,"
+                f" got {k}."
             )
-        wanted = k + groups.largest - (not self.counts_rows)
-        known = getattr(self.search_, "n_neighbors_known", n_samples - 1)
+        known, wanted = getattr(self.search_, "n_neighbors_known", n_samples - 1), self._n_searched(groups)
         if wanted > known >= k:
             raise ValueError(
-                f"search must know {wanted} neighbours of each training row to leave out {what}, got {known}."
-                f" Hint: precompute {wanted}."
+                f"search must know {wanted} neighbours of each training row to leave out {_left_out(groups)}, got"
+                f" {known}. Hint: precompute {wanted}."
             )
-        if self._cells is not None:
-            return self._cells.answer_left_out(self, needs, groups)
+        return groups
+
+    def _n_searched(self, groups: Groups) -> int:
+        """Return how many neighbours of each training row are needed to leave out groups."""
+        return self.n_neighbors_ + groups.largest - (not self.counts_rows)
+
+    def _answers_left_out(self, groups: Groups, training: Neighbors | None = None) -> Iterator[_engine.AnswerOfRows]:
+        """Return leave-one-out answers in blocks of rows; neighbours that are known need no search."""
+        wanted = self._n_searched(groups)
         if not self.counts_rows:
-            training = Neighbors(*self._ask_search(None, wanted))
-            return _engine.answer(self, groups.others_of(training, k), needs, groups)
+            training = training or Neighbors(*self._ask_search(None, wanted))
+            return _engine.answers(self, groups.others_of(training, self.n_neighbors_), left_out=groups)
         lists = self._training_lists()
         if self._lists.lengths.min() < wanted:
             lists = Neighbors(*self._ask_search(None, wanted))
-        return _engine.answer_from_counts(self, LeavingOut.of(self._units(), lists, k, groups), needs)
+        return _engine.answers_from_counts(self, LeavingOut.of(self._units(), lists, self.n_neighbors_, groups))
+
+
+def _left_out(groups: Groups) -> str:
+    return "one" if groups.largest == 1 else f"groups of up to {groups.largest}"
 
 
 def _if_callable(value: Any) -> Any:

@@ -42,7 +42,7 @@ def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups |
         yield block, votes, score(rule, votes)
 
 
-def _answers_from_counts(rule: Any, leaving_out: Any) -> Iterator[AnswerOfRows]:
+def answers_from_counts(rule: Any, leaving_out: Any) -> Iterator[AnswerOfRows]:
     """Score each training row from the counts without its group: the rule's own formula, at the row's own votes."""
     leaving_out = rule._counting(leaving_out)
     for rows in leaving_out.blocks():
@@ -57,15 +57,15 @@ def _answers_from_counts(rule: Any, leaving_out: Any) -> Iterator[AnswerOfRows]:
 
 def answer(rule: Any, neighbors: Neighbors, needs: Needs, left_out: Groups | None = None) -> OutOfSample:
     """Return the label sets and scores of all queries; see `answers`."""
-    return _collected(rule, answers(rule, neighbors, left_out=left_out), len(neighbors.indices), needs)
+    return collected(rule, answers(rule, neighbors, left_out=left_out), len(neighbors.indices), needs)
 
 
 def answer_from_counts(rule: Any, leaving_out: Any, needs: Needs) -> OutOfSample:
     """Return what a fit of all rows of other groups answers for each training row, for a rule that counts rows."""
-    return _collected(rule, _answers_from_counts(rule, leaving_out), rule._n_samples, needs)
+    return collected(rule, answers_from_counts(rule, leaving_out), rule._n_samples, needs)
 
 
-def _collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Needs) -> OutOfSample:
+def collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Needs) -> OutOfSample:
     """Join what is needed of all blocks: label sets, stored as those of the training rows, and dense scores."""
     labels, order = [], []
     numbers = np.arange(n_rows)

@@ -28,6 +28,13 @@ def share_of_most_used(occurs: IntArray) -> float:
     return float(np.partition(occurs, -n_top)[-n_top:].sum() / occurs.sum())
 
 
+def skewness(occurs: IntArray) -> float:
+    """Return the skewness of how often rows are neighbours; 0 if all are equally often."""
+    deviations = occurs - occurs.mean()
+    variance = float((deviations**2).mean())
+    return float((deviations**3).mean()) / variance**1.5 if variance > 0 else 0.0
+
+
 def all_tied(distances: FloatArray) -> BoolArray:
     """Return which rows have all their neighbours at the same distance."""
     return np.asarray(distances[:, 0] == distances[:, -1])

@@ -195,8 +195,8 @@ class TunedThresholdsClassifierCV(WithThresholds):
         return self.strategy_.predict(scores)
 
     @property
-    def _cuts_only(self) -> bool:
-        return super()._cuts_only and isinstance(self.strategy_, ByThresholds)
+    def cuts_only(self) -> bool:
+        return super().cuts_only and isinstance(self.strategy_, ByThresholds)
 
     def _score_rows(self, X: MatrixLike, y: Matrix, routed: Any, groups: IntArray | None) -> _Folds:
         """Fit the classifier and return scores of rows that it, or its like, was not trained on."""

@@ -132,7 +132,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
         """
         check_is_fitted(self)
-        return self._container.wrap(self._label_sets(self._scores(X, self.response_method_)))
+        return self._container.wrap(self.label_sets_of(self._scores(X, self.response_method_)))
 
     predict_labels = predict_labels
     score = score
@@ -160,7 +160,7 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             inner = inner.estimator_
         inner = copy(inner)
         inner.label_names_ = self.label_names_  # it was fitted to an array, which has none
-        decide = None if self._cuts_only else self._label_sets
+        decide = None if self.cuts_only else self.label_sets_of
         explanations: list[Any] = inner.explain(X, thresholds=thresholds, decide=decide)
         return explanations
 
@@ -208,12 +208,23 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         """Return the label sets (n_queries, n_labels) of scores."""
 
     @property
-    def _cuts_only(self) -> bool:
+    def cuts_only(self) -> bool:
         """Whether a label is chosen where its score is at least its threshold, and nothing else decides."""
         return self.at_least == 0 and self.at_most is None
 
-    def _label_sets(self, scores: NDArray[Any]) -> Matrix:
-        """Return label sets within the bounds on their sizes."""
+    def label_sets_of(self, scores: NDArray[Any]) -> Matrix:
+        """Return the label sets that scores give, such as leave-one-out scores of the inner classifier.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_queries, n_labels)
+            Of the kind that is cut, see `response_method_`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_queries, n_labels)
+            Indicator matrix, whatever the form of y, within the bounds on the sizes of label sets.
+        """
         return within_sizes(self._decide(scores), scores, at_least=self.at_least, at_most=self.at_most)
 
     def _scores(self, X: MatrixLike, method: str) -> NDArray[Any]:

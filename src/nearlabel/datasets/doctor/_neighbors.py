@@ -7,7 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from nearlabel.datasets.doctor._finding import NOTE, SEVERE, WARNING, Finding, counted, percent
-from nearlabel.neighbors.usefulness import LEAST_ROWS, MOST_OF_ALL, all_tied, occurrences, share_of_most_used
+from nearlabel.neighbors.usefulness import (
+    LEAST_ROWS,
+    MOST_OF_ALL,
+    all_tied,
+    occurrences,
+    share_of_most_used,
+    skewness,
+)
 from nearlabel.utils.types import FloatArray, IntArray
 
 MANY = 0.1  # of all places, to the most used hundredth of the rows: 10 times its part
@@ -34,25 +41,22 @@ def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> 
 
 def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
     occurs = occurrences(indices, n_rows)
-    n_top, share = -(-n_rows // 100), share_of_most_used(occurs)
-    deviations = occurs - occurs.mean()
-    variance = float((deviations**2).mean())
-    skewness = float((deviations**3).mean()) / variance**1.5 if variance > 0 else 0.0
+    n_top, share, skewed = -(-n_rows // 100), share_of_most_used(occurs), skewness(occurs)
     never = float((occurs == 0).mean())
     fair = n_rows >= LEAST_ROWS
     severity = SEVERE if fair and share > MOST_OF_ALL else WARNING if fair and share > MANY else NOTE
-    if severity == NOTE and skewness <= SKEWED:
+    if severity == NOTE and skewed <= SKEWED:
         return
     yield Finding(
         "hubs",
         severity,
         f"{counted(n_top, 'row')} (1 %) {'takes' if n_top == 1 else 'take'} {percent(share)} of all places among"
         f" {indices.shape[1]} neighbours, and {percent(never)} of the rows are nobody's neighbour (skewness"
-        f" {skewness:.2g}).",
+        f" {skewed:.2g}).",
         "Try --scale minmax, the cosine (--search exact:metric=cosine), and fewer features.",
         {
             "share": share,
-            "skewness": skewness,
+            "skewness": skewed,
             "never_share": never,
             "n_neighbors": indices.shape[1],
             "first_row": int(occurs.argmax()),

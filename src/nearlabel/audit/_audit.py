@@ -1,0 +1,164 @@
+"""`audit`: which labels of the training rows are wrong, by what their neighbours say."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nearlabel.audit._cells import look_at_cells
+from nearlabel.audit._conflicts import conflicting_rows, usual_radius
+from nearlabel.audit._describing import Describing
+from nearlabel.audit._effects import effects_of
+from nearlabel.audit._findings import Audit
+from nearlabel.audit._hubs import hub_rows
+from nearlabel.audit._label_pairs import pairs_of_labels
+from nearlabel.audit._model import AuditedModel, RememberedAnswers
+from nearlabel.lazy import LeftOut
+from nearlabel.neighbors.usefulness import occurrences, skewness
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray, MatrixLike
+from nearlabel.utils.validation import as_dense, as_score_matrix, check_integer
+
+_N_HUBS = 5
+
+
+def audit(
+    model: Any,
+    *,
+    scores: MatrixLike | None = None,
+    n_cells: int = 100,
+    n_rows: int = 20,
+    n_effects: int = 20,
+    radius: float | None = None,
+    label_names: Sequence[Any] | None = None,
+) -> Audit:
+    """Look for wrong labels in the training rows of a model: those that the neighbours of a row contradict.
+
+    Every cell (row, label) has a leave-one-out probability, by all rows but its own. A cell whose given value is
+    improbable is suspicious. One search serves everything: the probabilities, the neighbours that are shown with each
+    cell, near copies with different label sets, and hubs.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        `BRkNN`, `BRkNNa`, `BRkNNb`, `LPkNN`, `MLkNN`, `DMLkNN` or `CMLkNN`; a pipeline or a search of parameters that
+        ends in one, or thresholds around one. Steps of a pipeline before it have seen all rows.
+    scores : array-like of shape (n_samples, n_labels), default=None
+        Out-of-sample probabilities of the training rows by another model, such as `cross_val_scores` gives; they take
+        the place of the leave-one-out ones. The neighbours stay those of `model`.
+    n_cells : int, default=100
+        How many cells are returned at most.
+    n_rows : int, default=20
+        How many rows, conflicts and pairs of labels, each, are returned at most.
+    n_effects : int, default=20
+        For how many cells, the most suspicious ones, it is computed what correcting them would change. Each costs about
+        a second for 1,000,000 rows.
+    radius : float, default=None
+        Up to which distance rows are nearly equal. None: the 0.1 % quantile of the distances to the nearest row.
+    label_names : sequence of length n_labels, default=None
+        Names of the labels, for a model that was fitted to arrays without names. None: those that the model knows.
+
+    Returns
+    -------
+    Audit
+        Cells, rows, conflicts, pairs of labels and hubs; the order is the same in each run.
+
+    Raises
+    ------
+    TypeError
+        If the model is none that can be audited.
+    ValueError
+        If there are too few rows to leave one out, scores are not probabilities of the training rows, or a parameter is
+        out of range.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+
+    Notes
+    -----
+    Cells are ordered by the probability of their given value (self-confidence), equal ones by the share of their
+    neighbours, weighted by inverse distance, that have the other value, then by row and label. Confident learning
+    (Northcutt et al., 2021), label by label, says how many cells are likely to be wrong. Unknown cells are never
+    suspicious. Rows that are copies of each other answer for each other: an error that was copied with its row is not
+    found.
+
+    References
+    ----------
+    C. Northcutt, L. Jiang, I. Chuang: Confident Learning: Estimating Uncertainty in Dataset Labels. Journal of
+    Artificial Intelligence Research 70, 2021.
+
+    M. Radovanović, A. Nanopoulos, M. Ivanović: Hubs in Space. Journal of Machine Learning Research 11, 2010.
+
+    Examples
+    --------
+    >>> from nearlabel.audit import audit
+    >>> from nearlabel.lazy import BRkNN
+    >>> X = [[0], [1], [2], [3], [10], [11], [12], [13]]
+    >>> y = [["calm"], ["calm"], ["loud"], ["calm"], ["loud"], ["loud"], ["loud"], ["loud"]]
+    >>> found = audit(BRkNN(n_neighbors=3).fit(X, y))
+    >>> [(cell.row, cell.label_name, cell.given, cell.suggested, cell.is_issue) for cell in found.cells[:2]]
+    [(2, 'calm', 0, 1, True), (2, 'loud', 1, 0, True)]
+    """
+    n_cells = check_integer("n_cells", n_cells, low=1)
+    n_rows, n_effects = check_integer("n_rows", n_rows, low=0), check_integer("n_effects", n_effects, low=0)
+    audited = AuditedModel.of(model)
+    given = audited.given
+    names = _checked_names(audited.label_names if label_names is None else label_names, given)
+    checked = None if scores is None else _checked_scores(scores, given)
+    left_out = audited.lazy.loo_with_neighbors()
+    distances, indices = left_out.distances, left_out.indices
+    radius = usual_radius(distances) if radius is None else _checked_radius(radius)
+    answers = _answers(audited, left_out, checked)
+    look = look_at_cells(answers, given, (distances, indices), n_cells)
+    n_lists = occurrences(indices, len(indices))
+    describe = Describing(given, names, look, distances, indices, n_lists)
+    some = look.cells.first(0 if checked is not None or given.unknown is not None else n_effects)
+    effects = effects_of(audited, left_out, look.missed + look.added, some)
+    return Audit(
+        cells=describe.cells(effects),
+        rows=describe.rows(n_rows),
+        conflicts=tuple(map(describe.conflict, conflicting_rows(distances, indices, given, radius)[:n_rows])),
+        label_pairs=tuple(map(describe.label_pair, pairs_of_labels(look.missed, look.added, n_rows))),
+        hubs=tuple(map(describe.hub, hub_rows(indices, n_lists, given, _N_HUBS))),
+        n_rows=len(indices),
+        n_labels=len(names),
+        n_known=len(indices) * len(names) - (0 if given.unknown is None else int(given.unknown.sum())),
+        n_issues=int(look.issues.sum()),
+        radius=radius,
+        skewness=skewness(n_lists),
+        n_antihubs=int((n_lists == 0).sum()),
+    )
+
+
+def _answers(audited: AuditedModel, left_out: LeftOut, scores: FloatArray | None) -> RememberedAnswers:
+    if scores is not None:
+        return RememberedAnswers(lambda: audited.of_scores(scores), scores.size)
+    return RememberedAnswers(lambda: audited.answers(left_out), len(left_out.indices) * len(audited.label_names))
+
+
+def _checked_names(names: Any, given: PartialLabels) -> list[Any]:
+    """Return names of the labels as a list; numbers as Python's."""
+    known, n_labels = (
+        list(np.asarray(names, dtype=object).tolist() if isinstance(names, np.ndarray) else names),
+        given.labels.shape[1],
+    )
+    if len(known) != n_labels:
+        raise ValueError(f"label_names must be {n_labels} names, one for each label, got {len(known)}.")
+    return known
+
+
+def _checked_radius(radius: Any) -> float:
+    if not isinstance(radius, numbers.Real) or not 0 <= float(radius) < np.inf:
+        raise ValueError(f"radius must be a finite number, at least 0, got {radius!r}.")
+    return float(radius)
+
+
+def _checked_scores(scores: MatrixLike, given: PartialLabels) -> FloatArray:
+    checked: FloatArray = as_dense(as_score_matrix(scores))
+    if checked.shape != given.labels.shape:
+        raise ValueError(f"scores must be of shape {given.labels.shape}, as the training labels, got {checked.shape}.")
+    if not ((checked >= 0) & (checked <= 1)).all():
+        raise ValueError(f"scores must be probabilities, from 0 to 1, got {checked.min()} to {checked.max()}.")
+    return checked

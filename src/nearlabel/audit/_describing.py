@@ -1,0 +1,102 @@
+"""From numbers of rows and labels to findings with names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nearlabel.audit._cells import Look
+from nearlabel.audit._conflicts import ConflictingRows
+from nearlabel.audit._findings import Conflict, Hub, LabelPair, Neighbor, SuspectCell, SuspectRow
+from nearlabel.audit._hubs import HubRow
+from nearlabel.audit._label_pairs import PairOfLabels
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import CSR, FloatArray, IntArray
+from nearlabel.utils.validation import as_dense
+
+
+@dataclass(frozen=True)
+class Describing:
+    """The label sets, their names, what was seen of all cells, and the neighbours of the rows."""
+
+    given: PartialLabels
+    names: Sequence[Any]
+    look: Look
+    distances: FloatArray
+    indices: IntArray
+    n_lists: IntArray
+
+    def cells(self, effects: Sequence[tuple[int, int]]) -> tuple[SuspectCell, ...]:
+        """Return the suspicious cells; effects of correcting are known of the first."""
+        unknown = [(None, None)] * (len(self.look.cells.rows) - len(effects))
+        values = zip(*(column.tolist() for column in self.look.cells), [*effects, *unknown], strict=True)
+        return tuple(self._cell(*cell) for cell in values)
+
+    def _cell(
+        self, row: int, label: int, quality: float, disagreement: float, effect: tuple[int | None, int | None]
+    ) -> SuspectCell:
+        given = int(self.given.labels[row, label])
+        return SuspectCell(
+            row=row,
+            label=label,
+            label_name=self.names[label],
+            given=given,
+            probability=quality if given else 1.0 - quality,
+            quality=quality,
+            disagreement=disagreement,
+            is_issue=bool(self.look.issues[row, label]),
+            neighbors=self._neighbors(row, label),
+            n_lists=int(self.n_lists[row]),
+            n_righted=effect[0],
+            n_wronged=effect[1],
+        )
+
+    def _neighbors(self, row: int, label: int) -> tuple[Neighbor, ...]:
+        rows = self.indices[row]
+        values: list[int | None] = as_dense(self.given.labels[rows][:, [label]]).ravel().astype(int).tolist()
+        if self.given.unknown is not None:
+            unknown = as_dense(self.given.unknown[rows][:, [label]]).ravel()
+            values = [None if hidden else value for value, hidden in zip(values, unknown, strict=True)]
+        found = zip(rows.tolist(), self.distances[row].tolist(), values, strict=True)
+        return tuple(Neighbor(*one) for one in found)
+
+    def rows(self, n_rows: int) -> tuple[SuspectRow, ...]:
+        """Return the most suspicious rows, the lower number first among equals; rows without a known cell are not."""
+        quality = self.look.quality
+        order = np.argsort(quality, kind="stable")[:n_rows]
+        return tuple(self._row(int(row), float(quality[row])) for row in order if not np.isnan(quality[row]))
+
+    def _row(self, row: int, quality: float) -> SuspectRow:
+        given = _of_row(self.given.labels, row)
+        missed, added = (_of_row(part, row) for part in (self.look.missed, self.look.added))
+        predicted = np.union1d(np.setdiff1d(given, missed), added)
+        issues = _of_row(self.look.issues, row)
+        return SuspectRow(
+            row, quality, self._named(given), self._named(predicted), self._named(issues), int(self.n_lists[row])
+        )
+
+    def conflict(self, found: ConflictingRows) -> Conflict:
+        """Return rows that are nearly equal, with names of labels."""
+        labels, majority = self._named(found.labels), self._named(found.majority)
+        return Conflict(tuple(found.rows.tolist()), found.distance, labels, majority, found.n_cells)
+
+    def label_pair(self, found: PairOfLabels) -> LabelPair:
+        """Return two labels with their names."""
+        first, second = found.labels
+        names = self.names[first], self.names[second]
+        return LabelPair(found.kind, names, found.n_rows, found.expected, tuple(found.rows.tolist()))
+
+    def hub(self, found: HubRow) -> Hub:
+        """Return a hub with the names of its labels."""
+        return Hub(found.row, found.n_lists, found.disagreement, self._named(_of_row(self.given.labels, found.row)))
+
+    def _named(self, labels: IntArray) -> tuple[Any, ...]:
+        return tuple(self.names[label] for label in labels.tolist())
+
+
+def _of_row(matrix: CSR | Any, row: int) -> IntArray:
+    """Return the columns in which a row is not 0, ascending."""
+    return np.flatnonzero(as_dense(matrix[[row]]).ravel())

@@ -1,0 +1,111 @@
+"""What an audit asks of a model: leave-one-out answers, the neighbours behind them, and the names of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from nearlabel.decision import cut
+from nearlabel.lazy import LazyClassifier, LeftOut
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
+
+Answer: TypeAlias = tuple[IntArray, Matrix, FloatArray]  # numbers of rows, their label sets, their scores
+
+_MOST_KEPT = 2**26  # cells whose scores are kept for a second look
+
+
+@dataclass(frozen=True)
+class AuditedModel:
+    """A fitted method by votes, what decides around it, and what the labels are called."""
+
+    lazy: LazyClassifier
+    thresholds: Any  # a classifier of `nearlabel.thresholds`, or None: the method decides
+    label_names: NDArray[Any]
+
+    @classmethod
+    def of(cls, model: Any) -> AuditedModel:
+        """Look into pipelines, searches of parameters and thresholds; TypeError unless a method by votes is there.
+
+        The outermost thresholds decide, and the outermost names are the user's: what is inside was fitted to an array.
+        """
+        thresholds = names = None
+        part = model
+        while not isinstance(part, LazyClassifier):
+            if thresholds is None and hasattr(part, "label_sets_of"):
+                thresholds = part
+            names = getattr(part, "label_names_", names) if names is None else names
+            part = _inside(part, model)
+        check_is_fitted(part)
+        if not hasattr(part, "loo_with_neighbors"):
+            raise _no_votes(model, part)
+        return cls(part, thresholds, part.label_names_ if names is None else names)
+
+    @property
+    def given(self) -> PartialLabels:
+        """The label sets of the training rows."""
+        return PartialLabels.of(self.lazy.training_labels(), dtype=None)
+
+    @property
+    def is_by_label(self) -> bool:
+        """Whether what is decided of a label depends on nothing but its own votes and its own threshold."""
+        return self.lazy.labels_are_independent and (self.thresholds is None or self.thresholds.cuts_only)
+
+    def answers(self, left_out: LeftOut, listed: IntArray | None = None) -> Iterator[Answer]:
+        """Yield leave-one-out answers, by the thresholds if there are some; `listed` are the labels, if not all."""
+        for rows, labels, scores in left_out.answers():
+            yield rows, (labels if self.thresholds is None else self._decide(scores, listed)), scores
+
+    def of_scores(self, scores: FloatArray) -> Iterator[Answer]:
+        """Yield answers by scores that come from elsewhere, cut by the thresholds, or at one half."""
+        for block in row_blocks(len(scores), 64 * scores.shape[1]):
+            labels = cut(scores[block], 0.5) if self.thresholds is None else self._decide(scores[block], None)
+            yield np.arange(block.start, block.stop), labels, scores[block]
+
+    def _decide(self, scores: FloatArray, listed: IntArray | None) -> Matrix:
+        if listed is None:
+            return self.thresholds.label_sets_of(scores)
+        labels: Matrix = cut(scores, self.thresholds.thresholds_[listed])
+        return labels
+
+
+class RememberedAnswers:
+    """Leave-one-out answers to be looked at more than once: kept where they are few, else made again."""
+
+    def __init__(self, make: Callable[[], Iterator[Answer]], n_cells: int) -> None:
+        self._make = make
+        self._kept = list(make()) if n_cells <= _MOST_KEPT else None
+
+    def __iter__(self) -> Iterator[Answer]:
+        """Yield numbers of rows, label sets and scores."""
+        return iter(self._make() if self._kept is None else self._kept)
+
+
+def _inside(part: Any, model: Any) -> Any:
+    """Return what decides in a part of a model."""
+    if isinstance(part, Pipeline):
+        return part[-1]
+    for name in ("best_estimator_", "estimator_", "estimator"):
+        if hasattr(part, name) and (name != "estimator" or isinstance(part, FrozenEstimator)):
+            return getattr(part, name)
+    if isinstance(part, BaseEstimator):
+        check_is_fitted(part)
+    raise _no_votes(model, part)
+
+
+def _no_votes(model: Any, part: Any) -> TypeError:
+    got, inner = type(model).__name__, type(part).__name__
+    return TypeError(
+        "model must be a method by votes of neighbours, such as MLkNN, or a pipeline, a search of parameters or"
+        f" thresholds around one, got {got if got == inner else f'{got} around {inner}'}. Hint: scores of any model can"
+        " be audited beside the neighbours of BRkNN, audit(BRkNN().fit(X, y), scores=...)."
+    )

@@ -1,0 +1,77 @@
+"""An audit as text: the first findings of each kind, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+_FIRST = 5  # findings of a kind that are shown
+
+
+def text_of(audit: Any) -> str:
+    """Return the figures and the first findings of each kind."""
+    size = f"{audit.n_rows:,} rows, {audit.n_labels:,} labels"
+    lines = [
+        f"{size}: confident learning doubts {audit.n_issues:,} of their {audit.n_known:,} cells.",
+        *_part("Cells", audit.cells, _cell),
+        *_part("Rows", audit.rows, _row),
+        *_part("Nearly equal rows with different label sets", audit.conflicts, _conflict),
+        *_part("Labels", audit.label_pairs, _pair),
+        *_part("Hubs", audit.hubs, _hub),
+    ]
+    return "\n".join(lines)
+
+
+def called(finding: Any) -> str:
+    """Return what a row is called: its name, or its number."""
+    return finding.name or f"row {finding.row}"
+
+
+def value_in_words(value: int | None) -> str:
+    """Return yes, no, or unknown."""
+    return "unknown" if value is None else "yes" if value else "no"
+
+
+def _part(title: str, findings: Sequence[Any], line_of: Callable[[Any], str]) -> Iterator[str]:
+    if not findings:
+        return
+    yield f"\n{title}"
+    for finding in findings[:_FIRST]:
+        yield f"  {line_of(finding)}"
+    if len(findings) > _FIRST:
+        yield f"  and {len(findings) - _FIRST} more"
+
+
+def _cell(cell: Any) -> str:
+    known = [one.value for one in cell.neighbors if one.value is not None]
+    against = sum(value != cell.given for value in known)
+    effect = ""
+    if cell.n_righted is not None:
+        effect = f"; corrected, {cell.n_righted} other predictions become right, {cell.n_wronged} wrong"
+    return (
+        f"{called(cell)}, {cell.label_name}: {value_in_words(cell.given)}, but {against} of {len(known)} neighbours say"
+        f" {value_in_words(cell.suggested)} (probability {cell.probability:.2f}){effect}"
+    )
+
+
+def _row(row: Any) -> str:
+    return f"{called(row)}: has {_labels(row.given)}; without it {_labels(row.predicted)} is predicted"
+
+
+def _conflict(conflict: Any) -> str:
+    rows = conflict.names or tuple(f"row {row}" for row in conflict.rows)
+    return f"{', '.join(rows[:_FIRST])}: differ in {_labels(conflict.labels)} at a distance of {conflict.distance:.3g}"
+
+
+def _pair(pair: Any) -> str:
+    first, second = pair.labels
+    told = f"{second} is predicted in place of {first}" if pair.kind == "confused" else f"{first} and {second} missing"
+    return f"{told} in {pair.n_rows} rows ({pair.expected:.1f} expected)"
+
+
+def _hub(hub: Any) -> str:
+    return f"{called(hub)}: a neighbour of {hub.n_lists} rows, disagreement {hub.disagreement:.2f}"
+
+
+def _labels(names: Sequence[Any]) -> str:
+    return ", ".join(map(str, names)) if names else "no label"
