@@ -266,6 +266,21 @@ def check_updates_equal_fits(estimator: Any) -> None:
     np.testing.assert_array_equal(estimator.predict(X), expected.predict(X))
 
 
+def check_left_out_answers_follow_labels(estimator: Any) -> None:
+    """With `loo_with_neighbors`, its blocks are the leave-one-out answers, and with other label sets those of a fit."""
+    if not hasattr(estimator, "loo_with_neighbors"):
+        return
+    X, y = _problem()
+    other = np.where(np.arange(len(y))[:, np.newaxis] % 7 == 3, 1 - y, y)
+    left_out = estimator.fit(X, y).loo_with_neighbors()
+    for answers, targets in ((left_out, y), (left_out.relabelled(other), other)):
+        rows, labels, scores = zip(*answers.answers(), strict=True)
+        expected = clone(estimator).fit(X, targets)
+        np.testing.assert_array_equal(np.concatenate(rows), np.arange(len(y)))
+        np.testing.assert_array_equal(np.vstack(labels), expected.loo_predict())
+        np.testing.assert_array_equal(np.vstack(scores), expected.loo_predict_proba())
+
+
 def check_one_dimensional_target(estimator: Any) -> None:
     """A one-dimensional y of two classes is one label, answered as scikit-learn's binary classifiers answer."""
     X, y = _problem(1)
@@ -355,6 +370,7 @@ MULTILABEL_CHECKS: tuple[Check, ...] = (
     check_predict_changes_nothing,
     check_fit_forgets,
     check_updates_equal_fits,
+    check_left_out_answers_follow_labels,
     check_one_dimensional_target,
     check_data_frames,
     check_scikit_learn_tools,

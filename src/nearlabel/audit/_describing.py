@@ -13,6 +13,8 @@ from nearlabel.audit._conflicts import ConflictingRows
 from nearlabel.audit._findings import Conflict, Hub, LabelPair, Neighbor, SuspectCell, SuspectRow
 from nearlabel.audit._hubs import HubRow
 from nearlabel.audit._label_pairs import PairOfLabels
+from nearlabel.audit._scores import Cells
+from nearlabel.utils.cells import cells_of
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray
 from nearlabel.utils.validation import as_dense
@@ -31,37 +33,51 @@ class Describing:
 
     def cells(self, effects: Sequence[tuple[int, int]]) -> tuple[SuspectCell, ...]:
         """Return the suspicious cells; effects of correcting are known of the first."""
-        unknown = [(None, None)] * (len(self.look.cells.rows) - len(effects))
-        values = zip(*(column.tolist() for column in self.look.cells), [*effects, *unknown], strict=True)
-        return tuple(self._cell(*cell) for cell in values)
+        cells, n_unknown = self.look.cells, len(self.look.cells.rows) - len(effects)
+        given = cells_of(self.given.labels, cells.rows, cells.labels)
+        columns = (
+            cells.rows,
+            cells.labels,
+            given,
+            np.where(given, cells.quality, 1.0 - cells.quality),
+            cells.quality,
+            cells.disagreement,
+            cells_of(self.look.issues, cells.rows, cells.labels) != 0,
+            self.n_lists[cells.rows],
+        )
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        all_effects: list[tuple[int | None, int | None]] = [*effects, *[(None, None)] * n_unknown]
+        found = zip(values, self._neighbors_of(cells), all_effects, strict=True)
+        return tuple(self._cell(cell, neighbors, effect) for cell, neighbors, effect in found)
 
     def _cell(
-        self, row: int, label: int, quality: float, disagreement: float, effect: tuple[int | None, int | None]
+        self, cell: tuple[Any, ...], neighbors: tuple[Neighbor, ...], effect: tuple[int | None, int | None]
     ) -> SuspectCell:
-        given = int(self.given.labels[row, label])
+        row, label, given, probability, quality, disagreement, is_issue, n_lists = cell
         return SuspectCell(
             row=row,
             label=label,
             label_name=self.names[label],
             given=given,
-            probability=quality if given else 1.0 - quality,
+            probability=probability,
             quality=quality,
             disagreement=disagreement,
-            is_issue=bool(self.look.issues[row, label]),
-            neighbors=self._neighbors(row, label),
-            n_lists=int(self.n_lists[row]),
+            is_issue=is_issue,
+            neighbors=neighbors,
+            n_lists=n_lists,
             n_righted=effect[0],
             n_wronged=effect[1],
         )
 
-    def _neighbors(self, row: int, label: int) -> tuple[Neighbor, ...]:
-        rows = self.indices[row]
-        values: list[int | None] = as_dense(self.given.labels[rows][:, [label]]).ravel().astype(int).tolist()
+    def _neighbors_of(self, cells: Cells) -> list[tuple[Neighbor, ...]]:
+        """Return the neighbours of the row of each cell, with what they say of its label."""
+        rows, distances = self.indices[cells.rows], self.distances[cells.rows]
+        at = rows.ravel(), np.repeat(cells.labels, rows.shape[1])
+        values = cells_of(self.given.labels, *at).astype(object)
         if self.given.unknown is not None:
-            unknown = as_dense(self.given.unknown[rows][:, [label]]).ravel()
-            values = [None if hidden else value for value, hidden in zip(values, unknown, strict=True)]
-        found = zip(rows.tolist(), self.distances[row].tolist(), values, strict=True)
-        return tuple(Neighbor(*one) for one in found)
+            values[cells_of(self.given.unknown, *at) != 0] = None
+        lists = zip(rows.tolist(), distances.tolist(), values.reshape(rows.shape).tolist(), strict=True)
+        return [tuple(map(Neighbor, *one)) for one in lists]
 
     def rows(self, n_rows: int) -> tuple[SuspectRow, ...]:
         """Return the most suspicious rows, the lower number first among equals; rows without a known cell are not."""
