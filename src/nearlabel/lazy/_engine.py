@@ -99,6 +99,15 @@ def dense_scores(scores: Scores) -> FloatArray:
     return scores.toarray() if isinstance(scores, SparseScores) else scores
 
 
+def dense_parts(scores: Scores) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield scores as arrays, in blocks of queries whose dense scores fit the memory budget."""
+    if not isinstance(scores, SparseScores):
+        yield slice(None), scores
+        return
+    for part in row_blocks(scores.stored.shape[0], 16 * scores.stored.shape[1]):
+        yield part, SparseScores(scores.stored[part], scores.unvoted).toarray()
+
+
 def votes_of(rule: Any, neighbors: Neighbors, random: Any = None, left_out: CSR | None = None) -> Votes:
     """Return what the rule sees of a block of queries.
 

@@ -51,7 +51,9 @@ class LeftOut:
             yield numbers, labels, as_dense(scores)
             return
         for rows, votes, scores in rule._answers_left_out(self._groups, self._training):
-            yield numbers[rows], _engine.decide(rule, scores, votes), _engine.dense_scores(scores)
+            labels = _engine.decide(rule, scores, votes)
+            for part, dense in _engine.dense_parts(scores):
+                yield numbers[rows][part], labels[part], dense
 
     def relabelled(self, labels: Matrix) -> LeftOut:
         """Return what a fit of the same rows with other label sets would give, without a search.
