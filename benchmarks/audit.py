@@ -1,26 +1,32 @@
-"""How many wrong labels are found by leave-one-out evidence, beside cleanlab with a cross-validated model?
+"""How many wrong labels does leave-one-out evidence find, beside cleanlab with a cross-validated model?
 
 Of each data set 2, 5 or 10 % of the positives are made negative, and as many negatives positive. At random: any
-positives, any negatives. By confusion: beside a positive label that is taken away, a label that the sample lacks is
-put, drawn in proportion to how often it is mistaken for the lost one: the sum of its probabilities by a random forest,
-held out by five folds, over the samples that have the lost label and lack the other. All that follows sees the flipped
-labels only. Means over both kinds of flips, three rates and three seeds. "precision": share of flipped cells among as
-many as were flipped, the most suspicious; "area": average precision; "first tenth": precision among a tenth of that.
+positives, any negatives. By confusion: a positive label is exchanged for one that the sample lacks, drawn in proportion
+to how often it is mistaken for the lost one: the sum of its probabilities, by a random forest that has not seen the
+samples (five folds), over the samples that have the lost label and lack the other. All that follows sees the flipped
+labels only. "precision": the share of flipped cells among as many of the most suspicious as were flipped; "area":
+average precision; "first tenth": precision among a tenth of that many.
 
-The evidence is of neighbours by the distance of tf-idf weights and cosine for words, of Euclidean distance of min-max
-scaled features otherwise. "cleanlab" ranks cells by its self-confidence of each label. Its probabilities are those of a
-logistic regression for each label on min-max scaled features, of five shuffled folds. The data sets have errors of
-their own, which count as false alarms. The default was chosen on the first five sets, and not on the others, of which
-5 % are flipped, two seeds.
+Evidence is leave-one-out probabilities; where methods are added, their mean: ML-kNN and BRkNN with 20 neighbours, the
+latter with weights by distance, and ML-MLM. Distances are the cosine of tf-idf weights for words, else Euclidean on
+min-max scaled features. Cells are ordered by self-confidence, by odds over the prior of each label, its share of
+positives, or by odds over `halfway_prior`.
 
-Results are kept in ``benchmarks/results/audit.jsonl``, a line for each data set, kind, rate and seed: a second run goes
-on where the first stopped.
+cleanlab orders cells by the self-confidence of each label. Its probabilities are those of a logistic regression for
+each label on min-max scaled features, of five shuffled folds. The data sets have errors of their own, which count as
+false alarms for everyone. The default was chosen on the first five sets, and checked on five others (2,000 samples of
+the larger ones, 5 % flipped, two seeds).
 
-Run: ``python benchmarks/audit.py``; a quarter of an hour of processor time. ``--quick`` for emotions, one seed.
+Makes the tables of ``docs/decisions/0058-suspicion-by-leave-one-out.md``. Results are kept in
+``benchmarks/results/audit.jsonl``, a line for each data set, kind, rate and seed: a second run goes on where the first
+stopped.
+
+Run: ``python benchmarks/audit.py``; a quarter of an hour of processor time. ``--quick`` for a look, on emotions.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +41,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 
-from _harness import Goal, Table, add_record, parser_for, print_facts, read_records, save, show, write_records
+from _harness import GOAL_HEADERS, Goal, Table, add_record, as_text, print_facts, read_records, show, write_figures
 from nearlabel.audit._scores import (
     blocks_of,
     halfway_prior,
@@ -50,6 +56,8 @@ from nearlabel.neighbors import ExactNeighbors
 from nearlabel.preprocessing import FeatureScaler
 from nearlabel.utils.validation import as_dense
 
+RESULTS = Path(__file__).parent / "results" / "audit.jsonl"
+PAGE = Path(__file__).parents[1] / "docs" / "decisions" / "0058-suspicion-by-leave-one-out.md"
 CHOSEN_ON = ("emotions", "scene", "yeast", "medical", "enron")
 CHECKED_ON = ("image", "genbase", "cal500", "bibtex", "yahoo-health")
 KINDS, RATES, SEEDS = ("random", "confusion"), (0.02, 0.05, 0.1), (0, 1, 2)
@@ -75,6 +83,7 @@ PRIORS: Mapping[str, Callable[[Any], Any]] = {
     "odds (halfway)": halfway_prior,
 }
 SHOWN = (COMPETITOR, "cleanlab, ML-kNN + ML-MLM", DEFAULT, "ML-kNN + BRkNN, odds (halfway)")
+_HOW = {"random": "at random", "confusion": "by confusion"}
 FIGURES = ("precision", "area", "first tenth")
 
 
@@ -139,6 +148,7 @@ def cross_validated(X: Any, Y: Any) -> Any:
 
 def ranked_by_cleanlab(Y: Any, probabilities: Any, **options: Any) -> Any:
     """Return cleanlab's quality of each cell."""
+    # Imported here, for a test reads the page's figures without it.
     from cleanlab.multilabel_classification.rank import get_label_quality_scores_per_class
 
     given = [row.nonzero()[0].tolist() for row in Y]
@@ -248,7 +258,7 @@ def main_table(records: Sequence[Mapping[str, Any]], title: str, names: Sequence
             " ".join(f"{mean_of(records, way, figure, set=name, **where):.3f}" for figure in FIGURES) for way in SHOWN
         ]
         rows.append((name, f"{np.mean(cells):.3f}", *values))
-    return Table(title, ("data set", "chance", *SHOWN), rows, ("each: precision, area, first tenth",))
+    return Table(f"{title}: precision, area, first tenth", ("data set", "chance", *SHOWN), rows)
 
 
 def tried_table(records: Sequence[Mapping[str, Any]], names: Sequence[str], title: str) -> Table:
@@ -283,7 +293,7 @@ def rates_table(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> T
                     cells.append(f"{pair[0]:.3f} {pair[1]:.3f}")
             rows.append((name, kind, *cells))
     headers = [f"{rate:.0%}: {figure}" for rate in RATES for figure in FIGURES[:2]]
-    return Table("by kind and rate: cleanlab, ours", ("data set", "flips", *headers), rows)
+    return Table("By kind and rate: cleanlab with the regression, the default", ("data set", "flips", *headers), rows)
 
 
 def seconds_table(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Table:
@@ -295,7 +305,7 @@ def seconds_table(records: Sequence[Mapping[str, Any]], names: Sequence[str]) ->
         theirs = mean["regression"], mean["cleanlab"]
         rows.append((name, *theirs, mean["ML-kNN"], mean["BRkNN"], mean["ML-MLM"], mean["ranking"]))
     headers = ("data set", "regression, five folds", "cleanlab", "ML-kNN", "BRkNN", "ML-MLM", "our ranking")
-    return Table("CPU s, mean", headers, rows)
+    return Table("CPU seconds, mean", headers, rows)
 
 
 def goals_of(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[Goal]:
@@ -310,41 +320,56 @@ def goals_of(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iter
             yield Goal(f"{kind}: sets with {figure} at least cleanlab's, of {len(won)}", "at least", 4, sum(won))
 
 
-def tables_of(records: Sequence[Mapping[str, Any]]) -> list[Table]:
-    """Return all tables."""
-    chosen, checked = sets_of(records, CHOSEN_ON), sets_of(records, CHECKED_ON)
-    of_chosen = [one for one in records if one["set"] in chosen]
-    tables = [main_table(records, f"{kind}", chosen, kind=kind) for kind in KINDS]
-    tables += [rates_table(records, chosen)]
-    tables += [tried_table(of_chosen, chosen, "all that was tried, on the sets that the default was chosen on")]
-    if checked:
-        of_checked = [one for one in records if one["set"] in checked]
-        tables += [main_table(records, f"{kind}, on other sets", checked, kind=kind) for kind in KINDS]
-        tables += [tried_table(of_checked, checked, "all that was tried, on other sets")]
-    return [*tables, seconds_table(records, chosen + checked)]
+def tables_of(records: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
+    """Yield all tables."""
+    for names, where in ((CHOSEN_ON, ""), (CHECKED_ON, ", sets that the default was not chosen on")):
+        of_these = [one for one in records if one["set"] in names]
+        measured = sets_of(records, names)
+        if not measured:
+            continue
+        for kind in KINDS:
+            yield main_table(records, f"Flipped {_HOW[kind]}{where}", measured, kind=kind)
+        if names == CHOSEN_ON:
+            yield rates_table(records, measured)
+        yield tried_table(of_these, measured, f"All that was tried{where}")
+    yield seconds_table(records, sets_of(records, CHOSEN_ON + CHECKED_ON))
+
+
+def page(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the page that are made of records."""
+    for table in tables_of(records):
+        yield from markdown(table.title, table.headers, table.rows)
+    goals = goals_of(records, sets_of(records, CHOSEN_ON))
+    yield from markdown("Goals", GOAL_HEADERS, [(*goal, goal.verdict()) for goal in goals])
+
+
+def markdown(title: str, headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    yield f"\n**{title}**\n\n| {' | '.join(headers)} |\n|---|{'---:|' * (len(headers) - 1)}\n"
+    yield from (f"| {' | '.join(map(as_text, row))} |\n" for row in rows)
 
 
 def main() -> None:
-    """Measure what is missing, print and save the figures."""
-    parser = parser_for(__doc__, "audit", repeats=1)
-    parser.add_argument("--sets", default=",".join(CHOSEN_ON + CHECKED_ON), help="which data sets to measure")
+    """Measure what is missing, print the figures and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(CHOSEN_ON + CHECKED_ON))
+    parser.add_argument("--quick", action="store_true", help="emotions, one seed; nothing is kept")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     print_facts()
-    kept = Path(options.out).with_suffix(".jsonl")
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    for name, flips in missing(read_records(kept), quick=options.quick).items():
+    records = [] if options.quick else read_records(RESULTS)
+    for name, flips in missing(records, quick=options.quick).items():
         if name not in options.sets.split(","):
             continue
         X, truth = rows_of(name)
         mistaken = confusions(X, truth)
         for one in flips:
-            add_record(kept, measure(name, X, truth, mistaken, one))
-    records = sorted(read_records(kept), key=lambda one: (one["set"], one["kind"], one["rate"], one["seed"]))
-    write_records(kept, records)
-    tables, goals = tables_of(records), list(goals_of(records, sets_of(records, CHOSEN_ON)))
-    show(tables, goals)
-    save(options, __doc__, {"records": kept.name}, tables, goals)
+            records.append(measure(name, X, truth, mistaken, one))
+            if not options.quick:
+                add_record(RESULTS, records[-1])
+    show(tables_of(records), list(goals_of(records, sets_of(records, CHOSEN_ON))))
+    if not options.quick:
+        write_figures(PAGE, page(records))
 
 
 if __name__ == "__main__":

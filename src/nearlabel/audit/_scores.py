@@ -165,8 +165,8 @@ def halfway_prior(labels: MatrixLike) -> FloatArray:
 def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLike | None = None) -> FloatArray:
     """Return how many times as likely the given value of each cell is as in any sample: `self_confidence` over prior.
 
-    The lower, the more suspicious. A positive of a rare label is suspicious only if it is less likely than in a sample
-    drawn at random, and before it comes a negative of the same self-confidence.
+    The lower, the more suspicious. A probability of 0.1 says much against a positive of a label that half of the
+    samples have, and nothing against one of a label that one sample in twenty has.
 
     Parameters
     ----------
