@@ -16,7 +16,7 @@ def script(monkeypatch):
     return importlib.import_module
 
 
-@pytest.mark.parametrize(("name", "lines"), [("defaults", "page"), ("which_method", "page")])
+@pytest.mark.parametrize(("name", "lines"), [("defaults", "page"), ("which_method", "page"), ("audit", "page")])
 def test_the_page_has_the_figures_of_the_records(script, name, lines):
     """The part between the marks is what the script makes of its results file."""
     module, harness = script(name), script("_harness")

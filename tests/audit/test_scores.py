@@ -13,6 +13,7 @@ from nearlabel.audit._scores import (
     confident_issues,
     confident_thresholds,
     disagreement,
+    halfway_prior,
     most_suspicious,
     positive_shares,
     prior_odds,
@@ -128,6 +129,32 @@ def test_confident_issues_equal_their_definition(seed):
     assert not issues[:, 5:].any()
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_halfway_prior_is_a_mean_of_log_odds(seed):
+    """Halfway between the label and all known cells; 0 and 1 stay; with 0 for 1 it is 1 less."""
+    _, y, _ = evidence(seed)
+    known = y[~np.isnan(y)]
+    overall, prior = sum(known) / len(known), halfway_prior(y)
+    for found, share in zip(prior, shares_by_loops(y), strict=True):
+        if 0 < share < 1:
+            log_odds = (math.log(share / (1 - share)) + math.log(overall / (1 - overall))) / 2
+            assert found == pytest.approx(1 / (1 + math.exp(-log_odds)), abs=1e-14)
+        else:
+            assert found == share
+    np.testing.assert_allclose(halfway_prior(1 - y), 1 - prior, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(halfway_prior(sparse.csr_array(y)), prior)
+
+
+@pytest.mark.parametrize("shares", [positive_shares, halfway_prior])
+def test_the_prior_of_a_label_of_which_nothing_is_known_is_unknown(shares):
+    """It is NaN, and no cell of the label is suspicious."""
+    y = [[1, NAN], [0, NAN]]
+    prior = shares(y)
+    assert prior[0] == 0.5
+    assert math.isnan(prior[1])
+    assert places(most_suspicious(blocks_of([[0.5, 0.5], [0.5, 0.5]], y), 9, prior=prior)) == [(0, 0), (1, 0)]
+
+
 def test_confident_issues_by_hand():
     """A mean that all cells equal is reached by each of them, whatever its rounding."""
     y = np.array([[1.0]] * 10 + [[0.0]])
@@ -216,6 +243,13 @@ def test_a_contradiction_among_identical_rows_comes_first(wrong):
         assert places(cells)[0] == wrong
     assert confident_issues(p, y)[wrong]
     assert row_quality(self_confidence(p, y)).argmin() == wrong[0]
+
+
+def test_probabilities_that_are_sums_may_miss_their_limits_by_rounding():
+    """Shares of label sets add up to next to 1: that contradicts nothing, and is no error."""
+    p, y = np.array([[1 + 2e-16, -1e-17], [1 + 2e-16, -1e-17]]), np.array([[1, 0], [0, 1]])
+    np.testing.assert_array_equal(self_confidence(p, y), [[1, 1], [0, 0]])
+    assert places(most_suspicious(blocks_of(p, y), 9)) == [(1, 0), (1, 1)]
 
 
 def test_cells_that_nothing_contradicts_are_no_findings():

@@ -21,6 +21,7 @@ from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, Matri
 from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_integer
 
 _DIGITS = 12
+_ROUNDING = 1e-13  # a probability that is a sum may exceed 1; its self-confidence does not, when rounded
 _SLACK = 1e-9  # a mean of equal numbers differs from them by rounding
 _BYTES_PER_CELL = 32  # of temporary arrays
 
@@ -126,26 +127,53 @@ def positive_shares(labels: MatrixLike) -> FloatArray:
     shares : ndarray of shape (n_labels,)
         NaN for a label of which no cell is known.
     """
-    given = PartialLabels.of(labels, name="labels", dtype=None)
-    n_known = np.full(given.labels.shape[1], given.labels.shape[0])
-    if given.unknown is not None:
-        n_known = n_known - as_dense(given.unknown.sum(axis=0))
-    n_positive = as_dense(given.labels.sum(axis=0, dtype=np.int64))
+    n_known, n_positive = _counts(PartialLabels.of(labels, name="labels", dtype=None))
     return np.asarray(np.where(n_known > 0, n_positive / np.maximum(n_known, 1), np.nan))
+
+
+def halfway_prior(labels: MatrixLike) -> FloatArray:
+    """Return a prior of each label halfway between its own share of positives and that of all labels, in log-odds.
+
+    With its own share as its prior, a label is taken to have as many wrong positives as wrong negatives; with that of
+    all labels, all cells of a value are taken to be wrong equally often. Errors are mostly something in between. If all
+    labels change their meaning, 0 for 1, so does the prior.
+
+    Parameters
+    ----------
+    labels : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        0 and 1, and NaN where a cell is unknown.
+
+    Returns
+    -------
+    prior : ndarray of shape (n_labels,)
+        From 0 to 1; NaN for a label of which no cell is known.
+
+    Examples
+    --------
+    >>> from nearlabel.audit._scores import halfway_prior, positive_shares
+    >>> y = [[1, 0], [1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> positive_shares(y), halfway_prior(y).round(2)
+    (array([0.6, 0.2]), array([0.5, 0.29]))
+    """
+    n_known, n_positive = _counts(PartialLabels.of(labels, name="labels", dtype=None))
+    overall = n_positive.sum() / max(1, n_known.sum())
+    share = positive_shares(labels)
+    positive, negative = np.sqrt(share * overall), np.sqrt((1.0 - share) * (1.0 - overall))
+    return np.asarray(positive / (positive + negative))
 
 
 def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLike | None = None) -> FloatArray:
     """Return how many times as likely the given value of each cell is as in any sample: `self_confidence` over prior.
 
-    The lower, the more suspicious. A positive of a rare label is suspicious only if it is less likely than in a sample
-    drawn at random, and before it comes a negative of the same self-confidence.
+    The lower, the more suspicious. A probability of 0.1 says much against a positive of a label that half of the
+    samples have, and nothing against one of a label that one sample in twenty has.
 
     Parameters
     ----------
     probabilities, labels
         As in `self_confidence`.
     prior : array-like of shape (n_labels,), default=None
-        Share of positives of each label. None: that of these labels, `positive_shares`.
+        Prior probability of each label. None: its share of positives, `positive_shares`.
 
     Returns
     -------
@@ -370,7 +398,8 @@ def most_suspicious(blocks: Iterable[Block], n_cells: int, *, prior: ArrayLike |
     n_cells : int
         At most so many cells.
     prior : array-like of shape (n_labels,), default=None
-        Share of positives of each label, `positive_shares`. None: order by self-confidence.
+        Prior probability of each label: `halfway_prior`, which found most errors on the sets we tried, or
+        `positive_shares`. None: order by self-confidence.
 
     Returns
     -------
@@ -417,6 +446,15 @@ def _of_block(block: Block, n_cells: int, prior: ArrayLike | None, bound: float)
         votes = as_score_matrix(block.shares, name="shares")
         against = 1.0 - _confidence(cells_of(votes, rows, labels), cells_of(given.labels, rows, labels))
     return Cells(rows + block.first_row, labels, quality, against).first(n_cells)
+
+
+def _counts(given: PartialLabels) -> tuple[IntArray, IntArray]:
+    """Return how many cells of each label are known, and how many of them are positive, (n_labels,) each."""
+    n_samples, n_labels = given.labels.shape
+    n_known = np.full(n_labels, n_samples)
+    if given.unknown is not None:
+        n_known = n_known - as_dense(given.unknown.sum(axis=0))
+    return n_known, as_dense(given.labels.sum(axis=0, dtype=np.int64))
 
 
 def _contradicted(scores: Matrix, given: PartialLabels) -> tuple[IntArray, IntArray, FloatArray]:
@@ -474,7 +512,7 @@ def _checked(probabilities: MatrixLike, labels: MatrixLike) -> tuple[Matrix, Par
     if scores.shape[0] == 0:
         raise ValueError(f"labels must have at least one sample, got shape {scores.shape}.")
     values = scores.data if sparse.issparse(scores) else scores
-    if values.size and not (values.min() >= 0 and values.max() <= 1):
+    if values.size and not (values.min() >= -_ROUNDING and values.max() <= 1 + _ROUNDING):
         raise ValueError(f"probabilities must be from 0 to 1, got values from {values.min()} to {values.max()}.")
     return scores, given
 
