@@ -34,9 +34,19 @@ def problem(seed=0, *, holes=False):
     return X, y if holes else y.astype(int)
 
 
-def suspicion_by_loops(p, y, distances, indices):
-    """Known cells by self-confidence, then disagreement by inverse distance, then row and label."""
-    found = []
+def prior_by_loops(y):
+    """Of each label, halfway in log-odds between its share of ones and that of all known cells."""
+
+    def logit(share):
+        return math.log(share / (1 - share)) if 0 < share < 1 else math.copysign(math.inf, share - 0.5)
+
+    overall = logit(np.nanmean(y))
+    return [1 / (1 + math.exp(-(logit(np.nanmean(column)) + overall) / 2)) for column in y.T]
+
+
+def suspicion_by_loops(p, y, distances, indices, order="odds"):
+    """Known cells by odds or self-confidence, then disagreement by inverse distance, then row and label."""
+    found, prior = [], prior_by_loops(y)
     for i, label in itertools.product(*map(range, y.shape)):
         if math.isnan(y[i, label]):
             continue
@@ -52,7 +62,8 @@ def suspicion_by_loops(p, y, distances, indices):
         quality = round(p[i, label] if given else 1 - p[i, label], 12)
         against = round((1 - share) if given else share, 9)
         if quality < 1:
-            found.append((quality, -against, i, label))
+            odds = round(quality / (prior[label] if given else 1 - prior[label]), 10)
+            found.append((odds if order == "odds" else quality, -against, i, label))
     return sorted(found)
 
 
@@ -61,14 +72,15 @@ def suspicion_by_loops(p, y, distances, indices):
     [*((method, False) for method in METHODS), *((method, True) for method in (BRkNN(3), BRkNNb(3), MLkNN(3)))],
     ids=str,
 )
-def test_cells_are_those_of_the_definition(method, holes):
+@pytest.mark.parametrize("order", ["odds", "self_confidence"])
+def test_cells_are_those_of_the_definition(method, holes, order):
     """All cells, in order, with the same numbers."""
     X, y = problem(holes=holes)
-    found = audit(method.fit(X, y), n_cells=1000)
+    found = audit(method.fit(X, y), n_cells=1000, order=order)
     distances, indices = ExactNeighbors().fit(X).kneighbors(None, K)
-    expected = suspicion_by_loops(method.loo_predict_proba(), y.astype(float), distances, indices)
+    expected = suspicion_by_loops(method.loo_predict_proba(), y.astype(float), distances, indices, order)
     assert [(cell.row, cell.label) for cell in found.cells] == [cell[2:] for cell in expected]
-    np.testing.assert_allclose([cell.quality for cell in found.cells], [cell[0] for cell in expected], atol=1e-12)
+    np.testing.assert_allclose([cell.quality for cell in found.cells], [cell[0] for cell in expected], atol=1e-10)
     np.testing.assert_allclose([cell.disagreement for cell in found.cells], [-c[1] for c in expected], atol=1e-9)
     for cell in found.cells[:20]:
         assert cell.given == y[cell.row, cell.label] == 1 - cell.suggested
@@ -294,7 +306,20 @@ def test_scores_from_elsewhere_take_the_place_of_leave_one_out():
     assert {row.row: row.predicted for row in found.rows} == {
         row: tuple(np.flatnonzero(scores >= 0.5).tolist()) for row, scores in enumerate(p)
     }
-    assert found.cells[0].n_righted is None
+    assert found.cells[:5] != audit(BRkNN(3).fit(X, y)).cells[:5]
+
+
+def test_the_effects_of_cells_by_other_scores_are_those_of_the_model():
+    """Scores choose the cells; what correcting changes is counted in the predictions of the neighbours."""
+    X, y = problem()
+    model = BRkNN(3).fit(X, y)
+    found, plain = (
+        audit(model, scores=model.loo_predict_proba() / 2, n_effects=50),
+        audit(model, n_effects=500, n_cells=500),
+    )
+    effects = {(cell.row, cell.label): (cell.n_righted, cell.n_wronged) for cell in plain.cells}
+    for cell in found.cells[:50]:
+        assert (cell.n_righted, cell.n_wronged) == effects.get((cell.row, cell.label), (cell.n_righted, cell.n_wronged))
 
 
 def test_one_label_and_one_class():
@@ -339,6 +364,7 @@ def test_the_text_shows_the_first_findings():
     ("change", "message"),
     [
         ({"n_cells": 0}, "n_cells must be at least 1, got 0"),
+        ({"order": "rows"}, "order must be one of"),
         ({"n_rows": -1}, "n_rows must be at least 0, got -1"),
         ({"radius": -1.0}, "radius must be a finite number, at least 0, got -1.0"),
         ({"radius": math.nan}, "radius must be a finite number"),

@@ -16,11 +16,12 @@ from nearlabel.audit._findings import Audit
 from nearlabel.audit._hubs import hub_rows
 from nearlabel.audit._label_pairs import pairs_of_labels
 from nearlabel.audit._model import AuditedModel, RememberedAnswers
+from nearlabel.audit._scores import halfway_prior
 from nearlabel.lazy import LeftOut
 from nearlabel.neighbors.usefulness import occurrences, skewness
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, MatrixLike
-from nearlabel.utils.validation import as_dense, as_score_matrix, check_integer
+from nearlabel.utils.validation import as_dense, as_score_matrix, check_choice, check_integer
 
 _N_HUBS = 5
 
@@ -29,6 +30,7 @@ def audit(
     model: Any,
     *,
     scores: MatrixLike | None = None,
+    order: str = "odds",
     n_cells: int = 100,
     n_rows: int = 20,
     n_effects: int = 20,
@@ -49,6 +51,10 @@ def audit(
     scores : array-like of shape (n_samples, n_labels), default=None
         Out-of-sample probabilities of the training rows by another model, such as `cross_val_scores` gives; they take
         the place of the leave-one-out ones. The neighbours stay those of `model`.
+    order : {"odds", "self_confidence"}, default="odds"
+        What cells are ordered by, the least first. "self_confidence": the probability of the given value. "odds": that
+        probability over a prior of the value, halfway in log-odds between its share in the label and in all labels; so
+        positives of rare labels, which are always improbable, are not all in front.
     n_cells : int, default=100
         How many cells are returned at most.
     n_rows : int, default=20
@@ -78,11 +84,10 @@ def audit(
 
     Notes
     -----
-    Cells are ordered by the probability of their given value (self-confidence), equal ones by the share of their
-    neighbours, weighted by inverse distance, that have the other value, then by row and label. Confident learning
-    (Northcutt et al., 2021), label by label, says how many cells are likely to be wrong. Unknown cells are never
-    suspicious. Rows that are copies of each other answer for each other: an error that was copied with its row is not
-    found.
+    Of equally suspicious cells those come first whose other value more of the neighbours have, weighted by inverse
+    distance, then the lower row, then the lower label. Confident learning (Northcutt et al., 2021), label by label,
+    says how many cells are likely to be wrong. Unknown cells are never suspicious. Rows that are copies of each other answer
+    for each other: an error that was copied with its row is not found.
 
     References
     ----------
@@ -101,6 +106,7 @@ def audit(
     >>> [(cell.row, cell.label_name, cell.given, cell.suggested, cell.is_issue) for cell in found.cells[:2]]
     [(2, 'calm', 0, 1, True), (2, 'loud', 1, 0, True)]
     """
+    check_choice("order", order, {"odds", "self_confidence"})
     n_cells = check_integer("n_cells", n_cells, low=1)
     n_rows, n_effects = check_integer("n_rows", n_rows, low=0), check_integer("n_effects", n_effects, low=0)
     audited = AuditedModel.of(model)
@@ -111,11 +117,13 @@ def audit(
     distances, indices = left_out.distances, left_out.indices
     radius = usual_radius(distances) if radius is None else _checked_radius(radius)
     answers = _answers(audited, left_out, checked)
-    look = look_at_cells(answers, given, (distances, indices), n_cells)
+    prior = halfway_prior(given.with_nan()) if order == "odds" else None
+    look = look_at_cells(answers, given, (distances, indices), n_cells, prior)
     n_lists = occurrences(indices, len(indices))
     describe = Describing(given, names, look, distances, indices, n_lists)
-    some = look.cells.first(0 if checked is not None or given.unknown is not None else n_effects)
-    effects = effects_of(audited, left_out, look.missed + look.added, some)
+    some = look.cells.first(n_effects if given.unknown is None else 0)
+    own = answers if checked is None or not len(some.rows) else audited.answers(left_out)
+    effects = effects_of(audited, left_out, own, some)
     return Audit(
         cells=describe.cells(effects),
         rows=describe.rows(n_rows),

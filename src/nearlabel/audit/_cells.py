@@ -15,6 +15,7 @@ from nearlabel.audit._scores import (
     confident_sums,
     issues_of,
     most_suspicious,
+    prior_odds,
     row_quality,
     self_confidence,
     thresholds_of,
@@ -37,9 +38,16 @@ class Look(NamedTuple):
 
 
 def look_at_cells(
-    answers: Iterable[Answer], given: PartialLabels, neighbors: tuple[FloatArray, IntArray], n_cells: int
+    answers: Iterable[Answer],
+    given: PartialLabels,
+    neighbors: tuple[FloatArray, IntArray],
+    n_cells: int,
+    prior: FloatArray | None,
 ) -> Look:
-    """Look at leave-one-out answers, which are asked for twice: for thresholds of confidence, then for cells."""
+    """Look at leave-one-out answers, which are asked for twice: for thresholds of confidence, then for cells.
+
+    With `prior` cells are ordered by odds over it, else by self-confidence.
+    """
     thresholds = _thresholds(answers, given)
     parts: list[tuple[FloatArray, CSR, CSR, CSR]] = []
 
@@ -49,11 +57,12 @@ def look_at_cells(
             labels = own.with_nan()
             quality = self_confidence(scores, labels)
             issues = sparse.csr_array(issues_of(quality, labels, thresholds))
-            parts.append((row_quality(quality), issues, *_errors(own, predicted)))
+            ordered = quality if prior is None else prior_odds(scores, labels, prior=prior)
+            parts.append((row_quality(ordered), issues, *_errors(own, predicted)))
             shares = _shares(given, neighbors[0][rows], neighbors[1][rows])
             yield Block(int(rows[0]), scores, labels, shares)
 
-    cells = most_suspicious(blocks(), n_cells)
+    cells = most_suspicious(blocks(), n_cells, prior=prior)
     quality, issues, missed, added = zip(*parts, strict=True)
     return Look(
         cells, np.concatenate(quality), *(sparse.vstack(some, format="csr") for some in (issues, missed, added))

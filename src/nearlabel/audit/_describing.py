@@ -39,7 +39,7 @@ class Describing:
             cells.rows,
             cells.labels,
             given,
-            np.where(given, cells.quality, 1.0 - cells.quality),
+            np.where(given, cells.confidence, 1.0 - cells.confidence),
             cells.quality,
             cells.disagreement,
             cells_of(self.look.issues, cells.rows, cells.labels) != 0,

@@ -49,7 +49,7 @@ class SuspectCell:
     probability : float
         Leave-one-out probability that the label applies.
     quality : float
-        By which cells are ordered, the lowest first.
+        By which cells are ordered, the lowest first: odds over a prior, or self-confidence.
     disagreement : float
         Share of the votes of the neighbours, weighted by inverse distance, for the other value.
     is_issue : bool

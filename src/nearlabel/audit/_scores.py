@@ -58,17 +58,21 @@ class Cells(NamedTuple):
         What they are ordered by, ascending: `self_confidence`, or `prior_odds`.
     disagreement : ndarray of shape (n_cells,)
         Share of the neighbours' votes for the other value; NaN where no shares were given.
+    confidence : ndarray of shape (n_cells,)
+        Their `self_confidence`.
     """
 
     rows: IntArray
     labels: IntArray
     quality: FloatArray
     disagreement: FloatArray
+    confidence: FloatArray
 
     def first(self, n_cells: int) -> Cells:
         """Return the first cells in the order of suspicion: quality, disagreement, row, label."""
         order = np.lexsort((self.labels, self.rows, -self.disagreement, self.quality))[:n_cells]
-        return Cells(self.rows[order], self.labels[order], self.quality[order], self.disagreement[order])
+        columns: list[Any] = [column[order] for column in self]
+        return Cells(*columns)
 
 
 def self_confidence(probabilities: MatrixLike, labels: MatrixLike) -> FloatArray:
@@ -433,19 +437,20 @@ def most_suspicious(blocks: Iterable[Block], n_cells: int, *, prior: ArrayLike |
 def _of_block(block: Block, n_cells: int, prior: ArrayLike | None, bound: float) -> Cells:
     """Return the most suspicious cells of a block, at most `bound` in quality."""
     scores, given = _checked(block.probabilities, block.labels)
-    rows, labels, quality = _contradicted(scores, given)
+    rows, labels, confidence = _contradicted(scores, given)
+    quality = confidence
     if prior is not None:
         shares = _shares_of_values(prior, scores.shape[1])
         quality = _over(quality, shares[cells_of(given.labels, rows, labels).astype(np.intp), labels])
     if len(quality) > n_cells:
         bound = min(bound, np.partition(quality, n_cells - 1)[n_cells - 1])
     some = quality <= bound
-    rows, labels, quality = rows[some], labels[some], quality[some]
+    rows, labels, quality, confidence = rows[some], labels[some], quality[some], confidence[some]
     against = np.full(len(rows), np.nan)
     if block.shares is not None:
         votes = as_score_matrix(block.shares, name="shares")
         against = 1.0 - _confidence(cells_of(votes, rows, labels), cells_of(given.labels, rows, labels))
-    return Cells(rows + block.first_row, labels, quality, against).first(n_cells)
+    return Cells(rows + block.first_row, labels, quality, against, confidence).first(n_cells)
 
 
 def _counts(given: PartialLabels) -> tuple[IntArray, IntArray]:
@@ -495,12 +500,8 @@ def _shares_of_values(prior: ArrayLike, n_labels: int) -> FloatArray:
 
 
 def _joined(one: Cells, other: Cells) -> Cells:
-    return Cells(
-        np.concatenate([one.rows, other.rows]),
-        np.concatenate([one.labels, other.labels]),
-        np.concatenate([one.quality, other.quality]),
-        np.concatenate([one.disagreement, other.disagreement]),
-    )
+    columns: list[Any] = [np.concatenate(parts) for parts in zip(one, other, strict=True)]
+    return Cells(*columns)
 
 
 def _checked(probabilities: MatrixLike, labels: MatrixLike) -> tuple[Matrix, PartialLabels]:
