@@ -313,13 +313,12 @@ def test_the_effects_of_cells_by_other_scores_are_those_of_the_model():
     """Scores choose the cells; what correcting changes is counted in the predictions of the neighbours."""
     X, y = problem()
     model = BRkNN(3).fit(X, y)
-    found, plain = (
-        audit(model, scores=model.loo_predict_proba() / 2, n_effects=50),
-        audit(model, n_effects=500, n_cells=500),
-    )
+    found = audit(model, scores=model.loo_predict_proba() / 2, n_effects=50)
+    plain = audit(model, n_effects=500, n_cells=500)
     effects = {(cell.row, cell.label): (cell.n_righted, cell.n_wronged) for cell in plain.cells}
-    for cell in found.cells[:50]:
-        assert (cell.n_righted, cell.n_wronged) == effects.get((cell.row, cell.label), (cell.n_righted, cell.n_wronged))
+    both = [cell for cell in found.cells[:50] if (cell.row, cell.label) in effects]
+    assert len(both) > 20
+    assert [(cell.n_righted, cell.n_wronged) for cell in both] == [effects[cell.row, cell.label] for cell in both]
 
 
 def test_one_label_and_one_class():

@@ -86,8 +86,8 @@ def audit(
     -----
     Of equally suspicious cells those come first whose other value more of the neighbours have, weighted by inverse
     distance, then the lower row, then the lower label. Confident learning (Northcutt et al., 2021), label by label,
-    says how many cells are likely to be wrong. Unknown cells are never suspicious. Rows that are copies of each other answer
-    for each other: an error that was copied with its row is not found.
+    says how many cells are likely to be wrong. Unknown cells are never suspicious. Rows that are copies of each other
+    answer for each other: an error that was copied with its row is not found.
 
     References
     ----------
