@@ -98,9 +98,10 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         if params.get("sample_weight") is not None:
             check_consistent_length(labels, params["sample_weight"])
         routes = get_config()["enable_metadata_routing"]
-        direct = {name: params[name] for name in self._also_takes if name in params}
+        own = self._also_takes if routes else self._also_takes + self._needs_no_routing
+        direct = {name: params[name] for name in own if name in params}
         if not routes:
-            direct |= {name: params.pop(name) for name in self._needs_no_routing if name in params}
+            params = {name: value for name, value in params.items() if name not in direct}
         if params and not routes:
             raise ValueError(
                 f"fit takes {sorted(params)} only if metadata routing is enabled."
