@@ -26,9 +26,9 @@ from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_score_matrix, check_choice
 
-__all__ = ["CalibratedLabels"]
+__all__ = ["CALIBRATIONS", "CalibratedLabels"]
 
-_METHODS = ("sigmoid", "isotonic", "beta")
+CALIBRATIONS = ("sigmoid", "isotonic", "beta")
 
 
 class CalibratedLabels(HoldsRowsOut):
@@ -197,7 +197,7 @@ class CalibratedLabels(HoldsRowsOut):
 
     def _check_parameters(self, n_labels: int) -> None:
         super()._check_parameters(n_labels)
-        check_choice("method", self.method, _METHODS)
+        check_choice("method", self.method, CALIBRATIONS)
 
     def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
         weights = check_weights(direct.pop("sample_weight", None), y.shape[0])
