@@ -8,14 +8,16 @@ of as many left-out scores, equal ones together. "scikit-learn, sigmoid" is its 
 `KNeighborsClassifier`, a label at a time, which has the probabilities of BRkNN with equal votes; it refuses a label of
 fewer rows than folds, which medical and enron have.
 
-Figures are means over the folds, times 1,000. "ratio" is the geometric mean over the sets of the ratio to "as it is".
+Figures are means over the folds, times 1,000. "ratio" is the geometric mean, over the sets that were run, of the ratio
+to "as it is".
 
-Run: ``python benchmarks/calibration.py``, which takes a minute and also writes the figures of
+Run: ``python benchmarks/calibration.py``, which takes two minutes and also writes the figures of
 ``docs/howto/calibrated_probabilities.md``; ``--quick`` for a look at two sets.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import geometric_mean
@@ -29,7 +31,7 @@ from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from _harness import Goal, Table, facts_as_text, machine_facts, parser_for, print_facts, save, show, write_figures
+from _harness import Goal, Table, facts_as_text, parser_for, print_facts, save, show, write_figures
 from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, MLkNN
@@ -153,14 +155,15 @@ def goals_of(results: Results) -> list[Goal]:
     return goals
 
 
-def lines_of(tables: Sequence[Table]) -> Iterator[str]:
-    """Yield the lines of the page."""
-    yield f"Machine: {facts_as_text(machine_facts())}.\n"
-    for table in tables:
-        yield f"\n**{table.title}**\n\n| {' | '.join(table.headers)} |\n|---|{'---:|' * (len(table.headers) - 1)}\n"
-        for first, *others in table.rows:
+def lines_of(content: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of the page, of what `save` has written."""
+    yield f"Machine: {facts_as_text(content['machine'])}.\n"
+    for table in content["tables"]:
+        headers = table["headers"]
+        yield f"\n**{table['title']}**\n\n| {' | '.join(headers)} |\n|---|{'---:|' * (len(headers) - 1)}\n"
+        for first, *others in table["rows"]:
             cells = ("-" if cell is None else cell for cell in others)
-            yield f"| {' | '.join((first, *cells))} |\n" if others else f"| **{first}** |{' |' * len(SETS)} |\n"
+            yield f"| {' | '.join((first, *cells))} |\n" if others else f"| **{first}** |{' |' * (len(headers) - 1)}\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -172,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     show(tables, goals)
     save(options, __doc__ or "", results, tables, goals)
     if not options.quick:
-        write_figures(PAGE, lines_of(tables))
+        write_figures(PAGE, lines_of(json.loads(options.out.read_text())))
 
 
 if __name__ == "__main__":
