@@ -29,8 +29,8 @@ from nearlabel.thresholds import MicroFOptimum, TunedThresholdsClassifierCV
 METHODS = ("sigmoid", "isotonic", "beta")
 MODELS = [
     CalibratedLabels(MLkNN(3), cv="loo"),
-    CalibratedLabels(BRkNN(3), "isotonic", cv=3),
-    CalibratedLabels(BRkNN(3), "beta", cv="loo"),
+    pytest.param(CalibratedLabels(BRkNN(3), "isotonic", cv=3), marks=pytest.mark.long),
+    pytest.param(CalibratedLabels(BRkNN(3), "beta", cv="loo"), marks=pytest.mark.long),
 ]
 
 
@@ -181,7 +181,7 @@ def test_levels_count_weights():
 
 
 @pytest.mark.parametrize("check", MULTILABEL_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("model", MODELS)
 def test_contract(model, check):
     """It obeys the contract of all multi-label classifiers."""
     check(clone(model))
@@ -191,7 +191,7 @@ def test_contract(model, check):
 @pytest.mark.parametrize("method", METHODS)
 def test_leave_one_out_needs_no_refit(method, inner):
     """cv="loo" finds what refitting without each row would."""
-    X, Y = data(40)
+    X, Y = data(24)
     fast = CalibratedLabels(inner, method, cv="loo").fit(X, Y)
     slow = CalibratedLabels(inner, method, cv=LeaveOneOut()).fit(X, Y)
     np.testing.assert_allclose(fast.predict_proba(X), slow.predict_proba(X), rtol=1e-9)
