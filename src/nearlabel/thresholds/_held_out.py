@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
@@ -53,7 +54,9 @@ class HoldsRowsOut(AroundClassifier):
         if self.cv == "prefit":
             self._keep(Scorer(self.estimator, method, OneClass.none(n_labels)))
             return HeldOutScores(everything, [self._scores(X, method)])
-        to_fit = routed.estimator.fit
+        to_fit = dict(routed.estimator.fit)
+        if isinstance(self.estimator, HoldsRowsOut) and not get_config()["enable_metadata_routing"]:
+            to_fit |= of_groups(groups)  # which it holds out of its own scores, too; with routing they are in there
         if isinstance(self.cv, str):
             self._keep(Scorer.fit(estimator, method, X, y, to_fit))
             left_out = left_out_answer(self.estimator_, n_labels, Needs(labels=False), groups)
