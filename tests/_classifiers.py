@@ -12,7 +12,7 @@ from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBerno
 from nearlabel.ensemble import EnsembleOfBinaryRelevance, EnsembleOfClassifierChains, RandomForestPCT
 from nearlabel.lazy import MLkNN
 
-_ROOMS = ("lazy", "transformation", "adaptation", "ensemble", "thresholds", "model_selection", "streams")
+_ROOMS = ("lazy", "transformation", "adaptation", "ensemble", "thresholds", "calibration", "model_selection", "streams")
 
 # The classifiers whose defaults take long, in a smaller size.
 SMALL: dict[str, Any] = {

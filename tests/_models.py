@@ -17,6 +17,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.ensemble import (
     HOMER,
     EnsembleOfBinaryRelevance,
@@ -244,6 +245,9 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "scaler": _dense(FeatureScaler("standard")),
         "scaled, sparse": _sparse(make_pipeline(FeatureScaler("tfidf"), MLkNN(3))),
         "pipeline, frame": _frame(make_pipeline(StandardScaler(), InformationGainSelector(), BRkNN(3))),
+        "calibrated": _frame(CalibratedLabels(MLkNN(3), "isotonic", cv="loo")),
+        "calibrated, pipeline": _dense(CalibratedLabels(make_pipeline(StandardScaler(), BRkNN(3)), "beta", cv=3)),
+        "tuned, calibrated": _dense(TunedThresholdsClassifierCV(CalibratedLabels(BRkNN(3), cv="loo"), cv=3)),
         "tuned": _frame(TunedThresholdsClassifierCV(MLkNN(3), cv="loo")),
         "tuned, pipeline": _dense(TunedThresholdsClassifierCV(make_pipeline(StandardScaler(), MLkNN(3)), cv=3)),
         "fixed": _dense(FixedThresholdsClassifier(MLkNN(3), 0.3)),

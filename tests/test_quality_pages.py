@@ -1,6 +1,7 @@
 """The pages that say how good methods are have the figures that were measured."""
 
 import importlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,13 @@ def test_the_page_has_the_figures_of_the_records(script, name, lines):
     records = harness.read_records(module.RESULTS)
     assert len(records) > 100
     assert harness.figures_of(module.PAGE) == "".join(getattr(module, lines)(records))
+
+
+def test_the_page_on_calibration_has_the_figures_of_the_results(script):
+    """The part between the marks is what the script makes of its results file."""
+    module, harness = script("calibration"), script("_harness")
+    content = json.loads((harness.RESULTS / "calibration.json").read_text())
+    assert harness.figures_of(module.PAGE) == "".join(module.lines_of(content))
 
 
 def record(name, method, value):

@@ -1,4 +1,5 @@
 from nearlabel import adaptation as adaptation
+from nearlabel import calibration as calibration
 from nearlabel import comparison as comparison
 from nearlabel import databases as databases
 from nearlabel import datasets as datasets
@@ -28,6 +29,7 @@ from nearlabel.adaptation import AdaBoostMH as AdaBoostMH
 from nearlabel.adaptation import ADTBoostMH as ADTBoostMH
 from nearlabel.adaptation import ConditionalBernoulliMixture as ConditionalBernoulliMixture
 from nearlabel.adaptation import RankSVM as RankSVM
+from nearlabel.calibration import CalibratedLabels as CalibratedLabels
 from nearlabel.databases import LanceTable as LanceTable
 from nearlabel.databases import PgVectorTable as PgVectorTable
 from nearlabel.databases import QdrantTable as QdrantTable

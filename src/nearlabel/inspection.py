@@ -16,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.lazy import Explanation
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 from nearlabel.utils.tables import column_of
@@ -23,7 +24,7 @@ from nearlabel.utils.types import MatrixLike
 
 __all__ = ["explain", "explains", "predict_labels"]
 
-_WITH_THRESHOLDS = (FixedThresholdsClassifier, TunedThresholdsClassifierCV)
+_AROUND = (CalibratedLabels, FixedThresholdsClassifier, TunedThresholdsClassifierCV)
 _HINTS = {
     "explain": "take a method of nearlabel.lazy, such as MLkNN",
     "predict_labels": "take a classifier of nearlabel; BinaryRelevance is one around any binary classifier",
@@ -34,15 +35,15 @@ def explain(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | None = No
     """Explain what a fitted model predicts for each sample.
 
     A pipeline is explained by its last step, of the samples as that step sees them; a search of parameters, such as
-    scikit-learn's `GridSearchCV`, by its best model; a classifier with thresholds by those thresholds, whatever is
-    inside it.
+    scikit-learn's `GridSearchCV`, by its best model; a classifier with thresholds or calibrated probabilities by
+    these, whatever is inside it.
 
     Parameters
     ----------
     model : fitted estimator
         One with `explain`, as all of `nearlabel.lazy` have it; a `Pipeline` that ends in one; an estimator with
-        `best_estimator_`, a `FrozenEstimator` or a classifier of `nearlabel.thresholds` around one; or any nesting of
-        these.
+        `best_estimator_`, a `FrozenEstimator`, a classifier of `nearlabel.thresholds` or `CalibratedLabels` around one;
+        or any nesting of these.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Samples as `model.predict` takes them.
     label_names : sequence of length n_labels, default=None
@@ -156,26 +157,26 @@ def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | No
 
 
 class _Unwrapped(NamedTuple):
-    """What decides in a model: a classifier, the outermost thresholds around it, and pipelines that samples go through.
+    """What decides in a model: a classifier, what is around it, outermost first, and pipelines that samples go through.
 
     Copies of them learn names, so that the model does not change.
     """
 
     classifier: Any
-    thresholds: Any = None
+    around: tuple[Any, ...] = ()  # thresholds and calibration
     before: tuple[Pipeline, ...] = ()
 
     def can(self, method: str) -> bool:
-        """Return whether it can answer; thresholds name labels whatever is inside."""
-        return hasattr(self.classifier, method) or (method == "predict_labels" and self.thresholds is not None)
+        """Return whether it can answer; thresholds and calibration name labels whatever is inside."""
+        return hasattr(self.classifier, method) or (method == "predict_labels" and bool(self.around))
 
     def named(self, label_names: Sequence[Any] | None) -> Any:
-        """Return the classifier with its thresholds, for samples as it sees them, which knows the names."""
-        decides = classifier = copy(self.classifier)
-        classifier._feature_names = self._feature_names()
-        if self.thresholds is not None:
-            decides = copy(self.thresholds)
-            decides.estimator = decides.estimator_ = classifier
+        """Return the classifier and what is around it, for samples as it sees them, which knows the names."""
+        decides = copy(self.classifier)
+        decides._feature_names = self._feature_names()
+        for outer in map(copy, reversed(self.around)):
+            outer.estimator = outer.estimator_ = decides
+            decides = outer
         if label_names is not None:
             check_is_fitted(decides)
             decides.label_names_ = _as_names(label_names, len(decides.label_names_))
@@ -206,9 +207,10 @@ def _unwrapped(model: Any) -> _Unwrapped:
         return last._replace(before=(model[:-1], *last.before)) if len(model) > 1 else last
     if hasattr(model, "best_estimator_") and not hasattr(model, "predict_labels"):  # a search that is none of ours
         return _unwrapped(model.best_estimator_)
-    if isinstance(model, _WITH_THRESHOLDS):
+    if isinstance(model, _AROUND):
         check_is_fitted(model)
-        return _unwrapped(model.estimator_)._replace(thresholds=model)
+        inner = _unwrapped(model.estimator_)
+        return inner._replace(around=(model, *inner.around))
     return _Unwrapped(model)
 
 

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.audit import audit
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.ensemble import RandomForestPCT
 from nearlabel.lazy import IBLR, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
@@ -281,6 +282,21 @@ def test_models_around_a_method_are_looked_into(wrap):
         (one.row, one.label_name, one.quality) for one in plain.cells
     ]
     assert found.cells[0].label_name in set("abcde")
+
+
+def test_calibrated_scores_are_the_evidence():
+    """Calibration around the method maps its leave-one-out scores; thresholds around it cut what comes out."""
+    X, y = problem()
+    inside = CalibratedLabels(BRkNN(3), method="sigmoid", cv="loo")
+    model = FixedThresholdsClassifier(inside, 0.4).fit(X, y)
+    found = audit(model, n_cells=1000, n_rows=100, n_effects=5)
+    p = model.estimator_.calibrated(BRkNN(3).fit(X, y).loo_predict_proba())
+    assert {row.row: row.predicted for row in found.rows} == {
+        row: tuple(np.flatnonzero(scores >= 0.4).tolist()) for row, scores in enumerate(p)
+    }
+    for cell in found.cells:
+        assert cell.probability == pytest.approx(p[cell.row, cell.label], abs=1e-12)
+    assert found.cells[4].n_righted is not None
 
 
 def test_a_frozen_model_and_a_rule_of_rows_are_audited():

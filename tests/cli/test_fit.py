@@ -32,6 +32,22 @@ def test_fixed_number_of_neighbors(nearlabel, table, tmp_path):
     assert lines[-1][0] == "Model:"
 
 
+@pytest.mark.parametrize(
+    ("options", "spec"),
+    [(("--method=brknn",), "brknn@isotonic"), (("--method=brknn", "--thresholds=micro-f"), "brknn@isotonic@micro-f")],
+)
+def test_calibrated(nearlabel, table, tmp_path, options, spec):
+    """The model is calibrated on left-out scores, and judged on folds, as it has no leave-one-out answers."""
+    data, path = table
+    out = tmp_path / "m.skops"
+    answer = nearlabel("fit", path, *CSV, *options, "--calibrate", "isotonic", "--k", 4, "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    known = make_method(spec, 4).fit(data.X, data.Y)
+    np.testing.assert_array_equal(load_model(out).predict_proba(data.X), known.predict_proba(data.X))
+    np.testing.assert_array_equal(load_model(out).predict(data.X), known.predict(data.X))
+    assert read_card(out).measured.startswith("5-fold cross-validation")
+
+
 @pytest.mark.parametrize("options", [(), ("--validate", "3"), ("--validate", "none")])
 def test_without_a_method_the_best_is_chosen(nearlabel, table, tmp_path, options):
     """By what `NeighborsClassifierCV` does; what is said and kept is of that model."""
@@ -169,6 +185,12 @@ def test_an_existing_file_is_kept_unless_forced(nearlabel, table, tmp_path):
             ("--out", "m.skops", "--method", "mlknn@micro-f", "--thresholds", "0.3"),
             "--thresholds must go with a method that names none behind an @, got mlknn@micro-f.",
         ),
+        (
+            ("--out", "m.skops", "--method", "mlknn@micro-f", "--calibrate", "beta"),
+            "--calibrate must go with a method that names none behind an @, got mlknn@micro-f.",
+        ),
+        (("--out", "m.skops", "--calibrate", "beta"), "--calibrate must go with a method that is named, got beta."),
+        (("--out", "m.skops", "--calibrate", "platt"), "argument --calibrate: invalid choice: 'platt'"),
         (("--out", "m.skops", "--validate", "40"), "--validate must be at most the 30 rows of fruit, got 40"),
     ],
 )

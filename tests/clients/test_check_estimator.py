@@ -36,6 +36,7 @@ FEATURES = {
     "RAkELd": _SHARES,
     "RAkELo": _SHARES,
     "RandomForestPCT": _SHARES | {"draws_samples": True},
+    "CalibratedLabels": {"min_samples": 14, "scores_tie": True},
     "FixedThresholdsClassifier": _COUNTS | {"scores_tie": True},
     "NeighborsClassifierCV": _SHARES | {"min_samples": 2, "labels_follow_scores": False},
     "StreamClassifier": _COUNTS | {"scores_tie": True},
@@ -47,6 +48,7 @@ _VOTE_WEIGHTS = {
     "check_classifiers_one_label_sample_weights": "few samples have a weight above 0: fewer than 10 neighbours",
 }
 OTHERS = {
+    "CalibratedLabels": {"check_classifiers_one_label_sample_weights": "a fold of 8 of its 10 samples, 10 neighbours"},
     "NeighborsClassifierCV": {"check_dtype_object": "columns of objects are categories; a value may be of any type"},
     "BRkNN": _VOTE_WEIGHTS,
     "BRkNNa": _VOTE_WEIGHTS

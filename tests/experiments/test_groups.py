@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold
 
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import Dataset, duplicate_groups
-from nearlabel.experiments import Plan, Tuning, run
+from nearlabel.experiments import Candidate, Plan, Tuning, run
 from nearlabel.lazy import BRkNN, MLkNN
-from nearlabel.metrics import micro_f1
+from nearlabel.metrics import log_loss, micro_f1
+from nearlabel.statistics.score_maps import fit_score_map
 from nearlabel.thresholds import MicroFOptimum, TunedThresholdsClassifierCV, cross_val_scores
 
 
@@ -70,6 +72,28 @@ def test_the_choice_is_judged_by_parts_that_part_no_group(twice, cv):
     expected = TunedThresholdsClassifierCV(MLkNN(best.n_neighbors), MicroFOptimum(), cv="loo", random_state=0)
     expected.fit(twice.X, twice.Y, groups=twice.groups)
     np.testing.assert_array_equal(model.thresholds_, expected.thresholds_)
+
+
+@pytest.mark.parametrize("spec", ["mlknn@isotonic", "mlknn@isotonic@micro-f"])
+def test_calibration_holds_groups_out(twice, spec):
+    """In plans, tuning and the model, also where thresholds are around it: no map is fitted to scores of copies."""
+    candidate = Candidate(spec, 3, "none", "exact")
+    model = candidate.fit(twice)
+    inner = model if spec.count("@") == 1 else model.estimator_
+    scores = MLkNN(3).fit(twice.X, twice.Y).loo_predict_proba(twice.groups)
+    for label, one in enumerate(inner.calibrators_):
+        known = fit_score_map(
+            "isotonic", scores[:, label], twice.Y[:, label], np.ones(len(scores)), are_probabilities=True
+        )
+        np.testing.assert_array_equal(one.probabilities, known.probabilities)
+    if spec.count("@") == 1:
+        plan = Plan((spec,), (3,), cv=3, metrics=("log_loss",))
+        for record, fold in zip(run(plan, {"twice": twice}), plan.folds({"twice": twice}), strict=True):
+            X, Y = twice.X[fold.training], twice.Y[fold.training]
+            fitted = CalibratedLabels(MLkNN(3), "isotonic", cv="loo").fit(X, Y, groups=fold.groups)
+            assert record["value"] == log_loss(twice.Y[fold.test], fitted.predict_proba(twice.X[fold.test]))
+        grouped = Tuning((spec,), n_neighbors=(3,), cv=3, metric="log_loss").run(twice).trials[0].value
+        assert grouped < 1
 
 
 def test_records_of_other_groups_are_not_resumed(twice, tmp_path):

@@ -3,8 +3,9 @@ import re
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.ensemble import HOMER
-from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, Plan, make_method
+from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, MethodSpec, Plan, make_method
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
@@ -257,3 +258,48 @@ def test_an_option_cannot_contradict_the_name(name, per_label):
     """What a name stands for is not an option of it."""
     with pytest.raises(ValueError, match=r"must be parameter=value, of \['factor'\], got 'per_label="):
         make_method(f"mlknn@{name}:per_label={per_label}", 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "cv", "around"),
+    [
+        ("mlknn@isotonic", "loo", None),
+        ("br:estimator=logistic@sigmoid", 5, None),
+        ("brknn@beta@micro-f:beta=2", "loo", MicroFOptimum(beta=2)),
+        ("brknn@sigmoid@0.3", "loo", 0.3),
+    ],
+)
+def test_calibrated_methods(text, cv, around):
+    """The calibration is inside the thresholds, on left-out scores where there are some; thresholds then take folds."""
+    model = make_method(text)
+    if around is not None:
+        thresholds = model.thresholds if isinstance(around, float) else model.strategy
+        assert str(thresholds) == str(around)
+        assert getattr(model, "cv", 5) == 5
+        model = model.estimator
+    assert isinstance(model, CalibratedLabels)
+    assert (model.method, model.cv) == (text.split("@")[1], cv)
+
+
+def test_calibrated_methods_share_no_fit_with_plain_ones():
+    """Nor with those calibrated otherwise; with thresholds of the same calibration they do."""
+    specs = [MethodSpec.of(text) for text in ("mlknn", "mlknn@sigmoid", "mlknn@beta", "mlknn@sigmoid@micro-f")]
+    assert len({spec.fit_key for spec in specs}) == 3
+    assert specs[1].fit_key == specs[3].fit_key
+    assert not specs[1].has_left_out_scores
+    assert specs[1].has_neighbors
+    assert specs[1].shares_search
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("ranksvm@beta", TypeError, "method must be an estimator with predict_proba"),
+        ("mlknn@beta@beta", ValueError, "thresholds must be a number from 0 to 1 or one of"),
+        ("mlknn@micro-f@beta", ValueError, "must be"),
+    ],
+)
+def test_bad_calibrations(text, error, message):
+    """Probabilities are needed for beta; thresholds come last."""
+    with pytest.raises(error, match=message):
+        MethodSpec.of(text)

@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.decision import cut
 from nearlabel.lazy import LazyClassifier, LeftOut
 from nearlabel.utils.blocks import row_blocks
@@ -29,26 +30,29 @@ class AuditedModel:
     """A fitted method by votes, what decides around it, and what the labels are called."""
 
     lazy: LazyClassifier
-    thresholds: Any  # a classifier of `nearlabel.thresholds`, or None: the method decides
+    thresholds: Any  # a classifier of `nearlabel.thresholds`, or None
+    calibration: Any  # `CalibratedLabels`, or None; with neither the method decides
     label_names: NDArray[Any]
 
     @classmethod
     def of(cls, model: Any) -> AuditedModel:
-        """Look into pipelines, searches of parameters and thresholds; TypeError unless a method by votes is there.
+        """Look into pipelines, searches, thresholds and calibration; TypeError unless a method by votes is there.
 
         The outermost thresholds decide, and the outermost names are the user's: what is inside was fitted to an array.
         """
-        thresholds = names = None
+        thresholds = calibration = names = None
         part = model
         while not isinstance(part, LazyClassifier):
-            if thresholds is None and hasattr(part, "label_sets_of"):
+            if isinstance(part, CalibratedLabels):
+                calibration = part if calibration is None else calibration
+            elif thresholds is None and hasattr(part, "label_sets_of"):
                 thresholds = part
             names = getattr(part, "label_names_", names) if names is None else names
             part = _inside(part, model)
         check_is_fitted(part)
         if not hasattr(part, "loo_with_neighbors"):
             raise _no_votes(model, part)
-        return cls(part, thresholds, part.label_names_ if names is None else names)
+        return cls(part, thresholds, calibration, part.label_names_ if names is None else names)
 
     @property
     def given(self) -> PartialLabels:
@@ -61,17 +65,19 @@ class AuditedModel:
         return self.lazy.labels_are_independent and (self.thresholds is None or self.thresholds.cuts_only)
 
     def answers(self, left_out: LeftOut, listed: IntArray | None = None) -> Iterator[Answer]:
-        """Yield leave-one-out answers, by the thresholds if there are some; `listed` are the labels, if not all."""
+        """Yield leave-one-out answers, calibrated, by the thresholds, if there are some; of the `listed` labels."""
         for rows, labels, scores in left_out.answers():
-            yield rows, (labels if self.thresholds is None else self._decide(scores, listed)), scores
+            p = scores if self.calibration is None else self.calibration.calibrated(scores, listed)
+            yield rows, (labels if p is scores and self.thresholds is None else self._decide(p, listed)), p
 
     def of_scores(self, scores: FloatArray) -> Iterator[Answer]:
         """Yield answers by scores that come from elsewhere, cut by the thresholds, or at one half."""
         for block in row_blocks(len(scores), 64 * scores.shape[1]):
-            labels = cut(scores[block], 0.5) if self.thresholds is None else self._decide(scores[block], None)
-            yield np.arange(block.start, block.stop), labels, scores[block]
+            yield np.arange(block.start, block.stop), self._decide(scores[block], None), scores[block]
 
     def _decide(self, scores: FloatArray, listed: IntArray | None) -> Matrix:
+        if self.thresholds is None:
+            return cut(scores, 0.5)
         if listed is None:
             return self.thresholds.label_sets_of(scores)
         labels: Matrix = cut(scores, self.thresholds.thresholds_[listed])

@@ -14,7 +14,6 @@ from nearlabel.cli._first_look import print_severe
 from nearlabel.cli._training import (
     KeptModel,
     check_file,
-    with_thresholds,
 )
 from nearlabel.cli.arguments.fit import AUTO, MOST, NONE
 from nearlabel.cli.arguments.parsing import LOO
@@ -66,9 +65,11 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _named(arguments: argparse.Namespace) -> Candidate:
     """Return the named method as a candidate, whose number of neighbours is None if it is to be found."""
-    if "@" in arguments.method and arguments.thresholds is not None:
-        raise ValueError(f"--thresholds must go with a method that names none behind an @, got {arguments.method}.")
-    method = with_thresholds(arguments.method, arguments.thresholds or NONE)
+    for option, value in (("--thresholds", arguments.thresholds), ("--calibrate", arguments.calibrate)):
+        if "@" in arguments.method and value is not None:
+            raise ValueError(f"{option} must go with a method that names none behind an @, got {arguments.method}.")
+    calibrated = arguments.method if arguments.calibrate is None else f"{arguments.method}@{arguments.calibrate}"
+    method = calibrated if arguments.thresholds in (None, NONE) else f"{calibrated}@{arguments.thresholds}"
     scale = arguments.scale or usual_scale(arguments)
     k = None if arguments.k == AUTO else arguments.k
     named = Candidate(method, k, scale, arguments.search or usual_search(scale), impute=_missing.imputation(arguments))
@@ -88,6 +89,8 @@ def _choice(arguments: argparse.Namespace) -> NeighborsChoice:
         raise ValueError(f"--search must be exact where no method is named, got {search}. {_HINT}")
     if arguments.thresholds == NONE:
         raise ValueError(f"--thresholds must be tuned where no method is named, got none. {_HINT}")
+    if arguments.calibrate is not None:
+        raise ValueError(f"--calibrate must go with a method that is named, got {arguments.calibrate}. {_HINT}")
     distances: Any = None if arguments.search is None else (make_search(search).metric,)
     return NeighborsChoice(
         arguments.metric,

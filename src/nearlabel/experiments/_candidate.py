@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import Dataset
 from nearlabel.experiments._folds import check_matrices
 from nearlabel.experiments._methods import MethodSpec
@@ -111,7 +112,7 @@ def _parts(candidate: Candidate, data: Dataset | None) -> tuple[MethodSpec, Any,
 
 
 def _fit_with_groups(model: Any, data: Dataset) -> Any:
-    """Fit a model; one with tuned thresholds, alone or behind other steps, holds out groups where there are some."""
+    """Fit a model; one that holds rows out, alone or behind other steps, holds out groups where there are some."""
     prefix, last = (f"{model.steps[-1][0]}__", model[-1]) if isinstance(model, Pipeline) else ("", model)
-    takes_groups = data.groups is not None and isinstance(last, TunedThresholdsClassifierCV)
+    takes_groups = data.groups is not None and isinstance(last, TunedThresholdsClassifierCV | CalibratedLabels)
     return model.fit(data.X, data.Y, **({f"{prefix}groups": data.groups} if takes_groups else {}))

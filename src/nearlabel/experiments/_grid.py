@@ -117,7 +117,9 @@ class Grid:
         largest = max(self.n_neighbors) if isinstance(self.n_neighbors, tuple) else self.n_neighbors
         steps = preparation(Columns.of(data), self.impute, scale)
         left_out = LeaveOneOut(data.X, Y, steps, largest + n_more, data.groups)
-        return left_out, Folds(data.X, Y, steps, parts, largest)
+        # Only calibration leaves groups out inside a fold, which takes more neighbours.
+        groups = data.groups if any(spec.calibration for spec in self.specs.values()) else None
+        return left_out, Folds(data.X, Y, steps, parts, largest, groups)
 
     def _numbers(self, by: HoldingOut, n_rows: int) -> Sequence[int]:
         """Return the numbers of neighbours to try; of a range fewer where each costs a fit."""

@@ -110,11 +110,19 @@ class LeaveOneOut:
 class Folds:
     """Each row is answered for by a fit to the rows of other folds, what is done to features included."""
 
-    def __init__(self, X: Matrix, Y: Matrix, steps: list[Any], parts: Sequence[IntArray], n_neighbors: int) -> None:
-        self._X, self._Y, self._steps, self._parts = X, Y, steps, parts
+    def __init__(
+        self,
+        X: Matrix,
+        Y: Matrix,
+        steps: list[Any],
+        parts: Sequence[IntArray],
+        n_neighbors: int,
+        groups: IntArray | None = None,
+    ) -> None:
+        self._X, self._Y, self._steps, self._parts, self._groups = X, Y, steps, parts, groups
         self.name = f"{len(parts)}-fold cross-validation"
         self.most_neighbors = Y.shape[0] - max(map(len, parts)) - 1
-        self._to_find = n_neighbors + 1
+        self._to_find = n_neighbors + out_of_sample.largest_group(groups)
         self._folds: dict[Part | None, list[out_of_sample.Fold]] = {}
 
     def answer(self, spec: MethodSpec, n_neighbors: int | None, search: Any, search_name: str) -> Answer:
@@ -123,7 +131,10 @@ class Folds:
             self._folds[spec.selection] = [self._fold(spec, part) for part in self._parts]
         folds = self._folds[spec.selection]
         known = [_neighbors(fold, spec, search, search_name, self._to_find) for fold in folds]
-        answers = [_dense_answer(fold, spec.classifier(n_neighbors, k)) for fold, k in zip(folds, known, strict=True)]
+        answers = [
+            _dense_answer(fold, spec.classifier(n_neighbors, k), **self._held_out_groups(spec, part))
+            for fold, k, part in zip(folds, known, self._parts, strict=True)
+        ]
         order = np.argsort(np.concatenate(self._parts))
         labels, scores = (np.vstack(arrays)[order] for arrays in zip(*answers, strict=True))
         return Answer(labels, scores)
@@ -134,6 +145,12 @@ class Folds:
         for part in self._parts:
             rows[part] = ~have_copies(copies, np.delete(np.arange(len(copies)), part), part)
         return self, rows
+
+    def _held_out_groups(self, spec: MethodSpec, part: IntArray) -> dict[str, Any]:
+        """Return the groups of the rows that are fitted, for a method that holds some out meanwhile."""
+        if spec.calibration is None or self._groups is None:
+            return {}
+        return out_of_sample.of_groups(np.delete(self._groups, part))
 
     def _fold(self, spec: MethodSpec, part: IntArray) -> out_of_sample.Fold:
         others = np.delete(np.arange(self._Y.shape[0]), part)
@@ -153,8 +170,8 @@ def _neighbors(rows: Any, spec: MethodSpec, search: Any, name: str, to_find: int
     return rows.neighbors(make_search(search), to_find, name) if spec.has_neighbors else None
 
 
-def _dense_answer(rows: Any, classifier: Any) -> Answer:
+def _dense_answer(rows: Any, classifier: Any, **params: Any) -> Answer:
     """Ask for the answers of a classifier that has not seen the rows."""
     with without_advice():
-        labels, scores = rows.answer(classifier)
+        labels, scores = rows.answer(classifier, **params)
     return Answer(as_dense(labels), scores)

@@ -1,7 +1,8 @@
 """Methods of plans, from text or from objects.
 
-A text is ``[selection+]method[@thresholds]``, and each of the three ``name[:parameter=value]...``: ``mlknn``,
-``lpknn:ties=first``, ``mlknn@micro-f:beta=2``, ``igs:labels=sum+cmlknn``, ``package.module:MyClassifier@0.3``.
+A text is ``[selection+]method[@calibration][@thresholds]``, and each but the calibration, which is a mere name,
+``name[:parameter=value]...``: ``mlknn``, ``lpknn:ties=first``, ``mlknn@micro-f:beta=2``, ``brknn@isotonic@micro-f``,
+``igs:labels=sum+cmlknn``, ``package.module:MyClassifier@0.3``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
+from nearlabel.calibration import CALIBRATIONS, CalibratedLabels
 from nearlabel.ensemble import (
     HOMER,
     EnsembleOfBinaryRelevance,
@@ -50,6 +52,7 @@ from nearlabel.thresholds import (
 from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
 from nearlabel.utils.guests import split_import
 from nearlabel.utils.types import NeighborSearch
+from nearlabel.utils.validation import check_choice
 
 N_FOLDS = 5  # of the cross-validation that stands in for leave-one-out scores
 
@@ -161,9 +164,10 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     Parameters
     ----------
     spec : str, estimator or MethodSpec
-        A text is ``[selection+]method[@thresholds]``, each part a name and any number of ``:parameter=value``. The
-        method is a key of `METHODS`; its option `estimator` is a key of `ESTIMATORS` or ``package.module.Name``. The
-        selection is a key of `SELECTIONS`: the method sees the features that it selects. Thresholds are a number from 0
+        A text is ``[selection+]method[@calibration][@thresholds]``, each part a name and any number of
+        ``:parameter=value``. The method is a key of `METHODS`; its option `estimator` is a key of `ESTIMATORS` or
+        ``package.module.Name``. The selection is a key of `SELECTIONS`: the method sees the features that it selects.
+        The calibration is one of `nearlabel.calibration.CALIBRATIONS`, without options. Thresholds are a number from 0
         to 1 for all labels, or a key of `THRESHOLDS`: a strategy that is tuned on leave-one-out scores, or on those of
         a five-fold cross-validation for methods without leave-one-out scores. Each name may be a
         ``package.module:Name`` or ``./file.py:Name`` instead, which is imported: **this executes the code of that
@@ -176,7 +180,8 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     Returns
     -------
     estimator
-        A classifier, alone or in a pipeline behind the selection, inside a classifier with thresholds if some are set.
+        A classifier, inside `CalibratedLabels` if it is calibrated, alone or in a pipeline behind the selection, inside
+        a classifier with thresholds if some are set.
 
     Raises
     ------
@@ -200,7 +205,7 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
 
 
 class MethodSpec:
-    """A method of a plan: a classifier, the features that it sees, and how its thresholds are set.
+    """A method of a plan: a classifier, the features that it sees, its calibration, and how its thresholds are set.
 
     Methods of one plan that differ in their thresholds only share a fit.
 
@@ -213,6 +218,8 @@ class MethodSpec:
     thresholds : str, float or ThresholdStrategy, default=None
         A key of `THRESHOLDS` with options, a number from 0 to 1 for all labels, or an unfitted strategy. None: the
         method decides.
+    calibration : {None, "sigmoid", "isotonic", "beta"}, default=None
+        How probabilities are calibrated on scores of rows held out. None: scores are the method's own.
 
     Raises
     ------
@@ -230,42 +237,59 @@ class MethodSpec:
     MLkNN(n_neighbors=8, smoothing=0.5)
     """
 
-    def __init__(self, method: Any, *, selection: Any = None, thresholds: Any = None) -> None:
+    def __init__(
+        self, method: Any, *, selection: Any = None, thresholds: Any = None, calibration: str | None = None
+    ) -> None:
         self.method = Part.of("method", METHODS, method)
         self.selection = None if selection is None else Part.of("selection", SELECTIONS, selection)
         self.thresholds = None if thresholds is None else _read_thresholds(thresholds)
+        self.calibration = calibration
+        if calibration is not None:
+            check_choice("calibration", calibration, CALIBRATIONS)
         _check_has("method", self.method.prototype, ("fit", "predict"))
+        if calibration == "beta":
+            _check_has("method", self.method.prototype, ("predict_proba",))
         if self.selection is not None:
             _check_has("selection", self.selection.prototype, ("fit", "transform"))
 
     @classmethod
     def of(cls, spec: Any) -> MethodSpec:
-        """Read what `make_method` takes: ``[selection+]method[@thresholds]``, an estimator, or a specification."""
+        """Read what `make_method` takes: a text, an estimator, or a specification."""
         if isinstance(spec, MethodSpec):
             return spec
         if not isinstance(spec, str):
             return cls(spec)
-        rest, at, thresholds = spec.partition("@")
+        rest, *after = spec.split("@")
         *selection, method = _PLUS.split(rest, maxsplit=1)
-        return cls(method, selection=selection[0] if selection else None, thresholds=thresholds if at else None)
+        calibration = after.pop(0) if after and after[0] in CALIBRATIONS else None
+        return cls(
+            method,
+            selection=selection[0] if selection else None,
+            thresholds="@".join(after) if after else None,
+            calibration=calibration,
+        )
 
     @property
     def description(self) -> str:
         """The classes and parameters of its parts, in one line."""
         selection = "" if self.selection is None else f"{describe_object(self.selection.prototype)} + "
         thresholds = "" if self.thresholds is None else f" @ {describe_object(self.thresholds)}"
-        return f"{selection}{describe_object(self.method.prototype)}{thresholds}"
+        calibration = "" if self.calibration is None else f" @ {self.calibration}"
+        return f"{selection}{describe_object(self.method.prototype)}{calibration}{thresholds}"
 
     @property
-    def fit_key(self) -> tuple[Part | None, Part]:
+    def fit_key(self) -> tuple[Part | None, Part, str | None]:
         """What methods have in common that differ in their thresholds only."""
-        return self.selection, self.method
+        return self.selection, self.method, self.calibration
 
     @property
     def has_left_out_scores(self) -> bool:
-        """Whether leave-one-out answers need no refit; a selection has seen the row, so it needs refits."""
-        has_both = all(hasattr(self.method.prototype, name) for name in ("loo_predict", "loo_predict_proba"))
-        return self.selection is None and has_both
+        """Whether leave-one-out answers need no refit; a selection or calibration has seen the row, and needs it."""
+        return self.selection is None and self.calibration is None and self._leaves_one_out
+
+    @property
+    def _leaves_one_out(self) -> bool:
+        return all(hasattr(self.method.prototype, name) for name in ("loo_predict", "loo_predict_proba"))
 
     @property
     def has_neighbors(self) -> bool:
@@ -298,11 +322,12 @@ class MethodSpec:
 
     def check(self, name: str) -> None:
         """Raise unless the parameters make sense, and a guest keeps the contract of `nearlabel.testing`."""
-        parts: list[Any] = [self.selector(), self.classifier(1), self.thresholds]
+        parts: list[Any] = [self.selector(), self._uncalibrated(1), self.thresholds]
         for part in parts:
             if hasattr(part, "_check_parameters"):
                 part._check_parameters()
-        if isinstance(self.thresholds, float) and not hasattr(self.method.prototype, "predict_proba"):
+        has_probabilities = self.calibration is not None or hasattr(self.method.prototype, "predict_proba")
+        if isinstance(self.thresholds, float) and not has_probabilities:
             whose = type(self.method.prototype).__name__
             raise ValueError(
                 f"thresholds of {whose} must be tuned, got {self.thresholds}: its scores are no probabilities."
@@ -340,7 +365,13 @@ class MethodSpec:
         return classifier if selector is None else make_pipeline(selector, classifier)
 
     def classifier(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
-        """Return the unfitted method, without selection and thresholds."""
+        """Return the unfitted method, calibrated if it is to be, without selection and thresholds."""
+        method = self._uncalibrated(n_neighbors, search)
+        if self.calibration is None:
+            return method
+        return CalibratedLabels(method, self.calibration, cv="loo" if self._leaves_one_out else N_FOLDS, random_state=0)
+
+    def _uncalibrated(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
         given: dict[str, Any] = {}
         if self.has_neighbors and n_neighbors is not None:
             given["n_neighbors"] = n_neighbors

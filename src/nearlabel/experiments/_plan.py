@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import Dataset
 from nearlabel.decision import cut
 from nearlabel.experiments._advice import without_advice
@@ -351,8 +352,10 @@ class _Fitted:
         left_out: tuple[Any, Matrix] | None,
         groups: IntArray | None,
     ) -> None:
+        # What holds rows out while it is fitted holds groups out, too.
+        held_out = of_groups(groups) if isinstance(classifier, CalibratedLabels) else {}
         with without_advice():
-            self.classifier = classifier.fit(X, Y)
+            self.classifier = classifier.fit(X, Y, **held_out)
         self.Y, self.X_test, self._groups = Y, X_test, groups
         self._left_out = left_out  # what is fitted to some training rows, and all of them, where a refit is needed
 

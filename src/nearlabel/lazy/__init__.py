@@ -5,7 +5,7 @@ from nearlabel.lazy._classifier import LazyClassifier as LazyClassifier  # a bas
 from nearlabel.lazy._cmlknn import CMLkNN
 from nearlabel.lazy._dmlknn import DMLkNN
 from nearlabel.lazy._iblr import IBLR
-from nearlabel.lazy._left_out import LeftOut
+from nearlabel.lazy._left_out import LeftOut as LeftOut  # what `loo_with_neighbors` returns
 from nearlabel.lazy._lpknn import LPkNN
 from nearlabel.lazy._mlknn import MLkNN
 from nearlabel.lazy._mlmlm import MLMLM
@@ -25,7 +25,6 @@ __all__ = [
     "DMLkNN",
     "Explanation",
     "LPkNN",
-    "LeftOut",
     "MLkNN",
     "Neighbors",
     "NeighborsSweep",

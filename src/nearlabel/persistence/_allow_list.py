@@ -13,6 +13,8 @@ from __future__ import annotations
 _OBJECTS = (
     "nearlabel.statistics.label_probabilities.LabelProbabilities",
     "nearlabel.statistics.label_probabilities.Platt",
+    "nearlabel.statistics.score_maps.Interpolation",
+    "nearlabel.statistics.score_maps.Logistic",
     "nearlabel.statistics.temperature.Temperature",
     "nearlabel.utils.validation.LabelContainer",
     "nearlabel.adaptation._adaboost_mh.AdaBoostMH",
@@ -78,6 +80,7 @@ _OBJECTS = (
     "nearlabel.streams._kept_rows.KeptRows",
     "nearlabel.streams._prequential.Prequential",
     "nearlabel.streams._stream_classifier.StreamClassifier",
+    "nearlabel.calibration.CalibratedLabels",
     "nearlabel.thresholds._cross_val.OneClass",
     "nearlabel.thresholds._cyclic.CyclicAscent",
     "nearlabel.thresholds._expected_f.ExpectedF",

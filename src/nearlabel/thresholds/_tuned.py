@@ -8,17 +8,10 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from nearlabel.out_of_sample import Needs, left_out_answer, of_groups, splits_of, splitter_of
-from nearlabel.thresholds._cross_val import (
-    OneClass,
-    Scorer,
-    method_of,
-    rows_of_params,
-    score_folds,
-)
+from nearlabel.thresholds._cross_val import rows_of_params
+from nearlabel.thresholds._held_out import HoldsRowsOut
 from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
 from nearlabel.thresholds._together import as_given, choosing_together
@@ -28,12 +21,11 @@ from nearlabel.updates import updated_part
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice, check_groups
 
 _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
 
-class TunedThresholdsClassifierCV(WithThresholds):
+class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     """A classifier whose thresholds are tuned on scores of rows that it was not trained on.
 
     scikit-learn's `TunedThresholdClassifierCV` for many labels: it scores the rows by cross-validation, pools the
@@ -128,7 +120,6 @@ class TunedThresholdsClassifierCV(WithThresholds):
     [0.684, 0.701]
     """
 
-    _needs_no_routing = ("groups",)
     strategy_: ThresholdStrategy
     thresholds_: FloatArray
     thresholds_stale_: bool
@@ -162,18 +153,20 @@ class TunedThresholdsClassifierCV(WithThresholds):
         super()._check_parameters(n_labels)
         if self.strategy is not None and not isinstance(self.strategy, ThresholdStrategy):
             raise TypeError(f"strategy must be a ThresholdStrategy, such as MicroFOptimum(), got {self.strategy!r}.")
-        if isinstance(self.cv, str):
-            check_choice("cv", self.cv, {"loo", "prefit"})
 
     def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
-        names = (dict(routed.splitter.split) | direct).get("groups")
-        folds = self._score_rows(X, y, routed, None if names is None else check_groups(names, y.shape[0]))
+        groups = self._groups(y.shape[0], routed, direct)
+        estimator = self.estimator
+        if self.cv != "prefit":
+            estimator = choosing_together(estimator, self._new_strategy())
+        held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit)
+        folds = _Folds(*held_out, y, routed.strategy.fit)
         scores, labels, weights = folds.pooled()
         self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
         as_given(self.estimator_)
         self._take_from(self.strategy_, "thresholds_", "objective_")
         self.thresholds_stale_ = False
-        self._tuned_on_rows_alone = names is None and not routed.strategy.fit
+        self._tuned_on_rows_alone = groups is None and not routed.strategy.fit
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
         self.cv_results_ = folds.judged(self._new_strategy()) if judges else {}
 
@@ -198,31 +191,6 @@ class TunedThresholdsClassifierCV(WithThresholds):
     def cuts_only(self) -> bool:
         return super().cuts_only and isinstance(self.strategy_, ByThresholds)
 
-    def _score_rows(self, X: MatrixLike, y: Matrix, routed: Any, groups: IntArray | None) -> _Folds:
-        """Fit the classifier and return scores of rows that it, or its like, was not trained on."""
-        n_samples, n_labels = y.shape
-        everything = [np.arange(n_samples)]
-        method = method_of(self.estimator, self.response_method)
-        if self.cv == "prefit":
-            self._keep(Scorer(self.estimator, method, OneClass.none(n_labels)))
-            return _Folds(everything, [self._scores(X, method)], y, routed.strategy.fit)
-        estimator = choosing_together(self.estimator, self._new_strategy())
-        if isinstance(self.cv, str):
-            self._keep(Scorer.fit(estimator, method, X, y, routed.estimator.fit))
-            left_out = left_out_answer(self.estimator_, n_labels, Needs(labels=False), groups)
-            return _Folds(everything, [left_out.scores], y, routed.strategy.fit)
-        splitter = splitter_of(self.cv, n_samples, self.random_state, groups)
-        splits = splits_of(splitter, X, y, **dict(routed.splitter.split) | of_groups(groups))
-        if not self.refit and len(splits) > 1:
-            raise ValueError(
-                f"refit must be True if cv makes several splits, got {self.refit} and {len(splits)} splits."
-            )
-        to_fit, keep = routed.estimator.fit, not self.refit
-        scored = score_folds(estimator, method, X, y, splits, params=to_fit, n_jobs=self.n_jobs, keep=keep)
-        of_split = scored[0][1]
-        self._keep(Scorer.fit(estimator, method, X, y, to_fit) if of_split is None else of_split)
-        return _Folds([rows for _, rows in splits], [scores for scores, _ in scored], y, routed.strategy.fit)
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed.
 
@@ -232,10 +200,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
             `fit` of the inner classifier and of the strategy, and `split` of the splitter, get what they requested.
         """
         to_fit = MethodMapping().add(caller="fit", callee="fit")
-        router = super().get_metadata_routing().add(strategy=self._new_strategy(), method_mapping=to_fit)
-        # What is no splitter takes groups all the same, as this one does.
-        splitter = GroupKFold() if isinstance(self.cv, str | int | np.integer) else self.cv
-        return router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return super().get_metadata_routing().add(strategy=self._new_strategy(), method_mapping=to_fit)
 
 
 class _Folds:

@@ -1,143 +1,34 @@
-"""The base class of classifiers with thresholds: scores of the inner classifier, bounds on label sets, containers."""
+"""The base class of classifiers with thresholds: decisions by thresholds, bounds on label sets, scores as they are."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.decision import within_sizes
-from nearlabel.metrics.truth import rows_with_known_cells
-from nearlabel.thresholds._cross_val import Scorer, training_labels
+from nearlabel.thresholds._around import AroundClassifier, explains_itself
 from nearlabel.utils.available_if import available_if
-from nearlabel.utils.partial_labels import PartialLabels
-from nearlabel.utils.problems import check_partial_target
-from nearlabel.utils.response_methods import RESPONSE_METHODS
-from nearlabel.utils.scoring import score
-from nearlabel.utils.types import FloatArray, LabelSets, Matrix, MatrixLike
-from nearlabel.utils.validation import (
-    LabelContainer,
-    check_choice,
-    check_integer,
-    predict_labels,
-    remember_target,
-    require_labels,
-    with_multilabel_target,
-)
+from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
+from nearlabel.utils.validation import check_integer
 
 
 def _has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(self.estimator, method)
 
 
-def _explains(self: Any) -> bool:
-    if hasattr(self.estimator, "explain"):
-        return True
-    raise AttributeError(
-        f"estimator must explain itself, got {type(self.estimator).__name__}."
-        " Hint: nearlabel.inspection.explain(model, X) explains what is in pipelines and searches."
-    )
-
-
-class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+class WithThresholds(AroundClassifier):
     """A classifier that scores by an inner one, decides on label sets by thresholds, and bounds their sizes."""
 
-    estimator: Any
-    response_method: str
+    _only_decides = True
+
     at_least: int
     at_most: int | None
 
-    _needs_no_routing: ClassVar[tuple[str, ...]] = ()  # metadata that `fit` takes for itself
-
-    # Declared for type checkers, which do not see what is set by other functions.
-    estimator_: Any
-    response_method_: str
-    classes_: NDArray[Any]
-    label_names_: NDArray[Any]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    _container: LabelContainer
-
-    def fit(self, X: MatrixLike, y: MatrixLike, **params: Any) -> Self:
-        """Fit the inner classifier and find the thresholds.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows, as the inner classifier takes them.
-        y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-            Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
-            label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
-            Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags. NaN, None and the
-            like say that it is unknown whether the label applies: the inner classifier must take NaN in y then.
-        **params : dict
-            `groups` of shape (n_samples,), where the class holds rows out. Other metadata, such as `sample_weight`, is
-            routed to whoever requested it (scikit-learn's metadata routing must be enabled).
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If y is malformed or nothing in it known, the lengths differ, a parameter is out of range, the inner
-            classifier takes one label only or has no scores, or metadata comes while routing is disabled.
-        TypeError
-            If a parameter is of the wrong type.
-        """
-        require_labels(self, y)
-        target, unknown = check_partial_target(self, y, dtype=np.int8)  # checked here, and used in the form of y
-        labels, truth = target.labels, PartialLabels(target.labels, unknown)
-        rows_with_known_cells(truth, None)
-        X, _ = indexable(X, labels)
-        self._check_parameters(labels.shape[1])
-        if params.get("sample_weight") is not None:
-            check_consistent_length(labels, params["sample_weight"])
-        routes = get_config()["enable_metadata_routing"]
-        direct = {} if routes else {name: params.pop(name) for name in self._needs_no_routing if name in params}
-        if params and not routes:
-            raise ValueError(
-                f"fit takes {sorted(params)} only if metadata routing is enabled."
-                " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
-            )
-        remember_target(self, target)
-        y = training_labels(self._container, truth)
-        self._fit(X, y, process_routing(self, "fit", **params), **direct)
-        self._take_from(self.estimator_, "n_features_in_", "feature_names_in_")
-        return self
-
-    def predict(self, X: MatrixLike) -> LabelSets:
-        """Return the label set of every row.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse container of shape (n_queries, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
-            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
-        """
-        check_is_fitted(self)
-        return self._container.wrap(self.label_sets_of(self._scores(X, self.response_method_)))
-
-    predict_labels = predict_labels
-    score = score
-
-    @available_if(_explains)
+    @available_if(explains_itself)
     def explain(self, X: MatrixLike) -> list[Any]:
         """Explain the label set of every row, where the inner classifier explains itself, as `nearlabel.lazy` does.
 
@@ -154,15 +45,8 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
             The inner classifier's, with the decisions of the thresholds or of the rule that was learnt.
         """
         check_is_fitted(self)
-        thresholds = getattr(self, "thresholds_", None)
-        inner = self.estimator_
-        while isinstance(inner, WithThresholds):  # of which nothing decides but the scores inside
-            inner = inner.estimator_
-        inner = copy(inner)
-        inner.label_names_ = self.label_names_  # it was fitted to an array, which has none
         decide = None if self.cuts_only else self.label_sets_of
-        explanations: list[Any] = inner.explain(X, thresholds=thresholds, decide=decide)
-        return explanations
+        return self._explained(X, thresholds=getattr(self, "thresholds_", None), decide=decide)
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: MatrixLike) -> FloatArray:
@@ -200,10 +84,6 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return self._container.decisions(scores)
 
     @abstractmethod
-    def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
-        """Set `estimator_`, and what `_decide` needs."""
-
-    @abstractmethod
     def _decide(self, scores: NDArray[Any]) -> Matrix:
         """Return the label sets (n_queries, n_labels) of scores."""
 
@@ -227,42 +107,10 @@ class WithThresholds(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         """
         return within_sizes(self._decide(scores), scores, at_least=self.at_least, at_most=self.at_most)
 
-    def _scores(self, X: MatrixLike, method: str) -> NDArray[Any]:
-        check_is_fitted(self)
-        return Scorer(self.estimator_, method, self._one_class).scores(X)
-
-    def _keep(self, scorer: Scorer) -> None:
-        self.estimator_, self.response_method_, self._one_class = scorer
-
-    def _take_from(self, part: Any, *names: str) -> None:
-        """Copy attributes of a fitted part, and remove those that an earlier fit set and this part lacks."""
-        for name in names:
-            if hasattr(part, name):
-                setattr(self, name, getattr(part, name))
-            elif hasattr(self, name):
-                delattr(self, name)
-
     def _check_parameters(self, n_labels: int) -> None:
-        check_choice("response_method", self.response_method, {"auto", *RESPONSE_METHODS})
+        super()._check_parameters(n_labels)
         least = check_integer("at_least", self.at_least, low=0)
         if self.at_most is not None:
             check_integer("at_most", self.at_most, low=least)
         if least > n_labels:
             raise ValueError(f"at_least must be at most the {n_labels} labels, got {least}.")
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return how metadata is routed.
-
-        Returns
-        -------
-        MetadataRouter
-            The inner classifier's `fit` gets what it requested.
-        """
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=to_fit)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that the target is an indicator matrix; the rest is as the inner classifier has it."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        return with_multilabel_target(tags)

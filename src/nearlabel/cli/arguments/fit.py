@@ -14,7 +14,7 @@ from nearlabel.cli.arguments.data import (
 )
 from nearlabel.cli.arguments.model import add_file_options
 from nearlabel.cli.arguments.parsing import folds_or_loo
-from nearlabel.cli.arguments.registered import METHODS, SCALES, SEARCHES, THRESHOLDS
+from nearlabel.cli.arguments.registered import CALIBRATIONS, METHODS, SCALES, SEARCHES, THRESHOLDS
 
 AUTO, NONE = "auto", "none"
 MOST = 30  # numbers of neighbours of a named method that auto chooses from
@@ -65,6 +65,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: tuned"
         " for --metric, for a named method none",
+    )
+    parser.add_argument(
+        "--calibrate",
+        choices=CALIBRATIONS,
+        default=None,
+        help="how to calibrate the probabilities of a named method, label by label, on held-out rows; default: not",
     )
     parser.add_argument(
         "--metric",
