@@ -12,7 +12,7 @@ LEVELS = {
     "neighbors": 2, "metrics": 2, "feature_selection": 2, "preprocessing": 2,
     "out_of_sample": 3, "environment": 3, "databases": 3, "updates": 3,
     "lazy": 4, "transformation": 4, "adaptation": 4, "thresholds": 4,
-    "ensemble": 5, "testing": 5, "model_selection": 5, "inspection": 5, "streams": 5,
+    "ensemble": 5, "testing": 5, "model_selection": 5, "inspection": 5, "streams": 5, "resampling": 5,
     "experiments": 6, "persistence": 6,
     "comparison": 7,
     "papers": 8,
