@@ -321,9 +321,13 @@ class MethodSpec:
 
     @property
     def has_left_out_scores(self) -> bool:
-        """Whether leave-one-out answers need no refit; a selection has seen the row, so it needs refits."""
+        """Whether leave-one-out answers, of groups too, need no refit.
+
+        A selection has seen the row, so it needs refits; so does a sampler that may delete some rows of a group.
+        """
         has_both = all(hasattr(self.method.prototype, name) for name in ("loo_predict", "loo_predict_proba"))
-        return self.selection is None and has_both
+        may_delete = self.sampler is not None and getattr(self.sampler.prototype, "_deletes_rows", True)
+        return self.selection is None and has_both and not may_delete
 
     @property
     def has_neighbors(self) -> bool:
