@@ -10,10 +10,12 @@ from nearlabel.experiments._methods import (
     LEADERBOARD_METHODS,
     METHODS,
     NEIGHBOR_METHODS,
+    SAMPLERS,
     SELECTIONS,
     THRESHOLDS,
     MethodSpec,
     make_method,
+    make_sampler,
 )
 from nearlabel.experiments._metrics import make_metric
 from nearlabel.experiments._parts import ESTIMATORS
@@ -37,6 +39,7 @@ __all__ = [
     "LEADERBOARD_METHODS",
     "METHODS",
     "NEIGHBOR_METHODS",
+    "SAMPLERS",
     "SEARCHES",
     "SELECTIONS",
     "THRESHOLDS",
@@ -62,6 +65,7 @@ __all__ = [
     "make_method",
     "make_metric",
     "make_preparation",
+    "make_sampler",
     "make_search",
     "problem_digest",
     "read_records",

@@ -1,8 +1,8 @@
 """Methods of plans, from text or from objects.
 
-A text is ``[selection+]method[@calibration][@thresholds]``, and each but the calibration, which is a mere name,
-``name[:parameter=value]...``: ``mlknn``, ``lpknn:ties=first``, ``mlknn@micro-f:beta=2``, ``brknn@isotonic@micro-f``,
-``igs:labels=sum+cmlknn``, ``package.module:MyClassifier@0.3``.
+A text is ``[selection+][sampler+]method[@calibration][@thresholds]``, and each but the calibration, which is a mere
+name, ``name[:parameter=value]...``: ``mlknn``, ``lpknn:ties=first``, ``mlknn@micro-f:beta=2``,
+``brknn@isotonic@micro-f``, ``igs:labels=sum+cmlknn``, ``mlsmote+mlknn``, ``package.module:MyClassifier@0.3``.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from nearlabel.experiments._guests import check_classifier, describe_object
 from nearlabel.experiments._parts import Part, from_text, hint
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
+from nearlabel.resampling import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -50,7 +51,7 @@ from nearlabel.thresholds import (
     TunedThresholdsClassifierCV,
 )
 from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
-from nearlabel.utils.guests import split_import
+from nearlabel.utils.guests import import_object, split_import
 from nearlabel.utils.types import NeighborSearch
 from nearlabel.utils.validation import check_choice
 
@@ -133,6 +134,12 @@ SELECTIONS: Mapping[str, Any] = MappingProxyType(
     {"igs": InformationGainSelector, "ig": partial(InformationGainSelector, symmetric=False)}
 )
 
+# What changes the training rows of each fit.
+SAMPLERS: Mapping[str, Any] = MappingProxyType(
+    {"mlros": MLROS, "mlrus": MLRUS, "mlsmote": MLSMOTE, "mlenn": MLeNN, "mltl": MLTL, "remedial": REMEDIAL}
+)
+_OF_SAMPLERS = ("n_neighbors",)  # an option of theirs, not the plan's
+
 
 def _fbr(variant: int, *, fbr: float | str = "auto", beta: float = 1.0, cv: int = 5, random_state: Any = None) -> FBR:
     strategy = SCut("macro_fbeta", beta=beta)
@@ -164,12 +171,13 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     Parameters
     ----------
     spec : str, estimator or MethodSpec
-        A text is ``[selection+]method[@calibration][@thresholds]``, each part a name and any number of
+        A text is ``[selection+][sampler+]method[@calibration][@thresholds]``, each part a name and any number of
         ``:parameter=value``. The method is a key of `METHODS`; its option `estimator` is a key of `ESTIMATORS` or
         ``package.module.Name``. The selection is a key of `SELECTIONS`: the method sees the features that it selects.
-        The calibration is one of `nearlabel.calibration.CALIBRATIONS`, without options. Thresholds are a number from 0
-        to 1 for all labels, or a key of `THRESHOLDS`: a strategy that is tuned on leave-one-out scores, or on those of
-        a five-fold cross-validation for methods without leave-one-out scores. Each name may be a
+        The sampler is a key of `SAMPLERS`: the method is fitted to the rows that it makes. The calibration is one of
+        `nearlabel.calibration.CALIBRATIONS`, without options. Thresholds are a number from 0 to 1 for all labels, or a
+        key of `THRESHOLDS`: a strategy that is tuned on leave-one-out scores, or on those of a five-fold
+        cross-validation for methods without leave-one-out scores. Each name may be a
         ``package.module:Name`` or ``./file.py:Name`` instead, which is imported: **this executes the code of that
         module**. Random numbers come from the seed 0 unless the option `random_state` sets another.
     n_neighbors : int, default=None
@@ -180,13 +188,13 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     Returns
     -------
     estimator
-        A classifier, inside `CalibratedLabels` if it is calibrated, alone or in a pipeline behind the selection, inside
-        a classifier with thresholds if some are set.
+        A classifier, inside a `ResampledClassifier` if there is a sampler, and inside `CalibratedLabels` if it is
+        calibrated, alone or in a pipeline behind the selection, inside a classifier with thresholds if some are set.
 
     Raises
     ------
     ValueError
-        If there is no such method, selection, strategy or option.
+        If there is no such method, selection, sampler, strategy or option.
     TypeError
         If it is neither text nor an estimator.
     ImportError
@@ -200,8 +208,48 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     MicroFOptimum(beta=2)
     >>> make_method("igs:factor=2+mlknn", 8)[0]
     InformationGainSelector(factor=2, random_state=0)
+    >>> make_method("mlros:share=0.1+mlknn", 8)
+    ResampledClassifier(estimator=MLkNN(n_neighbors=8),
+                        sampler=MLROS(random_state=0, share=0.1))
     """
     return MethodSpec.of(spec).make(n_neighbors, search)
+
+
+def make_sampler(spec: str) -> Any:
+    """Return the unfitted sampler that a specification stands for.
+
+    Parameters
+    ----------
+    spec : str
+        A key of `SAMPLERS`, or ``package.module:Name``, which is imported, and any number of ``:parameter=value``.
+        Random numbers come from the seed 0 unless the option `random_state` sets another.
+
+    Returns
+    -------
+    sampler
+        With `fit_resample`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such sampler or option.
+    TypeError
+        If it has no `fit_resample`.
+    ImportError
+        If a module cannot be imported.
+
+    Examples
+    --------
+    >>> make_sampler("mlros:share=0.1")
+    MLROS(random_state=0, share=0.1)
+    """
+    return _sampler_part(spec).make()
+
+
+def _sampler_part(sampler: Any) -> Part:
+    part = Part.of("sampler", SAMPLERS, sampler, settable=_OF_SAMPLERS)
+    _check_has("sampler", part.prototype, ("fit_resample",))
+    return part
 
 
 class MethodSpec:
@@ -215,6 +263,8 @@ class MethodSpec:
         A key of `METHODS` with options, as `make_method` reads them, or an unfitted multi-label classifier.
     selection : str or transformer, default=None
         A key of `SELECTIONS` with options, or an unfitted transformer that selects features. None: all features.
+    sampler : str or sampler, default=None
+        A key of `SAMPLERS` with options, or an unfitted sampler with `fit_resample`. None: the rows as they are.
     thresholds : str, float or ThresholdStrategy, default=None
         A key of `THRESHOLDS` with options, a number from 0 to 1 for all labels, or an unfitted strategy. None: the
         method decides.
@@ -238,10 +288,17 @@ class MethodSpec:
     """
 
     def __init__(
-        self, method: Any, *, selection: Any = None, thresholds: Any = None, calibration: str | None = None
+        self,
+        method: Any,
+        *,
+        selection: Any = None,
+        sampler: Any = None,
+        thresholds: Any = None,
+        calibration: str | None = None,
     ) -> None:
         self.method = Part.of("method", METHODS, method)
         self.selection = None if selection is None else Part.of("selection", SELECTIONS, selection)
+        self.sampler = None if sampler is None else _sampler_part(sampler)
         self.thresholds = None if thresholds is None else _read_thresholds(thresholds)
         self.calibration = calibration
         if calibration is not None:
@@ -254,17 +311,21 @@ class MethodSpec:
 
     @classmethod
     def of(cls, spec: Any) -> MethodSpec:
-        """Read what `make_method` takes: a text, an estimator, or a specification."""
+        """Read what `make_method` takes: a text of its parts, an estimator, or a specification."""
         if isinstance(spec, MethodSpec):
             return spec
         if not isinstance(spec, str):
             return cls(spec)
         rest, *after = spec.split("@")
-        *selection, method = _PLUS.split(rest, maxsplit=1)
+        *before, method = _PLUS.split(rest, maxsplit=2)
+        sampler = before.pop() if before and _is_sampler(before[-1]) else None
+        if len(before) > 1:
+            raise ValueError(f"sampler must be one of {sorted(SAMPLERS)}, got {before[1]!r}.")
         calibration = after.pop(0) if after and after[0] in CALIBRATIONS else None
         return cls(
             method,
-            selection=selection[0] if selection else None,
+            selection=before[0] if before else None,
+            sampler=sampler,
             thresholds="@".join(after) if after else None,
             calibration=calibration,
         )
@@ -273,23 +334,30 @@ class MethodSpec:
     def description(self) -> str:
         """The classes and parameters of its parts, in one line."""
         selection = "" if self.selection is None else f"{describe_object(self.selection.prototype)} + "
+        sampler = "" if self.sampler is None else f"{describe_object(self.sampler.prototype)} + "
         thresholds = "" if self.thresholds is None else f" @ {describe_object(self.thresholds)}"
         calibration = "" if self.calibration is None else f" @ {self.calibration}"
-        return f"{selection}{describe_object(self.method.prototype)}{calibration}{thresholds}"
+        return f"{selection}{sampler}{describe_object(self.method.prototype)}{calibration}{thresholds}"
 
     @property
-    def fit_key(self) -> tuple[Part | None, Part, str | None]:
+    def fit_key(self) -> tuple[Part | None, Part | None, Part, str | None]:
         """What methods have in common that differ in their thresholds only."""
-        return self.selection, self.method, self.calibration
+        return self.selection, self.sampler, self.method, self.calibration
 
     @property
     def has_left_out_scores(self) -> bool:
-        """Whether leave-one-out answers need no refit; a selection or calibration has seen the row, and needs it."""
+        """Whether leave-one-out answers, of groups too, need no refit.
+
+        A selection or calibration has seen the row, so it needs refits; so does a sampler that may delete some rows of
+        a group.
+        """
         return self.selection is None and self.calibration is None and self._leaves_one_out
 
     @property
     def _leaves_one_out(self) -> bool:
-        return all(hasattr(self.method.prototype, name) for name in ("loo_predict", "loo_predict_proba"))
+        may_delete = self.sampler is not None and getattr(self.sampler.prototype, "_deletes_rows", True)
+        has_both = all(hasattr(self.method.prototype, name) for name in ("loo_predict", "loo_predict_proba"))
+        return has_both and not may_delete
 
     @property
     def has_neighbors(self) -> bool:
@@ -310,10 +378,11 @@ class MethodSpec:
     def shares_search(self) -> bool:
         """Whether the method takes neighbours that were found once for all methods.
 
-        It needs a search that is None and a number of neighbours: a search without a number, as that of NLDD, may find
-        the neighbours of other rows than the training rows.
+        It needs a search that is None, a number of neighbours and the rows as they are: a search without a number, as
+        that of NLDD, may find the neighbours of other rows than the training rows, and a sampler makes other rows.
         """
-        return self.has_neighbors and "search" in self.method.parameters and self.method.prototype.search is None
+        takes_a_search = "search" in self.method.parameters and self.method.prototype.search is None
+        return self.sampler is None and self.has_neighbors and takes_a_search
 
     @property
     def is_tuned(self) -> bool:
@@ -322,7 +391,8 @@ class MethodSpec:
 
     def check(self, name: str) -> None:
         """Raise unless the parameters make sense, and a guest keeps the contract of `nearlabel.testing`."""
-        parts: list[Any] = [self.selector(), self._uncalibrated(1), self.thresholds]
+        sampler = None if self.sampler is None else self.sampler.prototype
+        parts: list[Any] = [self.selector(), sampler, self._uncalibrated(1), self.thresholds]
         for part in parts:
             if hasattr(part, "_check_parameters"):
                 part._check_parameters()
@@ -360,12 +430,12 @@ class MethodSpec:
         return FixedThresholdsClassifier(classifier, self.thresholds)
 
     def make_untuned(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
-        """Return the unfitted method, behind its selection if it has one, without thresholds."""
+        """Return the unfitted method, behind its selection and sampler if it has them, without thresholds."""
         classifier, selector = self.classifier(n_neighbors, search), self.selector()
         return classifier if selector is None else make_pipeline(selector, classifier)
 
     def classifier(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
-        """Return the unfitted method, calibrated if it is to be, without selection and thresholds."""
+        """Return the unfitted method, with its sampler, calibrated if it is to be, without selection and thresholds."""
         method = self._uncalibrated(n_neighbors, search)
         if self.calibration is None:
             return method
@@ -377,7 +447,8 @@ class MethodSpec:
             given["n_neighbors"] = n_neighbors
         if self.shares_search and search is not None:
             given["search"] = search
-        return self.method.make(**given)
+        classifier = self.method.make(**given)
+        return classifier if self.sampler is None else ResampledClassifier(classifier, self.sampler.make())
 
     def selector(self) -> Any:
         """Return the unfitted selection of features, or None."""
@@ -392,7 +463,15 @@ def sharing_a_fit(specs: Mapping[str, MethodSpec]) -> list[dict[str, MethodSpec]
     return list(groups.values())
 
 
-# A plus sign parts a selection and a method if a name follows it, not a digit as in 1e+2.
+def _is_sampler(text: str) -> bool:
+    """Return whether what stands before a method is a sampler: one of ours, perhaps misspelt, or an object that is."""
+    name, found = text.split(":")[0], split_import(text)
+    if found is not None:
+        return hasattr(import_object(found[0]), "fit_resample")
+    return name not in SELECTIONS and hint(name, SAMPLERS) != ""
+
+
+# A plus sign parts a selection, a sampler and a method if a name follows it, not a digit as in 1e+2.
 _PLUS = re.compile(r"\+(?=[A-Za-z_./~])")
 
 
