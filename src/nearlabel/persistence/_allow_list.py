@@ -89,6 +89,7 @@ _OBJECTS = (
     "nearlabel.thresholds._pcut.PCut",
     "nearlabel.thresholds._pillai.PillaiAscent",
     "nearlabel.thresholds._rcut.RCut",
+    "nearlabel.thresholds._risk_control.RiskControl",
     "nearlabel.thresholds._scut.SCut",
     "nearlabel.thresholds._tuned.TunedThresholdsClassifierCV",
     "nearlabel.transformation._binary_relevance.BinaryRelevance",

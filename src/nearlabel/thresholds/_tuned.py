@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.out_of_sample import Needs, left_out_answer, of_groups, splits_of, splitter_of
 from nearlabel.thresholds._cross_val import (
@@ -20,6 +21,7 @@ from nearlabel.thresholds._cross_val import (
     score_folds,
 )
 from nearlabel.thresholds._micro_f import MicroFOptimum
+from nearlabel.thresholds._risk_control import RiskControl, lower_first
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
 from nearlabel.thresholds._together import as_given, choosing_together
 from nearlabel.thresholds._updates import can_be_updated, forget, partial_fit, retune, warn_if_stale
@@ -85,6 +87,8 @@ class TunedThresholdsClassifierCV(WithThresholds):
         that optimises no metric, and where a fold is without weight, without a known cell, or leaves no other rows.
     response_method_ : str
         Which scores are cut.
+    promise_ : str
+        What a `RiskControl` promises of new rows, as a sentence; empty for other strategies.
     thresholds_stale_ : bool
         Whether rows came or went since the thresholds were tuned; the first `predict` then warns
         (`StaleThresholdsWarning`).
@@ -162,6 +166,11 @@ class TunedThresholdsClassifierCV(WithThresholds):
         super()._check_parameters(n_labels)
         if self.strategy is not None and not isinstance(self.strategy, ThresholdStrategy):
             raise TypeError(f"strategy must be a ThresholdStrategy, such as MicroFOptimum(), got {self.strategy!r}.")
+        if isinstance(self.strategy, RiskControl) and (self.at_least > 0 or self.at_most is not None):
+            raise ValueError(
+                "at_least and at_most must be 0 and None with RiskControl, whose promise is of the thresholds alone,"
+                f" got {self.at_least} and {self.at_most}."
+            )
         if isinstance(self.cv, str):
             check_choice("cv", self.cv, {"loo", "prefit"})
 
@@ -176,6 +185,21 @@ class TunedThresholdsClassifierCV(WithThresholds):
         self._tuned_on_rows_alone = names is None and not routed.strategy.fit
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
         self.cv_results_ = folds.judged(self._new_strategy()) if judges else {}
+
+    @property
+    def promise_(self) -> str:
+        """What a `RiskControl` promises of new rows, as a sentence; empty for other strategies.
+
+        It begins with "Approximately" unless the thresholds were learnt on rows that took no part in the fit: with cv
+        "prefit", or the single split of a splitter with ``refit=False``.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.strategy_, RiskControl):
+            return ""
+        promise = self.strategy_.promise
+        if self.thresholds_stale_:
+            return f"No longer, as rows came or went: {lower_first(promise)}"
+        return promise if self._held_out else f"Approximately: {lower_first(promise)}"
 
     partial_fit = available_if(can_be_updated)(partial_fit)
     forget = available_if(can_be_updated)(forget)
@@ -202,6 +226,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
         """Fit the classifier and return scores of rows that it, or its like, was not trained on."""
         n_samples, n_labels = y.shape
         everything = [np.arange(n_samples)]
+        self._held_out = isinstance(self.cv, str) and self.cv == "prefit"
         method = method_of(self.estimator, self.response_method)
         if self.cv == "prefit":
             self._keep(Scorer(self.estimator, method, OneClass.none(n_labels)))
@@ -218,6 +243,7 @@ class TunedThresholdsClassifierCV(WithThresholds):
                 f"refit must be True if cv makes several splits, got {self.refit} and {len(splits)} splits."
             )
         to_fit, keep = routed.estimator.fit, not self.refit
+        self._held_out = keep
         scored = score_folds(estimator, method, X, y, splits, params=to_fit, n_jobs=self.n_jobs, keep=keep)
         of_split = scored[0][1]
         self._keep(Scorer.fit(estimator, method, X, y, to_fit) if of_split is None else of_split)
