@@ -34,6 +34,7 @@ from nearlabel.neighbors import (
     ExactNeighbors,
     FaissHNSWNeighbors,
     FaissIVFNeighbors,
+    NoveltyDetector,
     PrecomputedNeighbors,
     TransformerNeighbors,
     UsearchNeighbors,
@@ -51,6 +52,7 @@ from nearlabel.thresholds import (
     PCut,
     PillaiAscent,
     RCut,
+    RiskControl,
     SCut,
     TunedThresholdsClassifierCV,
 )
@@ -153,7 +155,7 @@ _STRATEGIES = {
     type(strategy).__name__: strategy
     for strategy in (
         CyclicAscent(), ExpectedF(), FBR(SCut()), GlobalCut(), MCut(), MicroFOptimum(), PCut(), PillaiAscent(), RCut(),
-        SCut(),
+        RiskControl(), SCut(),
     )
 }  # fmt: skip
 _LOGISTIC = LogisticRegression()
@@ -180,6 +182,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
     | {f"{type(auto).__name__}, auto": _dense(auto) for auto in _AUTO}
     | {f"Rank-SVM, {kernel}": _dense(RankSVM(kernel=kernel)) for kernel in ("linear", "poly", "rbf")}
     | {
+        "novelty": _alone(NoveltyDetector(3, level=0.1)),
         "BRkNN": _dense(BRkNN(3, weights="distance")),
         "BRkNN, sparse": _sparse(BRkNN(3)),
         "BRkNN, frame": _frame(BRkNN(3)),

@@ -63,6 +63,7 @@ _OBJECTS = (
     "nearlabel.neighbors._distances.Manhattan",
     "nearlabel.neighbors._distances.Rows",
     "nearlabel.neighbors._distances.SquaredEuclidean",
+    "nearlabel.neighbors._novelty.NoveltyDetector",
     "nearlabel.neighbors._precomputed.NeighborGraph",
     "nearlabel.neighbors._precomputed.PrecomputedNeighbors",
     "nearlabel.neighbors._training_lists.TrainingLists",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from nearlabel.thresholds._strategy import ByThresholds, checked_scores
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer
+from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_share
 
 MEASURES = ("recall", "all_labels", "precision")
 _N_CUTS = 100  # of a grid
@@ -183,10 +182,10 @@ class RiskControl(ByThresholds):
 
     def _check_parameters(self) -> None:
         check_choice("measure", self.measure, MEASURES)
-        _check_share("level", self.level)
+        check_share("level", self.level)
         check_flag("per_label", self.per_label)
         if self.confidence is not None:
-            _check_share("confidence", self.confidence)
+            check_share("confidence", self.confidence)
         elif self.measure == "precision":
             raise ValueError("confidence must be a number for precision, got None. Hint: confidence=0.9.")
         if self.per_label and self.measure != "recall":
@@ -437,14 +436,6 @@ def _wrong_shares(scores: NDArray[Any], labels: Matrix, rows: IntArray, threshol
 def lower_first(sentence: str) -> str:
     """Return a sentence as it stands behind a colon."""
     return sentence[:1].lower() + sentence[1:]
-
-
-def _check_share(name: str, value: object) -> None:
-    """Raise unless a value is between 0 and 1, both excluded."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
-    if not 0 < float(value) < 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {value!r}.")
 
 
 _LIKE = "new rows like those of calibration"
