@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from nearlabel.lazy import Explanation
-from nearlabel.neighbors import NoveltyDetector
+from nearlabel.lazy import MLMLM, Explanation
+from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import MatrixLike
@@ -25,6 +26,7 @@ from nearlabel.utils.types import MatrixLike
 __all__ = ["explain", "explains", "novelty_detector", "predict_labels"]
 
 _WITH_THRESHOLDS = (FixedThresholdsClassifier, TunedThresholdsClassifierCV)
+_N_NEIGHBORS = 10  # of novelty, where the method has no number
 _HINTS = {
     "explain": "take a method of nearlabel.lazy, such as MLkNN",
     "predict_labels": "take a classifier of nearlabel; BinaryRelevance is one around any binary classifier",
@@ -162,8 +164,8 @@ def novelty_detector(model: Any, level: float = 0.01) -> Any:
     Parameters
     ----------
     model : fitted estimator
-        A method of `nearlabel.lazy` that has `n_neighbors`, or a pipeline, search of parameters or thresholds around
-        one, as `explain` takes them.
+        A method of `nearlabel.lazy` that has `n_neighbors`, whose number and search are taken, or `MLMLM`, for which 10
+        neighbours are searched; or a pipeline, search of parameters or thresholds around one, as `explain` takes them.
     level : float, default=0.01
         The largest share of rows like the training rows that is called novel; see
         `nearlabel.neighbors.NoveltyDetector`.
@@ -172,7 +174,7 @@ def novelty_detector(model: Any, level: float = 0.01) -> Any:
     -------
     NoveltyDetector or Pipeline
         With `predict`, which gives -1 for a novel row and else 1, for samples as the model takes them. It is behind the
-        steps of a pipeline if the model has some, and shares the model's search.
+        steps of a pipeline if the model has some.
 
     Raises
     ------
@@ -194,16 +196,25 @@ def novelty_detector(model: Any, level: float = 0.01) -> Any:
     array([ 1, -1])
     """
     found = _unwrapped(model)
-    classifier = found.classifier
-    check_is_fitted(classifier)
-    if not (hasattr(classifier, "search_") and hasattr(classifier, "n_neighbors_")):
-        raise TypeError(
-            "model must ask for a number of neighbours, as MLkNN does, or be a pipeline or thresholds around one that"
-            f" does, got {type(classifier).__name__}. Hint: nearlabel.neighbors.NoveltyDetector serves any rows."
-        )
-    known = getattr(classifier, "_training_distances", None)
-    detector = NoveltyDetector.around(classifier, level, known)
-    return make_pipeline(*found.before, detector) if found.before else detector
+    check_is_fitted(found.classifier)
+    steps = [*found.before, *_novelty_steps(found.classifier, level)]
+    return make_pipeline(*steps) if len(steps) > 1 else steps[0]
+
+
+def _novelty_steps(classifier: Any, level: float) -> list[Any]:
+    """Return the detector of a classifier's training rows, behind what the classifier does to features."""
+    if isinstance(classifier, MLMLM):
+        search = ExactNeighbors(classifier.metric, metric_params=classifier.metric_params)
+        n_neighbors = max(1, min(_N_NEIGHBORS, classifier._rows.shape[0] - 1))
+        detector = NoveltyDetector(n_neighbors, level, search=search).fit(classifier._rows)
+        return [FunctionTransformer(classifier._scaled), detector]
+    if hasattr(classifier, "search_") and hasattr(classifier, "n_neighbors_"):
+        known = getattr(classifier, "_training_distances", None)
+        return [NoveltyDetector.around(classifier, level, known)]
+    raise TypeError(
+        "model must ask for a number of neighbours, as MLkNN does, or be an MLMLM, or a pipeline or thresholds around"
+        f" one, got {type(classifier).__name__}. Hint: nearlabel.neighbors.NoveltyDetector serves any rows."
+    )
 
 
 class _Unwrapped(NamedTuple):

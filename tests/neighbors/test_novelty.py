@@ -6,11 +6,11 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nearlabel.ensemble import RandomForestPCT
 from nearlabel.inspection import explain, novelty_detector
-from nearlabel.lazy import BRkNN, MLkNN
+from nearlabel.lazy import MLMLM, BRkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
@@ -113,10 +113,23 @@ def test_the_detector_of_a_model(method):
     assert p_values == pytest.approx((1 + len(X) * (1 - novelty)) / (len(X) + 1))
 
 
+def test_the_detector_of_ml_mlm():
+    """Ten neighbours among the rows as the method scales them."""
+    X, queries = rows(0), rows(1, 15) * 3
+    model = MLMLM(scale="minmax").fit(X, X > 0)
+    scaled = MinMaxScaler().fit(X)
+    alone = NoveltyDetector(10, level=0.1).fit(scaled.transform(X))
+    found = novelty_detector(model, 0.1)
+    assert found.predict(queries.tolist()).tolist() == alone.predict(scaled.transform(queries)).tolist()
+    assert -1 in found.predict(queries)
+
+
 def test_models_without_neighbours():
     """A forest has none; a level out of range is named."""
     X = rows(0)
-    with pytest.raises(TypeError, match=r"model must ask for a number of neighbours, .* got RandomForestPCT\. Hint"):
+    with pytest.raises(
+        TypeError, match=r"model must ask for a number of neighbours, .* one, got RandomForestPCT\. Hint"
+    ):
         novelty_detector(RandomForestPCT(2).fit(X, X > 0))
     with pytest.raises(ValueError, match=r"level must be between 0 and 1, got 2\."):
         novelty_detector(MLkNN(3).fit(X, X > 0), 2)

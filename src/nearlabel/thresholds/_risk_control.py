@@ -25,7 +25,7 @@ from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_share
 
-MEASURES = ("recall", "all_labels", "precision")
+PROMISED_MEASURES = ("recall", "all_labels", "precision")
 _N_CUTS = 100  # of a grid
 _FEWEST_A_ROW = 0.01  # labels that the first cut of a grid predicts
 _BYTES_PER_CUT = 40  # of a row, while its losses are counted
@@ -181,7 +181,7 @@ class RiskControl(ByThresholds):
         return score_shift(self.top_scores_, checked_scores(scores).max(axis=1))
 
     def _check_parameters(self) -> None:
-        check_choice("measure", self.measure, MEASURES)
+        check_choice("measure", self.measure, PROMISED_MEASURES)
         check_share("level", self.level)
         check_flag("per_label", self.per_label)
         if self.confidence is not None:

@@ -16,6 +16,7 @@ THRESHOLDS = (
     "micro-f", "pillai", "macro-f", "fbr0", "fbr1", "global-f", "examples-f", "expected-f", "rcut", "pcut",
     "cardinality", "mcut",
 )  # fmt: skip
+PROMISED_MEASURES = ("recall", "all_labels", "precision")
 SEARCHES = ("exact", "faiss-ivf", "faiss-hnsw", "usearch")
 SCALES = ("none", "minmax", "standard", "tfidf")
 IMPUTATIONS = ("mean", "median", "most_frequent")
