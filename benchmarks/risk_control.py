@@ -229,7 +229,7 @@ def main() -> None:
             beside, of_mapie = mapie_table(found)
             tables, goals = [*tables, beside], [*goals, *of_mapie]
     show(tables, goals)
-    save(options, __doc__, {"real": found}, tables, goals)
+    save(options, __doc__, {}, tables, goals)
 
 
 if __name__ == "__main__":

@@ -159,6 +159,14 @@ def test_precision_is_tested_from_strict_to_lax(level, offsets):
     assert len(ends) > 1
 
 
+def test_what_comes_after_a_failure_is_not_tested():
+    """Where the highest scores are wrong, a lower cut that would pass is not looked at."""
+    scores, Y = np.tile([0.9] + [0.5] * 9, (50, 1)), np.tile([0] + [1] * 9, (50, 1))
+    control = RiskControl("precision", 0.5, confidence=0.9, grid=[1.0, 0.9, 0.5]).fit(scores, Y)
+    assert control.thresholds_.tolist() == [1.0] * 10
+    assert RiskControl("precision", 0.5, confidence=0.9, grid=[1.0, 0.5]).fit(scores, Y).thresholds_[0] == 0.5
+
+
 @NEVER_WARNS
 def test_each_label_by_itself():
     """The cut of a label is that of its carriers as rows with one label; a label without any is always predicted."""
