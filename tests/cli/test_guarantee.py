@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -66,12 +67,15 @@ def test_rows_are_held_out_to_set_the_threshold(nearlabel, many, tmp_path, metho
 
 
 def test_the_promise_is_on_the_card(nearlabel, many, tmp_path):
-    """In every format; a model without one has none, and its card is as before."""
+    """In every format, and on the page; a model without one has none, and its card is as before."""
     _, out = fit(nearlabel, many[0], tmp_path, "--guarantee", "recall=0.7", *METHOD)
     for form in ("table", "markdown"):
         printed = " ".join(nearlabel("card", out, "--format", form).out.split())
         assert f"Guarantee: {SENTENCE}" in printed
     assert json.loads(nearlabel("card", out, "--format", "json").out)["guarantee"] == SENTENCE
+    page = tmp_path / "page.html"
+    assert nearlabel("report", out, many[1], *CSV, "--out", page).code == 0
+    assert f"<dt>Guarantee</dt><dd>{SENTENCE}" in re.sub(r">\s+<", "><", page.read_text())
     _, out = fit(nearlabel, many[0], tmp_path, *METHOD, "--force")
     assert "guarantee" not in json.loads(nearlabel("card", out, "--format", "json").out)
 

@@ -99,6 +99,11 @@ def test_nine_rows_by_hand():
     assert (control.n_calibration_, control.risk_, control.bound_) == (9, 1 / 9, 0.2)
 
 
+def test_a_level_of_nearly_nothing():
+    """The cut stays at a score, the highest: it is never above all."""
+    assert RiskControl(level=1e-15).fit([[0.2], [0.7]], [[1], [1]]).thresholds_.tolist() == [0.7]
+
+
 def test_equal_scores_stay_together():
     """A cut is at a score, which reaches it: of scores 1, 2, 2, 2, 5 ... one loss is allowed, not four."""
     scores = np.array([1, 2, 2, 2, 5, 6, 7, 8, 9])[:, np.newaxis]

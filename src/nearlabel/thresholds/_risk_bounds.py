@@ -16,14 +16,16 @@ def largest_cut(passed: FloatArray, weights: FloatArray, allowed: float) -> tupl
     """Return the largest cut whose loss is at most `allowed`, and that loss; minus infinity and 0 if there is none.
 
     The loss of a cut is the sum of the weights (n_cells,) of the cells that lie below it; `passed` (n_cells,) says
-    where each lies. Only such a place can be where a loss is largest without growing further.
+    where each lies. No cut is above all cells.
     """
+    if allowed < 0:
+        return -np.inf, 0.0
     order = np.argsort(passed, kind="stable")
-    sums = np.cumsum(weights[order], dtype=np.longdouble)
-    places, first = np.unique(passed[order], return_index=True)
-    below = np.concatenate([[0], sums])[first]
-    best = int(np.searchsorted(below, allowed, side="right")) - 1
-    return (-np.inf, 0.0) if best < 0 else (float(places[best]), float(below[best]))
+    places, sums = passed[order], np.cumsum(weights[order], dtype=np.longdouble)
+    # A cut above the first cell that is too much to lose would lose it, and one at it loses none of its equals.
+    best = places[min(int(np.searchsorted(sums, allowed, side="right")), len(places) - 1)]
+    n_lost = np.searchsorted(places, best, side="left")
+    return float(best), float(sums[n_lost - 1]) if n_lost else 0.0
 
 
 def allowed_in_expectation(n_rows: int, alpha: float) -> float:

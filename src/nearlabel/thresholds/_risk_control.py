@@ -387,6 +387,8 @@ def _no_labels() -> ValueError:
 def _known_in_full(truth: PartialLabels) -> tuple[IntArray, IntArray]:
     """Return rows and labels of the relevant cells of the rows without an unknown cell."""
     rows, labels = truth.labels.nonzero()
+    if truth.unknown is None:
+        return rows, labels
     full = np.isin(rows, _rows_known_in_full(truth))
     return rows[full], labels[full]
 
