@@ -7,6 +7,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nearlabel.ensemble import RandomForestPCT
 from nearlabel.inspection import explain, novelty_detector
@@ -32,11 +33,13 @@ def test_p_values_by_loops(ties, k):
     """The share of the rows, the query among them, that are at least as far from their neighbours as the query."""
     X, queries = rows(0, ties=ties), rows(1, 20, ties=ties) * 1.5
     usual = [mean_distance(X[i], np.delete(X, i, axis=0), k) for i in range(len(X))]
-    found = NoveltyDetector(k).fit(X).p_values(queries)
+    detector = NoveltyDetector(k, level=0.1).fit(X)
+    found = detector.p_values(queries)
     for query, p_value in zip(queries, found, strict=True):
         d = mean_distance(query, X, k)
         at_least = sum(u >= d - 1e-12 for u in usual)
         assert p_value == pytest.approx((1 + at_least) / (len(X) + 1))
+        assert (detector.predict([query])[0] == -1) == (p_value <= 0.1) == (detector.decision_function([query])[0] < 0)
         # The exact conformal p-value, of all rows with the query among them, is at most that: no row held out.
         exact = [mean_distance(X[i], [*np.delete(X, i, axis=0), query], k) for i in range(len(X))]
         assert (1 + sum(u >= d - 1e-12 for u in exact)) / (len(X) + 1) <= p_value
@@ -122,6 +125,17 @@ def test_the_detector_of_ml_mlm():
     found = novelty_detector(model, 0.1)
     assert found.predict(queries.tolist()).tolist() == alone.predict(scaled.transform(queries)).tolist()
     assert -1 in found.predict(queries)
+
+
+@parametrize_with_checks(
+    [NoveltyDetector(3, level=0.1)],
+    expected_failed_checks=lambda _: {
+        "check_outliers_fit_predict": "fit_predict leaves each training row out, which predict cannot",
+    },
+)
+def test_scikit_learns_checks(estimator, check):
+    """Those of outlier detectors."""
+    check(estimator)
 
 
 def test_models_without_neighbours():

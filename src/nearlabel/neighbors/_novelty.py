@@ -38,6 +38,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         The fitted search.
     training_distances_ : ndarray of shape (n_samples,)
         Mean distance of each training row to its neighbours, sorted.
+    offset_ : float
+        What `decision_function` subtracts: the least p-value of rows that are not novel.
     n_features_in_ : int
         Number of features.
 
@@ -154,6 +156,28 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         distances = self._distances(self.search_, check_rows(self, X, reset=False))
         return (1 + self._n_at_least(distances)) / (1 + len(self.training_distances_))
 
+    def decision_function(self, X: MatrixLike) -> FloatArray:
+        """Return how far p-values are above the level: below 0 where the row is novel.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries,)
+            ``p_values(X) - offset_``.
+        """
+        return self.p_values(X) - self.offset_
+
+    score_samples = p_values  # scikit-learn's name of what decides
+
+    @property
+    def offset_(self) -> float:
+        """The next float above the level, so that a p-value of the level is below it."""
+        return float(np.nextafter(self.level, 1.0))
+
     @classmethod
     def around(cls, fitted: Any, level: float, distances: FloatArray | None = None) -> Self:
         """Return the detector of a classifier by neighbours, fitted to its training rows.
@@ -201,7 +225,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         return np.asarray(len(self.training_distances_) - n_nearer)
 
     def _inside(self, p_values: FloatArray) -> IntArray:
-        return np.where(p_values <= self.level, -1, 1)
+        return np.where(p_values < self.offset_, -1, 1)
 
     def __sklearn_tags__(self) -> Tags:
         """Declare what the search takes."""
