@@ -80,6 +80,15 @@ def test_the_promise_is_on_the_card(nearlabel, many, tmp_path):
     assert "guarantee" not in json.loads(nearlabel("card", out, "--format", "json").out)
 
 
+def test_thresholds_by_left_out_scores_promise_approximately(nearlabel, many, tmp_path):
+    """`--method mlknn@risk` holds out no rows: `fit`, the card and `predict` say so."""
+    answer, out = fit(nearlabel, many[0], tmp_path, "--method", "mlknn@risk:level=0.7", "--k", 3)
+    promise = f"Approximately: o{SENTENCE[1:]}"
+    assert promise in answer.out
+    assert read_card(out).guarantee == promise
+    assert f"nearlabel: guarantee: {promise}\n" in nearlabel("predict", out, many[1], *CSV).err
+
+
 def test_precision_needs_a_confidence(nearlabel, many, tmp_path):
     """Its thresholds are tested one after the other, of decision values at quantiles of the fitted rows."""
     _, out = fit(nearlabel, many[0], tmp_path, "--guarantee", "precision=0.4", "--confidence", 0.8, *METHOD)

@@ -19,6 +19,7 @@ from nearlabel.thresholds import (
     PCut,
     PillaiAscent,
     RCut,
+    RiskControl,
     SCut,
     TunedThresholdsClassifierCV,
 )
@@ -45,6 +46,8 @@ STRATEGIES = {
     "pcut:factor=1.5": PCut(factor=1.5),
     "cardinality": PCut(per_label=False),
     "mcut": MCut(),
+    "risk": RiskControl(),
+    "risk:measure=precision:level=0.7:confidence=0.9": RiskControl("precision", 0.7, confidence=0.9),
 }
 
 

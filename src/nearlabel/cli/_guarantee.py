@@ -86,9 +86,13 @@ def _some_rows(data: Dataset, rows: Any) -> Dataset:
 
 def risk_control_of(model: Any) -> RiskControl | None:
     """Return what promises in a fitted model; None if nothing does."""
-    last = model[-1] if isinstance(model, Pipeline) else model
-    strategy = getattr(last, "strategy_", None)
+    strategy = getattr(last_step(model), "strategy_", None)
     return strategy if isinstance(strategy, RiskControl) else None
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline, or the model itself."""
+    return model[-1] if isinstance(model, Pipeline) else model
 
 
 def shift_in_words(shift: ScoreShift) -> str:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from nearlabel.cli import _console, _copies, _test_data
 from nearlabel.cli._columns import counted
-from nearlabel.cli._guarantee import Calibration, risk_control_of
+from nearlabel.cli._guarantee import Calibration, last_step
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
 from nearlabel.files.atomic_file import check_can_be_written
@@ -105,9 +104,7 @@ def _print_model(kept: KeptModel, choice: str) -> None:
         rows.append(("columns", counted(data.feature_kinds)))
     rows.append(("scaling", candidate.scale))
     rows += _thresholds(kept.model)
-    control = risk_control_of(kept.model)
-    if control is not None:
-        rows.append(("guarantee", control.promise))
+    rows += _guarantee(kept.model)
     sizes = {"row": data.X.shape[0], "feature": data.X.shape[1], "label": data.Y.shape[1]}
     fitted_to = ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items())
     rows.append(("fitted to", fitted_to))
@@ -116,9 +113,13 @@ def _print_model(kept: KeptModel, choice: str) -> None:
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
 
 
+def _guarantee(model: Any) -> list[tuple[str, str]]:
+    promise = getattr(last_step(model), "promise_", "")
+    return [("guarantee", promise)] if promise else []
+
+
 def _thresholds(model: Any) -> list[tuple[str, str]]:
-    last = model[-1] if isinstance(model, Pipeline) else model
-    thresholds = np.asarray(getattr(last, "thresholds_", ()), dtype=np.float64)
+    thresholds = np.asarray(getattr(last_step(model), "thresholds_", ()), dtype=np.float64)
     finite = thresholds[np.isfinite(thresholds)]
     if not finite.size:
         return []

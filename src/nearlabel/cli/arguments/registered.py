@@ -14,7 +14,7 @@ ESTIMATORS = ("svm", "svm-hinge", "logistic", "tree")
 SELECTIONS = ("igs", "ig")
 THRESHOLDS = (
     "micro-f", "pillai", "macro-f", "fbr0", "fbr1", "global-f", "examples-f", "expected-f", "rcut", "pcut",
-    "cardinality", "mcut",
+    "cardinality", "mcut", "risk",
 )  # fmt: skip
 PROMISED_MEASURES = ("recall", "all_labels", "precision")
 SEARCHES = ("exact", "faiss-ivf", "faiss-hnsw", "usearch")
