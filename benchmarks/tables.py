@@ -25,6 +25,7 @@ NAMES = (
     "growth",
     "scale",
     "thresholds",
+    "risk_control",
     "sweep",
     "updates",
     "reading",

@@ -35,6 +35,7 @@ from nearlabel.neighbors import (
     ExactNeighbors,
     FaissHNSWNeighbors,
     FaissIVFNeighbors,
+    NoveltyDetector,
     PrecomputedNeighbors,
     TransformerNeighbors,
     UsearchNeighbors,
@@ -53,6 +54,7 @@ from nearlabel.thresholds import (
     PCut,
     PillaiAscent,
     RCut,
+    RiskControl,
     SCut,
     TunedThresholdsClassifierCV,
 )
@@ -155,7 +157,7 @@ _STRATEGIES = {
     type(strategy).__name__: strategy
     for strategy in (
         CyclicAscent(), ExpectedF(), FBR(SCut()), GlobalCut(), MCut(), MicroFOptimum(), PCut(), PillaiAscent(), RCut(),
-        SCut(),
+        RiskControl(), SCut(),
     )
 }  # fmt: skip
 _LOGISTIC = LogisticRegression()
@@ -192,6 +194,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
     | {f"Rank-SVM, {kernel}": _dense(RankSVM(kernel=kernel)) for kernel in ("linear", "poly", "rbf")}
     | {f"resampled, {type(one).__name__}": _sparse(ResampledClassifier(MLkNN(3), one)) for one in _SAMPLERS}
     | {
+        "novelty": _alone(NoveltyDetector(3, level=0.1)),
         "BRkNN": _dense(BRkNN(3, weights="distance")),
         "BRkNN, sparse": _sparse(BRkNN(3)),
         "BRkNN, frame": _frame(BRkNN(3)),

@@ -19,6 +19,7 @@ from nearlabel.thresholds import (
     PCut,
     PillaiAscent,
     RCut,
+    RiskControl,
     SCut,
 )
 
@@ -37,7 +38,12 @@ BY_THRESHOLDS = {
     "pcut_all": PCut(per_label=False, factor=1.5),
     "fbr": FBR(SCut(), variant=1, fbr=0.5),
     "fbr_auto": FBR(MicroFOptimum(), variant=0, cv=2),
+    # At this level no number of rows is too small, which `fit` would warn of.
+    "risk_recall": RiskControl("recall", 0.5),
+    "risk_all_labels": RiskControl("all_labels", 0.5),
+    "risk_precision": RiskControl("precision", 0.2, confidence=0.2, grid=[8.0, 4, 2, 1, 0.5, 0.25, 0, -1]),
 }
+WITHOUT_WEIGHTS = tuple(name for name in BY_THRESHOLDS if name.startswith("risk"))
 BY_ROW = {"rcut": RCut(), "rcut_2": RCut(2, metric="micro_f1"), "mcut": MCut(), "expected_f": ExpectedF(2.0)}
 STRATEGIES = BY_THRESHOLDS | BY_ROW
 

@@ -54,8 +54,8 @@ _OFFERED = {
     "metrics": "",
     "model_selection": "IterativeStratifiedKFold NeighborsClassifierCV NeighborsPerLabel",
     "neighbors": (
-        "DaskNeighbors ExactNeighbors FaissHNSWNeighbors FaissIVFNeighbors PrecomputedNeighbors TransformerNeighbors "
-        "UsearchNeighbors"
+        "DaskNeighbors ExactNeighbors FaissHNSWNeighbors FaissIVFNeighbors NoveltyDetector PrecomputedNeighbors "
+        "TransformerNeighbors UsearchNeighbors"
     ),
     "papers": "",
     "persistence": "",

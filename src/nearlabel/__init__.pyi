@@ -63,6 +63,7 @@ from nearlabel.neighbors import DaskNeighbors as DaskNeighbors
 from nearlabel.neighbors import ExactNeighbors as ExactNeighbors
 from nearlabel.neighbors import FaissHNSWNeighbors as FaissHNSWNeighbors
 from nearlabel.neighbors import FaissIVFNeighbors as FaissIVFNeighbors
+from nearlabel.neighbors import NoveltyDetector as NoveltyDetector
 from nearlabel.neighbors import PrecomputedNeighbors as PrecomputedNeighbors
 from nearlabel.neighbors import TransformerNeighbors as TransformerNeighbors
 from nearlabel.neighbors import UsearchNeighbors as UsearchNeighbors

@@ -13,18 +13,21 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.calibration import CalibratedLabels
-from nearlabel.lazy import Explanation
+from nearlabel.lazy import MLMLM, Explanation
+from nearlabel.neighbors import ExactNeighbors, NoveltyDetector
 from nearlabel.thresholds import FixedThresholdsClassifier, TunedThresholdsClassifierCV
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import MatrixLike
 
-__all__ = ["explain", "explains", "predict_labels"]
+__all__ = ["explain", "explains", "novelty_detector", "predict_labels"]
 
 _AROUND = (CalibratedLabels, FixedThresholdsClassifier, TunedThresholdsClassifierCV)
+_N_NEIGHBORS = 10  # of novelty, where the method has no number
 _HINTS = {
     "explain": "take a method of nearlabel.lazy, such as MLkNN",
     "predict_labels": "take a classifier of nearlabel; BinaryRelevance is one around any binary classifier",
@@ -154,6 +157,65 @@ def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | No
     found = _that_can(model, "predict_labels", "knows the names of labels")
     names: list[tuple[Any, ...]] = found.named(label_names).predict_labels(found.transformed(X))
     return names
+
+
+def novelty_detector(model: Any, level: float = 0.01) -> Any:
+    """Return what tells rows that are unlike all training rows of a fitted model by neighbours.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A method of `nearlabel.lazy` that has `n_neighbors`, whose number and search are taken, or `MLMLM`, for which 10
+        neighbours are searched; or a pipeline, search of parameters or thresholds around one, as `explain` takes them.
+    level : float, default=0.01
+        The largest share of rows like the training rows that is called novel; see
+        `nearlabel.neighbors.NoveltyDetector`.
+
+    Returns
+    -------
+    NoveltyDetector or Pipeline
+        With `predict`, which gives -1 for a novel row and else 1, for samples as the model takes them. It is behind the
+        steps of a pipeline if the model has some.
+
+    Raises
+    ------
+    TypeError
+        If no part of the model asks a search for so many neighbours, or `level` is no number.
+    ValueError
+        If `level` is not between 0 and 1.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearlabel.inspection import novelty_detector
+    >>> from nearlabel.lazy import MLkNN
+    >>> rng = np.random.default_rng(0)
+    >>> model = MLkNN().fit(rng.normal(size=(200, 2)), rng.random((200, 3)) < 0.5)
+    >>> novelty_detector(model, 0.05).predict([[0.0, 0.0], [8.0, 8.0]])
+    array([ 1, -1])
+    """
+    found = _unwrapped(model)
+    check_is_fitted(found.classifier)
+    steps = [*found.before, *_novelty_steps(found.classifier, level)]
+    return make_pipeline(*steps) if len(steps) > 1 else steps[0]
+
+
+def _novelty_steps(classifier: Any, level: float) -> list[Any]:
+    """Return the detector of a classifier's training rows, behind what the classifier does to features."""
+    if isinstance(classifier, MLMLM):
+        search = ExactNeighbors(classifier.metric, metric_params=classifier.metric_params)
+        n_neighbors = max(1, min(_N_NEIGHBORS, classifier._rows.shape[0] - 1))
+        detector = NoveltyDetector(n_neighbors, level, search=search).fit(classifier._rows)
+        return [FunctionTransformer(classifier._scaled), detector]
+    if hasattr(classifier, "search_") and hasattr(classifier, "n_neighbors_"):
+        known = getattr(classifier, "_training_distances", None)
+        return [NoveltyDetector.around(classifier, level, known)]
+    raise TypeError(
+        "model must ask for a number of neighbours, as MLkNN does, or be an MLMLM, or a pipeline or thresholds around"
+        f" one, got {type(classifier).__name__}. Hint: nearlabel.neighbors.NoveltyDetector serves any rows."
+    )
 
 
 class _Unwrapped(NamedTuple):

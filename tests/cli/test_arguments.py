@@ -10,6 +10,7 @@ import pytest
 from nearlabel import calibration, comparison, experiments, papers, preprocessing
 from nearlabel.cli import _COMMANDS
 from nearlabel.cli.arguments import registered
+from nearlabel.thresholds import _risk_control
 
 HEAVY = {"numpy", "scipy", "sklearn", "joblib", "pandas", "pyarrow", "rich", "matplotlib", "skops"}
 REFUSED = [
@@ -22,6 +23,9 @@ REFUSED = [
     ("predict", "m.skops", "x.csv", "--out", "p.txt"),
     ("predict", "m.skops", "x.csv", "--metrics", "micro_f1"),
     ("tune", "x.csv", "--show", "title"),
+    ("fit", "x.csv", "--out", "m.skops", "--guarantee", "recall=1.5"),
+    ("fit", "x.csv", "--out", "m.skops", "--guarantee", "precision=0.8"),
+    ("predict", "m.skops", "x.csv", "--abstain", "1"),
 ]
 
 
@@ -86,6 +90,7 @@ def test_a_missing_extra_is_told_before_the_work_is_imported(command):
         (calibration, "CALIBRATIONS"),
         (preprocessing, "SCALES"),
         (comparison, "TESTS OVER POST_HOC"),
+        (_risk_control, "PROMISED_MEASURES"),
     ],
 )
 def test_the_names_are_those_of_the_library(library, names):

@@ -21,6 +21,7 @@ from nearlabel.thresholds import (
     PCut,
     PillaiAscent,
     RCut,
+    RiskControl,
     SCut,
     TunedThresholdsClassifierCV,
 )
@@ -47,6 +48,8 @@ STRATEGIES = {
     "pcut:factor=1.5": PCut(factor=1.5),
     "cardinality": PCut(per_label=False),
     "mcut": MCut(),
+    "risk": RiskControl(),
+    "risk:measure=precision:level=0.7:confidence=0.9": RiskControl("precision", 0.7, confidence=0.9),
 }
 
 

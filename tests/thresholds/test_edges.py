@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from _strategies import BY_THRESHOLDS, STRATEGIES
+from _strategies import BY_THRESHOLDS, STRATEGIES, WITHOUT_WEIGHTS
 from nearlabel.thresholds import (
     CyclicAscent,
     ExpectedF,
@@ -25,7 +25,7 @@ from nearlabel.thresholds import (
 ALL = pytest.mark.parametrize("name", STRATEGIES)
 THRESHOLDS = pytest.mark.parametrize("name", BY_THRESHOLDS)
 SCORES = np.array([[0.9, 0.2, 0.5], [0.8, 0.1, 0.5], [0.3, 0.4, 0.5], [0.1, 0.3, 0.5]])
-OF_OTHER_SIZES = ("pcut", "pcut_all", "global_precision", "rcut_2", "mcut", "expected_f", "fbr_auto")
+OF_OTHER_SIZES = ("pcut", "pcut_all", "global_precision", "rcut_2", "mcut", "expected_f", "fbr_auto", *WITHOUT_WEIGHTS)
 
 
 def fit(name, scores, Y, **data):
@@ -33,7 +33,7 @@ def fit(name, scores, Y, **data):
     return clone(STRATEGIES[name]).fit(scores, Y, **data)
 
 
-@THRESHOLDS
+@pytest.mark.parametrize("name", [name for name in BY_THRESHOLDS if name not in WITHOUT_WEIGHTS])
 def test_without_positives_nothing_is_chosen(name):
     """Without a single positive all thresholds are infinite, for rows to come too; only empty sets that agree count."""
     strategy = fit(name, SCORES, np.zeros((4, 3), dtype=int))

@@ -8,11 +8,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from _strategies import BY_THRESHOLDS, STRATEGIES, medium_problem
+from _strategies import BY_THRESHOLDS, STRATEGIES, WITHOUT_WEIGHTS, medium_problem
 from nearlabel.thresholds import ByThresholds, _best_expected_fbeta, _cuts, _global, _mcut
 from nearlabel.utils import blocks
 
 ALL = pytest.mark.parametrize("name", STRATEGIES)
+WEIGHTED = pytest.mark.parametrize("name", [name for name in STRATEGIES if name not in WITHOUT_WEIGHTS])
 
 
 def problem(name, seed, ties=True):
@@ -57,7 +58,7 @@ def test_float32_equals_the_same_values_in_float64(name):
         assert_same(clone(STRATEGIES[name]).fit(single, Y), clone(STRATEGIES[name]).fit(double, Y), single, double)
 
 
-@ALL
+@WEIGHTED
 def test_whole_weights_repeat_rows(name):
     """A row of weight 2 counts as two rows and one of weight 0 as none, infinite scores of such rows included."""
     rng = np.random.default_rng(0)
@@ -76,7 +77,7 @@ def test_whole_weights_repeat_rows(name):
             assert value == pytest.approx(weighted.score(scores[rows], Y[rows]), abs=1e-12, nan_ok=True)
 
 
-@ALL
+@WEIGHTED
 def test_fractional_weights(name):
     """Weights of any scale are as good as their multiples; those of 0.1 times whole numbers agree up to rounding."""
     rng = np.random.default_rng(1)

@@ -32,6 +32,8 @@ def _print_page(page: _console.Page, card: ModelCard) -> None:
         page.print_table(title, ("metric", "value"), [(name, f"{value:.4f}") for name, value in card.scores.items()])
     if card.thresholds is not None:
         page.print_table("Thresholds", ("label", "threshold"), _thresholds(card))
+    if card.guarantee:
+        page.print_text(f"Guarantee: {card.guarantee}")
     if card.notes:
         page.print_text(card.notes)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import nan
 from typing import Any
 
-from nearlabel.cli import _console, _kept, _missing, _test_data, _unknown
+from nearlabel.cli import _console, _guarantee, _kept, _missing, _test_data, _unknown
 from nearlabel.cli._columns import usual_scale
 from nearlabel.cli._copies import has_copies
 from nearlabel.cli._first_look import print_severe
@@ -42,6 +42,9 @@ def main(arguments: argparse.Namespace) -> None:
     keep = _kept.open_kept(arguments)
     data = _missing.open_training_data(_kept.without_kept(arguments))
     test = _test_data.open_test_data(arguments, data)
+    calibration = _guarantee.hold_out(arguments, data, keep)
+    if calibration is not None:
+        data, keep = calibration.fitted_to, calibration.keep
     _print_severe(data, plan)
     if isinstance(plan, NeighborsChoice):
         _unknown.narrowed({name: name for name in _TRIED}, data, by_default=True)
@@ -59,6 +62,7 @@ def main(arguments: argparse.Namespace) -> None:
         measured=_measured(chosen, tuned),
         test=test,
         keep=keep,
+        calibration=calibration,
     )
     kept.print(choice=_in_words(arguments.metric, chosen, tuned))
 

@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from nearlabel.cli import _console, _model, _scored
+from nearlabel.cli._guarantee import risk_control_of, shift_in_words
 from nearlabel.cli._matched_data import open_matched
 from nearlabel.cli._predictions import Layout, Write, csv_writer, open_predictions
 from nearlabel.datasets import RowBlock
 from nearlabel.experiments.one_search import searching_once
 from nearlabel.files.atomic_file import check_can_be_written
+from nearlabel.inspection import novelty_detector
+from nearlabel.thresholds import RiskControl, score_shift
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.response_methods import label_scores, response_method_of
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.types import BoolArray, FloatArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 _SEPARATOR = ";"
@@ -32,21 +36,26 @@ def main(arguments: argparse.Namespace) -> None:
     metrics = _scored.read_metrics(arguments)
     model = _model.open_model(arguments)
     _scored.check_metrics(arguments, metrics, model)
-    layout = Layout(arguments.id, arguments.scores, model.label_names)
+    layout = Layout(arguments.id, arguments.scores, model.label_names, abstains=arguments.abstain is not None)
     truth = _truth(arguments, model) if arguments.score else None
     blocks = _model.open_blocks(arguments, model, id_column=arguments.id)
-    with_scores = truth is not None or arguments.scores.which != "none"
-    answers = _answers(model, arguments.data, blocks, with_scores=with_scores)
+    control = risk_control_of(model.model)
+    with_scores = truth is not None or arguments.scores.which != "none" or control is not None
+    answers = _answers(model, arguments.data, blocks, with_scores=with_scores, abstain=arguments.abstain)
     judged: list[_Answer] = []
+    told = _Told(model.card.guarantee, control)
     with _output(arguments, layout) as write:
         for answer in answers:
-            write(layout.columns(answer.ids, answer.labels, answer.scores))
+            write(layout.columns(answer.ids, answer.labels, answer.scores, answer.abstained))
+            told.see(answer)
             if truth is not None:
                 judged.append(answer)
+    _console.print_notes(told.notes())
     if truth is not None:
-        labels = np.vstack([as_dense(answer.labels) for answer in judged])
-        scores = np.vstack([answer.scores for answer in judged if answer.scores is not None])
-        _scored.print_scored(arguments, metrics, truth, labels, scores, model)
+        answered = ~np.concatenate([answer.abstained for answer in judged])
+        labels = np.vstack([as_dense(answer.labels) for answer in judged])[answered]
+        scores = np.vstack([answer.scores for answer in judged if answer.scores is not None])[answered]
+        _scored.print_scored(arguments, metrics, truth[answered], labels, scores, model)
 
 
 def _check_file(arguments: argparse.Namespace) -> None:
@@ -66,11 +75,39 @@ class _Answer(NamedTuple):
     ids: Sequence[Any]
     labels: Matrix
     scores: FloatArray | None
+    abstained: BoolArray
 
 
-def _answers(model: _model.OpenModel, data: str, blocks: Iterable[RowBlock], *, with_scores: bool) -> Iterator[_Answer]:
+class _Told:
+    """What is told of all rows: the guarantee, whether their scores are like those of calibration, and abstentions."""
+
+    def __init__(self, guarantee: str, control: RiskControl | None) -> None:
+        self._guarantee, self._control = guarantee, control
+        self._top_scores: list[FloatArray] = []
+        self._n_abstained = self._n_rows = 0
+
+    def see(self, answer: _Answer) -> None:
+        """Remember what is needed of some rows."""
+        self._n_rows += len(answer.abstained)
+        self._n_abstained += int(answer.abstained.sum())
+        if self._control is not None and answer.scores is not None:
+            self._top_scores.append(answer.scores.max(axis=1))
+
+    def notes(self) -> Iterator[str]:
+        """Yield a line for each."""
+        if self._control is not None and self._n_rows:
+            yield f"guarantee: {self._guarantee}"
+            yield shift_in_words(score_shift(self._control.top_scores_, np.concatenate(self._top_scores)))
+        if self._n_abstained:
+            yield f"abstained from {self._n_abstained} of {self._n_rows} rows, which are unlike the training rows."
+
+
+def _answers(
+    model: _model.OpenModel, data: str, blocks: Iterable[RowBlock], *, with_scores: bool, abstain: float | None
+) -> Iterator[_Answer]:
     asked = searching_once(model.model)
     method = response_method_of(asked) if with_scores else ""
+    detector = None if abstain is None else novelty_detector(asked, abstain)
     first = 0
     with _console.progress_bar("rows") as progress:
         for X, ids, share_done in blocks:
@@ -79,8 +116,18 @@ def _answers(model: _model.OpenModel, data: str, blocks: Iterable[RowBlock], *, 
             with _model.asking(model, data, X, first=numbers.start):
                 labels = asked.predict(X)
                 scores = label_scores(asked, X, len(model.label_names), method) if with_scores else None
-            yield _Answer(numbers if ids is None else ids.tolist(), labels, scores)
+                abstained = np.zeros(X.shape[0], bool) if detector is None else detector.predict(X) == -1
+            yield _Answer(numbers if ids is None else ids.tolist(), _without(labels, abstained), scores, abstained)
             progress(round(_STEPS * share_done), _STEPS)
+
+
+def _without(labels: Matrix, rows: BoolArray) -> Matrix:
+    """Return label sets, empty in some rows."""
+    if not rows.any():
+        return labels
+    if sparse.issparse(labels):
+        return sparse.csr_array(labels.multiply(~rows[:, np.newaxis]))
+    return np.where(rows[:, np.newaxis], 0, labels)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from scipy import sparse
 from nearlabel.cli.arguments.predict import Scores
 from nearlabel.datasets.tables import Kind, ParquetWriter
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.types import BoolArray, FloatArray, Matrix
 
 # Columns by name: lists of cells, each a number, a text or a list of either.
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
@@ -27,27 +27,33 @@ _SIGNS_OF_NUMBERS = frozenset("0123456789.+-einfa")
 class Layout:
     """The columns of a table of predictions.
 
-    ``row`` or the column of ids; ``labels``, the names of the chosen labels; of scores, ``scores`` beside ``labels``,
-    or ``top`` and ``top_scores``, best first, or ``score_NAME`` for every label.
+    ``row`` or the column of ids; ``labels``, the names of the chosen labels; ``abstained``, if that is asked for, 1
+    where nothing is predicted as the row is novel; of scores, ``scores`` beside ``labels``, or ``top`` and
+    ``top_scores``, best first, or ``score_NAME`` for every label.
     """
 
-    def __init__(self, id_column: str | None, scores: Scores, label_names: Sequence[str]) -> None:
+    def __init__(
+        self, id_column: str | None, scores: Scores, label_names: Sequence[str], *, abstains: bool = False
+    ) -> None:
         if scores.which == "top" and scores.n_labels > len(label_names):
             raise ValueError(f"--scores must be top:N with N at most {len(label_names)} labels, got {scores.n_labels}.")
         self._id = "row" if id_column is None else id_column
         self._scores = scores
         self.label_names = tuple(label_names)
         self._names = np.array(label_names, dtype=object)
-        own = _kinds_beside_ids(scores, label_names)
+        self._abstains = abstains
+        own = _kinds_beside_ids(scores, label_names, abstains=abstains)
         if self._id in own:
             raise ValueError(f"--id must name a column unlike those of the predictions, got {self._id!r}.")
         of_ids: dict[str, Kind] = {self._id: "cell"}
         self.kinds: Mapping[str, Kind] = of_ids | own
 
-    def columns(self, ids: Sequence[Any], labels: Matrix, scores: FloatArray | None) -> Columns:
+    def columns(self, ids: Sequence[Any], labels: Matrix, scores: FloatArray | None, abstained: BoolArray) -> Columns:
         """Return the columns of a block of rows."""
         sets = _sets(labels)
         columns: dict[str, Sequence[Any]] = {self._id: ids, "labels": [self._names[one].tolist() for one in sets]}
+        if self._abstains:
+            columns |= {"abstained": abstained.astype(np.int64).tolist()}
         if scores is None or self._scores.which == "none":
             return columns
         if self._scores.which == "chosen":
@@ -59,7 +65,7 @@ class Layout:
         return columns | {f"score_{name}": scores[:, label].tolist() for label, name in enumerate(self._names)}
 
 
-def _kinds_beside_ids(scores: Scores, label_names: Sequence[str]) -> dict[str, Kind]:
+def _kinds_beside_ids(scores: Scores, label_names: Sequence[str], *, abstains: bool) -> dict[str, Kind]:
     """Return the kinds of all columns but the first."""
     of_scores: dict[str, dict[str, Kind]] = {
         "none": {},
@@ -67,7 +73,7 @@ def _kinds_beside_ids(scores: Scores, label_names: Sequence[str]) -> dict[str, K
         "top": {"top": "texts", "top_scores": "numbers"},
         "all": dict.fromkeys((f"score_{name}" for name in label_names), "number"),
     }
-    kinds: dict[str, Kind] = {"labels": "texts"}
+    kinds: dict[str, Kind] = {"labels": "texts", **({"abstained": "number"} if abstains else {})}
     return kinds | of_scores[scores.which]
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from nearlabel.cli import _console, _copies, _test_data
 from nearlabel.cli._columns import counted
+from nearlabel.cli._guarantee import Calibration, last_step
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate
 from nearlabel.files.atomic_file import check_can_be_written
@@ -56,10 +56,17 @@ class KeptModel(NamedTuple):
         measured: str = "",
         test: Dataset | None = None,
         keep: Mapping[str, Sequence[Any]],
+        calibration: Calibration | None = None,
     ) -> Self:
-        """Fit a model to all rows, and write it with its card; scores on test data take the place of others."""
+        """Fit a model to all rows, and write it with its card; scores on test data take the place of others.
+
+        So do those on rows held out for a promise, since its thresholds are others than those that were evaluated.
+        """
         with _console.progress_bar(f"model of {data.name}"):
             model = candidate.fit(data)
+            if calibration is not None:
+                model = calibration.apply(model)
+                scores, measured = _test_data.scores_on(model, calibration.rows, data), calibration.measured
             if test is not None:
                 scores = _test_data.scores_on(model, test, data)
                 measured = f"test data {test.name}, {test.X.shape[0]} rows"
@@ -97,6 +104,7 @@ def _print_model(kept: KeptModel, choice: str) -> None:
         rows.append(("columns", counted(data.feature_kinds)))
     rows.append(("scaling", candidate.scale))
     rows += _thresholds(kept.model)
+    rows += _guarantee(kept.model)
     sizes = {"row": data.X.shape[0], "feature": data.X.shape[1], "label": data.Y.shape[1]}
     fitted_to = ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items())
     rows.append(("fitted to", fitted_to))
@@ -105,15 +113,20 @@ def _print_model(kept: KeptModel, choice: str) -> None:
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
 
 
+def _guarantee(model: Any) -> list[tuple[str, str]]:
+    promise = getattr(last_step(model), "promise_", "")
+    return [("guarantee", promise)] if promise else []
+
+
 def _thresholds(model: Any) -> list[tuple[str, str]]:
-    last = model[-1] if isinstance(model, Pipeline) else model
-    thresholds = np.asarray(getattr(last, "thresholds_", ()), dtype=np.float64)
+    thresholds = np.asarray(getattr(last_step(model), "thresholds_", ()), dtype=np.float64)
     finite = thresholds[np.isfinite(thresholds)]
     if not finite.size:
         return []
     n_never = int(np.sum(thresholds == np.inf))
     never = f"; {n_never} {'label is' if n_never == 1 else 'labels are'} never predicted" if n_never else ""
-    return [("thresholds", f"{finite.min():.4g} to {finite.max():.4g}{never}")]
+    span = f"{finite.min():.4g}" + (f" to {finite.max():.4g}" if finite.min() < finite.max() else "")
+    return [("thresholds", f"{span}{never}")]
 
 
 def _print_scores(scores: Mapping[str, float], measured: str) -> None:

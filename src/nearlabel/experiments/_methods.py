@@ -46,6 +46,7 @@ from nearlabel.thresholds import (
     PCut,
     PillaiAscent,
     RCut,
+    RiskControl,
     SCut,
     ThresholdStrategy,
     TunedThresholdsClassifierCV,
@@ -146,6 +147,11 @@ def _fbr(variant: int, *, fbr: float | str = "auto", beta: float = 1.0, cv: int 
     return FBR(strategy, variant, fbr, beta=beta, cv=cv, random_state=random_state)
 
 
+def _risk(measure: str = "recall", level: float = 0.9, confidence: float | None = None) -> RiskControl:
+    """Return it with what a word or a number says; on left-out scores its promise is approximate."""
+    return RiskControl(measure, level, confidence=confidence)
+
+
 # Names in F start from the metric that takes beta; at its default, 1, it is F1.
 THRESHOLDS: Mapping[str, Callable[..., ThresholdStrategy]] = MappingProxyType(
     {
@@ -161,6 +167,7 @@ THRESHOLDS: Mapping[str, Callable[..., ThresholdStrategy]] = MappingProxyType(
         "pcut": PCut,
         "cardinality": partial(PCut, per_label=False),
         "mcut": MCut,
+        "risk": _risk,
     }
 )
 

@@ -234,6 +234,10 @@ class MLMLM(WithProbabilities):
         shares[:, self._carried_by_all == 1] = 1.0  # not 1 by rounding
         return shares
 
+    def _scaled(self, X: MatrixLike) -> Matrix:
+        """Return queries as they are compared with training rows."""
+        return self._scaling(self._queries(X))
+
     def _to_landmarks(self, rows: Matrix) -> FloatArray:
         """Return the distances of scaled rows to the landmarks."""
         return self._distances.between(rows, self._rows[self.landmarks_])

@@ -4,6 +4,7 @@ from nearlabel.neighbors._dask import DaskNeighbors
 from nearlabel.neighbors._exact import ExactNeighbors
 from nearlabel.neighbors._faiss import FaissHNSWNeighbors, FaissIVFNeighbors
 from nearlabel.neighbors._kernels import kernel_level, kernel_levels
+from nearlabel.neighbors._novelty import NoveltyDetector
 from nearlabel.neighbors._precomputed import NeighborGraph, PrecomputedNeighbors
 from nearlabel.neighbors._recall import recall
 from nearlabel.neighbors._transformer import TransformerNeighbors
@@ -17,6 +18,7 @@ __all__ = [
     "FaissHNSWNeighbors",
     "FaissIVFNeighbors",
     "NeighborGraph",
+    "NoveltyDetector",
     "PrecomputedNeighbors",
     "TransformerNeighbors",
     "UsearchNeighbors",

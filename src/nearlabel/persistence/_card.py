@@ -14,7 +14,7 @@ import scipy
 import sklearn
 
 from nearlabel import __version__
-from nearlabel.persistence._card_fields import read_fields, read_format
+from nearlabel.persistence._card_fields import NOT_ON_ALL, read_fields, read_format
 from nearlabel.persistence._changes import ModelChanges
 from nearlabel.persistence._data_summary import DataSummary
 
@@ -54,6 +54,8 @@ class ModelCard:
         Names of the columns of the training rows that the file keeps; `read_kept` returns them.
     changes : ModelChanges, default=None
         Rows and labels that came and went since the model was fitted; None if none did.
+    guarantee : str, default=""
+        What a model whose thresholds are those of `nearlabel.thresholds.RiskControl` promises of new rows.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class ModelCard:
     notes: str = ""
     kept: tuple[str, ...] = ()
     changes: ModelChanges | None = None
+    guarantee: str = ""
 
     @classmethod
     def of(
@@ -132,6 +135,7 @@ class ModelCard:
             measured=_text("measured", measured),
             notes=_text("notes", notes),
             changes=ModelChanges.of(model),
+            guarantee=getattr(_last_step(model), "promise_", ""),
         )
 
     def to_json(self) -> str:
@@ -140,10 +144,10 @@ class ModelCard:
         Returns
         -------
         str
-            An object with the fields of the card, but for `kept`, `changes` and the number of unknown cells where there
-            are none; numbers that are not finite are texts.
+            An object with the fields of the card, but for `kept`, `changes`, `guarantee` and the number of unknown
+            cells where there are none; numbers that are not finite are texts.
         """
-        content = {name: value for name, value in asdict(self).items() if value or name not in ("kept", "changes")}
+        content = {name: value for name, value in asdict(self).items() if value or name not in NOT_ON_ALL}
         if self.data.unknown_cells is None:
             del content["data"]["unknown_cells"]
         return json.dumps(_finite(content), indent=1, allow_nan=False) + "\n"
@@ -257,9 +261,12 @@ def _in_one_line(value: object) -> str:
 
 def _thresholds(model: Any) -> tuple[float, ...] | None:
     """Return the thresholds of a model, or of the last step of a pipeline."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    thresholds = getattr(last, "thresholds_", None)
+    thresholds = getattr(_last_step(model), "thresholds_", None)
     return None if thresholds is None else tuple(np.asarray(thresholds, dtype=np.float64).ravel().tolist())
+
+
+def _last_step(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def _refuse_constant(name: str) -> None:

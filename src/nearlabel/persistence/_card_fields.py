@@ -10,12 +10,13 @@ from nearlabel.persistence._changes import ModelChanges
 from nearlabel.persistence._data_summary import DataSummary
 
 _Reader = Callable[[Any], Any]
+NOT_ON_ALL: Mapping[str, Any] = {"kept": [], "changes": None, "guarantee": ""}  # what there is none of is not named
 _NOT_FINITE = ("inf", "-inf", "nan")
 
 
 def read_fields(content: Any) -> dict[str, Any]:
     """Return the fields for `ModelCard`; raise ValueError that names the first invalid one."""
-    return _fields({"kept": [], "changes": None, **content}, _OF_CARD)  # what there is none of is not named
+    return _fields({**NOT_ON_ALL, **content}, _OF_CARD)
 
 
 def read_format(content: Any) -> int:
@@ -138,4 +139,5 @@ _OF_CARD: Mapping[str, _Reader] = {
     "notes": _text,
     "kept": _tuple_of(_text),
     "changes": _optional(lambda value: ModelChanges(**_fields(value, _OF_CHANGES))),
+    "guarantee": _text,
 }

@@ -71,6 +71,7 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
         ("Saved", card["created"]),
         ("Trained on", data["name"]),
         *((f"Training {name}", value) for name, value in known),
+        *([("Guarantee", card["guarantee"])] if card.get("guarantee") else []),
         *([("Kept of each training row", ", ".join(card["kept"]))] if card.get("kept") else []),
         *_changes(card.get("changes")),
         ("Versions", libraries),

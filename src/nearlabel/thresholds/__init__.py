@@ -15,6 +15,8 @@ from nearlabel.thresholds._micro_f import MicroFOptimum
 from nearlabel.thresholds._pcut import PCut
 from nearlabel.thresholds._pillai import PillaiAscent
 from nearlabel.thresholds._rcut import RCut
+from nearlabel.thresholds._risk_control import RiskControl, quantile_grid
+from nearlabel.thresholds._score_shift import ScoreShift, score_shift
 from nearlabel.thresholds._scut import SCut
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy
 from nearlabel.thresholds._strategy_for import strategy_for
@@ -34,11 +36,15 @@ __all__ = [
     "PCut",
     "PillaiAscent",
     "RCut",
+    "RiskControl",
     "SCut",
+    "ScoreShift",
     "StaleThresholdsWarning",
     "ThresholdStrategy",
     "TunedThresholdsClassifierCV",
     "cross_val_scores",
     "micro_pr_frontier",
+    "quantile_grid",
+    "score_shift",
     "strategy_for",
 ]

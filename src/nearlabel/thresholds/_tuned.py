@@ -9,10 +9,12 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.thresholds._cross_val import rows_of_params
 from nearlabel.thresholds._held_out import HoldsRowsOut
 from nearlabel.thresholds._micro_f import MicroFOptimum
+from nearlabel.thresholds._risk_control import RiskControl, lower_first
 from nearlabel.thresholds._strategy import ByThresholds, ThresholdStrategy, check_weights
 from nearlabel.thresholds._together import as_given, choosing_together
 from nearlabel.thresholds._updates import can_be_updated, forget, partial_fit, retune, warn_if_stale
@@ -77,6 +79,8 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         that optimises no metric, and where a fold is without weight, without a known cell, or leaves no other rows.
     response_method_ : str
         Which scores are cut.
+    promise_ : str
+        What a `RiskControl` promises of new rows, as a sentence; empty for other strategies.
     thresholds_stale_ : bool
         Whether rows came or went since the thresholds were tuned; the first `predict` then warns
         (`StaleThresholdsWarning`).
@@ -153,6 +157,11 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         super()._check_parameters(n_labels)
         if self.strategy is not None and not isinstance(self.strategy, ThresholdStrategy):
             raise TypeError(f"strategy must be a ThresholdStrategy, such as MicroFOptimum(), got {self.strategy!r}.")
+        if isinstance(self.strategy, RiskControl) and (self.at_least > 0 or self.at_most is not None):
+            raise ValueError(
+                "at_least and at_most must be 0 and None with RiskControl, whose promise is of the thresholds alone,"
+                f" got {self.at_least} and {self.at_most}."
+            )
 
     def _fit(self, X: MatrixLike, y: Matrix, routed: Any, **direct: Any) -> None:
         groups = self._groups(y.shape[0], routed, direct)
@@ -160,6 +169,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         if self.cv != "prefit":
             estimator = choosing_together(estimator, self._new_strategy())
         held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit)
+        self._held_out = self.cv == "prefit" if isinstance(self.cv, str) else not self.refit
         folds = _Folds(*held_out, y, routed.strategy.fit)
         scores, labels, weights = folds.pooled()
         self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
@@ -169,6 +179,21 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         self._tuned_on_rows_alone = groups is None and not routed.strategy.fit
         judges = not np.isnan(getattr(self.strategy_, "objective_", np.nan))
         self.cv_results_ = folds.judged(self._new_strategy()) if judges else {}
+
+    @property
+    def promise_(self) -> str:
+        """What a `RiskControl` promises of new rows, as a sentence; empty for other strategies.
+
+        It begins with "Approximately" unless the thresholds were learnt on rows that took no part in the fit: with cv
+        "prefit", or the single split of a splitter with ``refit=False``.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.strategy_, RiskControl):
+            return ""
+        promise = self.strategy_.promise
+        if self.thresholds_stale_:
+            return f"No longer, as rows came or went: {lower_first(promise)}"
+        return promise if self._held_out else f"Approximately: {lower_first(promise)}"
 
     partial_fit = available_if(can_be_updated)(partial_fit)
     forget = available_if(can_be_updated)(forget)

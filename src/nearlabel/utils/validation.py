@@ -69,6 +69,15 @@ def check_positive(name: str, value: object) -> float:
     return number
 
 
+def check_share(name: str, value: object) -> float:
+    """Return `value` as a float between 0 and 1, both excluded; raise TypeError or ValueError otherwise."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r} of type {type(value).__name__}.")
+    if not 0 < float(value) < 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value!r}.")
+    return float(value)
+
+
 def check_sample_weight(sample_weight: Any, n_samples: int) -> FloatArray:
     """Return weights (n_samples,) as float64; raise ValueError unless they are finite, at least 0 and not all 0."""
     weights = np.asarray(sample_weight, dtype=np.float64)

@@ -13,8 +13,15 @@ from nearlabel.cli.arguments.data import (
     add_test_data_option,
 )
 from nearlabel.cli.arguments.model import add_file_options
-from nearlabel.cli.arguments.parsing import folds_or_loo
-from nearlabel.cli.arguments.registered import CALIBRATIONS, METHODS, SCALES, SEARCHES, THRESHOLDS
+from nearlabel.cli.arguments.parsing import folds_or_loo, share
+from nearlabel.cli.arguments.registered import (
+    CALIBRATIONS,
+    METHODS,
+    PROMISED_MEASURES,
+    SCALES,
+    SEARCHES,
+    THRESHOLDS,
+)
 
 AUTO, NONE = "auto", "none"
 MOST = 30  # numbers of neighbours of a named method that auto chooses from
@@ -86,7 +93,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how to evaluate the model and select k of a named method: each row by all others (methods without"
         " leave-one-out answers: by five folds), by N shuffled folds, or not at all; default: loo",
     )
-    parser.set_defaults(format="table")  # of what is printed
+    _add_guarantee_options(parser)
+    parser.set_defaults(format="table", check=_check)  # the format of what is printed
+
+
+def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
+    """Add --guarantee and the option that goes with it."""
+    parser.add_argument(
+        "--guarantee",
+        type=_measure_and_level,
+        default=None,
+        metavar="MEASURE=LEVEL",
+        help="promise at least this on new rows like those of DATA: one of"
+        f" {', '.join(PROMISED_MEASURES)}, as in recall=0.9. Three tenths of the rows, drawn by a fixed seed, are held"
+        " out from all else to set the threshold",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=share,
+        default=None,
+        metavar="P",
+        help="of --guarantee: the probability with which the promise holds, needed for precision; default: it holds on"
+        " average over draws of DATA",
+    )
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what does not go with a promise."""
+    if arguments.guarantee is None:
+        if arguments.confidence is not None:
+            raise ValueError("--confidence must go with --guarantee.")
+        return
+    if arguments.guarantee[0] == "precision" and arguments.confidence is None:
+        raise ValueError("--guarantee precision must go with --confidence. Hint: --confidence 0.9.")
+    if arguments.thresholds is not None or "@" in arguments.method:
+        raise ValueError("--guarantee must go without other thresholds (--thresholds, or an @ in --method).")
+    if arguments.groups is not None:
+        raise ValueError("--guarantee must go without --groups: the promise is for rows drawn one by one.")
+
+
+def _measure_and_level(text: str) -> tuple[str, float]:
+    measure, _, level = text.partition("=")
+    if measure not in PROMISED_MEASURES:
+        raise argparse.ArgumentTypeError(
+            f"must be MEASURE=LEVEL with one of {', '.join(PROMISED_MEASURES)}, got {text!r}"
+        )
+    return measure, share(level)
 
 
 def _number_or_auto(text: str) -> int | str:

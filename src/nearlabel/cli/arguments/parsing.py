@@ -54,3 +54,14 @@ def folds_or_loo(text: str) -> str | int:
     if not (text.isascii() and text.isdecimal()) or int(text) < 2:
         raise argparse.ArgumentTypeError(f"must be {LOO} or a number of folds, from 2, got {text!r}")
     return int(text)
+
+
+def share(text: str) -> float:
+    """Read a number between 0 and 1, both excluded."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, got {text!r}")
+    return number

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from nearlabel.cli._console import FORMATS, check_format
 from nearlabel.cli.arguments.data import add_data_options
 from nearlabel.cli.arguments.model import add_model_argument
-from nearlabel.cli.arguments.parsing import some_names
+from nearlabel.cli.arguments.parsing import share, some_names
 
 _SUFFIXES = (".csv", ".parquet", ".jsonl")
 
@@ -49,6 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Scores("none"),
         metavar="{none,chosen,top:N,all}",
         help="scores of no label, of the predicted ones, of the N best, or of all; default: none",
+    )
+    parser.add_argument(
+        "--abstain",
+        type=share,
+        default=None,
+        metavar="LEVEL",
+        help="predict nothing for rows farther from their neighbours than nearly all training rows; of rows like the"
+        " training rows at most this share, such as 0.01. For models by neighbours; adds a column abstained",
     )
     _add_score_options(parser)
     parser.set_defaults(check=_check)

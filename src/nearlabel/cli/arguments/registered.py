@@ -15,9 +15,10 @@ SELECTIONS = ("igs", "ig")
 SAMPLERS = ("mlros", "mlrus", "mlsmote", "mlenn", "mltl", "remedial")
 THRESHOLDS = (
     "micro-f", "pillai", "macro-f", "fbr0", "fbr1", "global-f", "examples-f", "expected-f", "rcut", "pcut",
-    "cardinality", "mcut",
+    "cardinality", "mcut", "risk",
 )  # fmt: skip
 CALIBRATIONS = ("sigmoid", "isotonic", "beta")
+PROMISED_MEASURES = ("recall", "all_labels", "precision")
 SEARCHES = ("exact", "faiss-ivf", "faiss-hnsw", "usearch")
 SCALES = ("none", "minmax", "standard", "tfidf")
 IMPUTATIONS = ("mean", "median", "most_frequent")

@@ -1,0 +1,235 @@
+"""Which rows are unlike all training rows: conformal p-values of their distances to neighbours."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from nearlabel.neighbors._transformer import clone_search, takes_missing_values
+from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
+from nearlabel.utils.validation import check_n_neighbors, check_rows, check_share
+
+
+class NoveltyDetector(OutlierMixin, BaseEstimator):
+    """Tell rows that are farther from their neighbours than nearly all training rows are from theirs.
+
+    A classifier answers such rows by rows that are unlike them, so a person had better see them. The p-value of a row
+    is the share of the training rows, and the row itself, whose mean distance to their `n_neighbors` nearest other
+    training rows is at least the row's own. Of rows drawn as the training rows were, whatever the distribution and the
+    metric, at most the share `level` is called novel, in expectation over the draw of all rows.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Number of neighbours.
+    level : float, default=0.01
+        Rows with a p-value of at most this are novel; between 0 and 1. With fewer than 1 / level - 1 training rows no
+        row is.
+    search : object with `fit` and `kneighbors`, default=None
+        Finds the neighbours, as in `nearlabel.lazy.MLkNN`. None: `ExactNeighbors()`.
+
+    Attributes
+    ----------
+    search_ : object
+        The fitted search.
+    training_distances_ : ndarray of shape (n_samples,)
+        Mean distance of each training row to its neighbours, sorted.
+    offset_ : float
+        What `decision_function` subtracts: the least p-value of rows that are not novel.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    No rows need to be held out. Put a new row among the training rows: then all rows are exchangeable, and so are their
+    mean distances to the nearest others. The training rows' own are at most what they are without the new row, so the
+    p-value here is at least the exact one. What was fitted to the training rows, such as a scaling, loosens this a
+    little. A row that is near training rows may still be one that the labels do not fit.
+
+    References
+    ----------
+    V. Vovk, A. Gammerman, G. Shafer: Algorithmic learning in a random world. Springer, 2005.
+    R. Laxhammar, G. Falkman: Conformal prediction for distribution-independent anomaly detection in streaming vessel
+    data. StreamKDD 2010.
+
+    See Also
+    --------
+    nearlabel.inspection.novelty_detector : The detector of a fitted classifier, by its own neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearlabel.neighbors import NoveltyDetector
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> detector = NoveltyDetector(level=0.05).fit(X)
+    >>> detector.predict([[0.0, 0.0], [8.0, 8.0]])
+    array([ 1, -1])
+    >>> detector.p_values([[0.0, 0.0], [8.0, 8.0]]).round(3).tolist()
+    [1.0, 0.002]
+    """
+
+    def __init__(self, n_neighbors: int = 10, level: float = 0.01, *, search: Any = None) -> None:
+        self.n_neighbors = n_neighbors
+        self.level = level
+        self.search = search
+
+    def fit(self, X: MatrixLike, y: Any = None) -> Self:
+        """Find the neighbours of the training rows, each without itself.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            The fitted detector.
+
+        Raises
+        ------
+        ValueError
+            If X is malformed or has too few rows, or a parameter is out of range.
+        TypeError
+            If a parameter is of the wrong type.
+        """
+        return self._fit(X)
+
+    def fit_predict(self, X: MatrixLike, y: Any = None) -> IntArray:
+        """Fit, and tell which training rows are novel to the others.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Training rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        inside : ndarray of int of shape (n_samples,)
+            -1 where the row is novel, else 1: at most the share `level` of the rows is.
+        """
+        distances = self._distances(self._fit(X).search_, None)
+        return self._inside(self._n_at_least(distances) / len(distances))
+
+    def predict(self, X: MatrixLike) -> IntArray:
+        """Tell which rows are novel.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        inside : ndarray of int of shape (n_queries,)
+            -1 where the row is novel, else 1.
+        """
+        return self._inside(self.p_values(X))
+
+    def p_values(self, X: MatrixLike) -> FloatArray:
+        """Return how well each row fits the training rows: a low value says that it does not.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        p_values : ndarray of shape (n_queries,)
+            From 1 / (n_samples + 1) to 1.
+
+        Raises
+        ------
+        ValueError
+            If X is malformed or of another number of features than in `fit`.
+        """
+        check_is_fitted(self)
+        distances = self._distances(self.search_, check_rows(self, X, reset=False))
+        return (1 + self._n_at_least(distances)) / (1 + len(self.training_distances_))
+
+    def decision_function(self, X: MatrixLike) -> FloatArray:
+        """Return how far p-values are above the level: below 0 where the row is novel.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries,)
+            ``p_values(X) - offset_``.
+        """
+        return self.p_values(X) - self.offset_
+
+    score_samples = p_values  # scikit-learn's name of what decides
+
+    @property
+    def offset_(self) -> float:
+        """The next float above the level, so that a p-value of the level is below it."""
+        return float(np.nextafter(self.level, 1.0))
+
+    @classmethod
+    def around(cls, fitted: Any, level: float, distances: FloatArray | None = None) -> Self:
+        """Return the detector of a classifier by neighbours, fitted to its training rows.
+
+        Parameters
+        ----------
+        fitted : fitted classifier
+            One with `search_` and `n_neighbors_`.
+        level : float
+            As of the class.
+        distances : ndarray of shape (n_samples,), default=None
+            Mean distances of the training rows, if they are known. None: the search is asked.
+
+        Returns
+        -------
+        NoveltyDetector
+            The fitted detector, which shares the search.
+        """
+        check_share("level", level)
+        detector = cls(fitted.n_neighbors_, level, search=fitted.search)
+        detector.search_ = fitted.search_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, name):
+                setattr(detector, name, getattr(fitted, name))
+        usual = detector._distances(fitted.search_, None) if distances is None else distances
+        detector.training_distances_ = np.sort(usual)
+        return detector
+
+    def _fit(self, X: MatrixLike) -> Self:
+        check_share("level", self.level)
+        rows = check_rows(self, X)
+        check_n_neighbors(self.n_neighbors, rows.shape[0], leave_one_out=True)
+        self.search_ = clone_search(self.search)
+        self.search_.fit(rows)
+        self.training_distances_ = np.sort(self._distances(self.search_, None))
+        return self
+
+    def _distances(self, search: Any, X: Any) -> FloatArray:
+        """Return the mean distance of rows, or of the training rows, to their neighbours."""
+        return np.asarray(search.kneighbors(X, self.n_neighbors)[0].mean(axis=1))
+
+    def _n_at_least(self, distances: FloatArray) -> IntArray:
+        """Return how many training rows are at least so far from their neighbours."""
+        n_nearer = np.searchsorted(self.training_distances_, distances, side="left")
+        return np.asarray(len(self.training_distances_) - n_nearer)
+
+    def _inside(self, p_values: FloatArray) -> IntArray:
+        return np.where(p_values < self.offset_, -1, 1)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Declare what the search takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = takes_missing_values(self.search)
+        return tags

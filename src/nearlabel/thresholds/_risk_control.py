@@ -1,0 +1,450 @@
+"""Thresholds with a guarantee: conformal risk control, risk-controlling prediction sets, learn then test."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from nearlabel.thresholds._risk_bounds import (
+    EQUAL,
+    allowed_in_expectation,
+    hoeffding_bentkus,
+    hoeffding_width,
+    largest_cut,
+    n_accepted,
+    risk_at_most,
+)
+from nearlabel.thresholds._score_shift import ScoreShift, score_shift
+from nearlabel.thresholds._strategy import ByThresholds, checked_scores
+from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
+from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_share
+
+PROMISED_MEASURES = ("recall", "all_labels", "precision")
+_N_CUTS = 100  # of a grid
+_FEWEST_A_ROW = 0.01  # labels that the first cut of a grid predicts
+_BYTES_PER_CUT = 40  # of a row, while its losses are counted
+_BYTES_PER_CELL = 40
+
+
+class RiskControl(ByThresholds):
+    """Find thresholds that keep a promise on new rows: of recall, of complete label sets, or of precision.
+
+    The promise holds whatever the classifier and its scores are, if the rows given to `fit` and the new rows are
+    exchangeable (such as draws from one population) and the classifier was fitted to *other* rows. So hold out rows:
+    ``TunedThresholdsClassifierCV(model, RiskControl(), cv="prefit").fit(X_held_out, y_held_out)``. Leave-one-out
+    scores, and pooled ones of folds, make it approximate; see the notes.
+
+    Parameters
+    ----------
+    measure : {"recall", "all_labels", "precision"}, default="recall"
+        What is promised. "recall": the share of a row's labels that is predicted, mean over rows with labels.
+        "all_labels": the share of the rows with labels of which no label is missed. "precision": the share of the
+        labels predicted for a row that is right, mean over rows, **where a row for which nothing is predicted counts
+        as 1**.
+    level : float, default=0.9
+        The least value of the measure, between 0 and 1.
+    confidence : float, default=None
+        None: the promise is of the expectation, over the draw of the calibration rows too. A number between 0 and 1:
+        with at least this probability the calibration rows are such that the measure of new rows is at least the
+        level. "precision" needs it, as it does not grow steadily with the threshold.
+    per_label : bool, default=False
+        For "recall" only: whether each label gets a threshold of its own, so that of the rows that carry it at least
+        the share `level` is found. Confidence is then that of each label by itself.
+    offsets : array-like of shape (n_labels,), default=None
+        The thresholds are these numbers plus one number, which is learnt. They must not come from the scores given to
+        `fit`; the `thresholds_` of another strategy that saw other rows do well. None: one threshold for all labels.
+    grid : array-like of shape (n_cuts,), default=None
+        For "precision" only: the thresholds (less offsets) that are tested one after the other, from the highest, until
+        one fails. They must be fixed before the scores given to `fit` are seen: `quantile_grid` makes them of other
+        rows' scores. None: 1, 0.99, ... 0, for scores that are probabilities.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_labels,)
+        A label is predicted where its score is at least this. Minus infinity where nothing less than predicting
+        all keeps the promise, plus infinity where nothing but predicting none does; `fit` warns then.
+    n_calibration_ : int or ndarray of shape (n_labels,)
+        Number of rows that the promise rests on; for each label those that carry it.
+    risk_ : float or ndarray of shape (n_labels,)
+        1 less the measure that the thresholds reach on these rows; NaN for a label that no row carries.
+    bound_ : float or ndarray of shape (n_labels,)
+        The bound of the risk of new rows that follows; at most 1 - level, unless `fit` warns. The risk with one more
+        row that is lost, or with Hoeffding's margin, or for "precision" the least risk that the test rejects.
+    top_scores_ : ndarray of shape (n_samples,)
+        The highest score of each row given to `fit`, sorted: what `score_shift` compares with new rows.
+    n_labels_ : int
+        Number of labels.
+
+    Notes
+    -----
+    *Recall in expectation* (conformal risk control): the loss of a row is the share of its labels below the threshold.
+    The threshold is the largest at which (sum of losses + 1) / (n + 1) is at most 1 - level. Only scores of relevant
+    cells matter; all are tried. Rows without labels have no recall: they are left out, and the promise is of rows with
+    labels. With fewer than level / (1 - level) rows nothing can be promised but by predicting every label.
+
+    *With confidence*: the mean loss plus Hoeffding's √(ln(1 / (1 - confidence)) / 2n) is at most 1 - level.
+
+    *Precision* (learn then test): thresholds of the grid from high to low are tested by the p-value of Hoeffding and
+    Bentkus, at the full level 1 - confidence since their order is fixed; the last before the first failure is taken.
+
+    *Unknown cells*: a row with an unknown cell is left out, as its loss is unknown, and the promise is of rows like
+    those that are known in full; with `per_label` a label's known cells count. Where cells are hidden without regard to
+    labels and features, rows that are known are like all rows. *Weights* are refused: they make rows unlike each other.
+
+    *Leave-one-out scores* come from models of one row fewer than the model that answers new rows, and their rows are in
+    each other's models: no theorem without further assumptions. Neighbours are stable, and in
+    ``benchmarks/risk_control.py`` the losses stay near their level; say "approximate", as
+    `TunedThresholdsClassifierCV.promise_` does. *Other data* than those of calibration void every promise:
+    `score_shift` compares the scores.
+
+    References
+    ----------
+    A. Angelopoulos, S. Bates, A. Fisch, L. Lei, T. Schuster: Conformal risk control. ICLR 2024.
+    S. Bates, A. Angelopoulos, L. Lei, J. Malik, M. Jordan: Distribution-free, risk-controlling prediction sets.
+    Journal of the ACM 68(6), 2021.
+    A. Angelopoulos, S. Bates, E. Candès, M. Jordan, L. Lei: Learn then test: calibrating predictive algorithms to
+    achieve risk control. arXiv 2110.01052, 2021.
+
+    See Also
+    --------
+    nearlabel.neighbors.NoveltyDetector : Says which rows are unlike all training rows.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.thresholds import RiskControl, TunedThresholdsClassifierCV
+    >>> digits = load_multidigits()
+    >>> X, y = digits.X, digits.Y
+    >>> model = MLkNN().fit(X[:1000], y[:1000])
+    >>> safe = TunedThresholdsClassifierCV(model, RiskControl("recall", 0.9), cv="prefit")
+    >>> safe = safe.fit(X[1000:1400], y[1000:1400])
+    >>> safe.promise_
+    'On new rows like those of calibration, at least 90 % of the labels of a row are predicted on average.'
+    >>> round(safe.strategy_.score(safe.predict_proba(X[1400:]), y[1400:]), 3)
+    0.932
+    """
+
+    n_calibration_: int | IntArray
+    risk_: float | FloatArray
+    bound_: float | FloatArray
+
+    def __init__(
+        self,
+        measure: str = "recall",
+        level: float = 0.9,
+        *,
+        confidence: float | None = None,
+        per_label: bool = False,
+        offsets: ArrayLike | None = None,
+        grid: ArrayLike | None = None,
+    ) -> None:
+        self.measure = measure
+        self.level = level
+        self.confidence = confidence
+        self.per_label = per_label
+        self.offsets = offsets
+        self.grid = grid
+
+    @property
+    def promise(self) -> str:
+        """What the thresholds promise, as a sentence."""
+        sentence = _SENTENCES[self.measure, self.per_label].format(f"{100 * self.level:g} %")
+        if self.confidence is None:
+            return sentence
+        return f"With {100 * self.confidence:g} % confidence: {lower_first(sentence)}"
+
+    def score_shift(self, scores: MatrixLike) -> ScoreShift:
+        """Compare the scores of new rows with those of calibration: other data void the promise.
+
+        Parameters
+        ----------
+        scores : array-like or data frame of shape (n_queries, n_labels)
+            Scores of new rows.
+
+        Returns
+        -------
+        ScoreShift
+            What `nearlabel.thresholds.score_shift` says of the highest scores of the rows.
+
+        Raises
+        ------
+        ValueError
+            If the scores are malformed.
+        """
+        return score_shift(self.top_scores_, checked_scores(scores).max(axis=1))
+
+    def _check_parameters(self) -> None:
+        check_choice("measure", self.measure, PROMISED_MEASURES)
+        check_share("level", self.level)
+        check_flag("per_label", self.per_label)
+        if self.confidence is not None:
+            check_share("confidence", self.confidence)
+        elif self.measure == "precision":
+            raise ValueError("confidence must be a number for precision, got None. Hint: confidence=0.9.")
+        if self.per_label and self.measure != "recall":
+            raise ValueError(f"per_label must be False for {self.measure}, got True.")
+        if self.grid is not None and self.measure != "precision":
+            raise ValueError(f"grid must be None for {self.measure}, which tries every threshold, got {self.grid!r}.")
+
+    def _learn(self, scores: NDArray[Any], truth: PartialLabels, weights: Any) -> None:
+        if weights is not None:
+            raise ValueError(
+                "sample_weight must be None, got weights. Hint: a promise needs rows that count alike, as new ones do."
+            )
+        offsets = self._checked_offsets(scores.shape[1])
+        self.top_scores_ = np.sort(scores.max(axis=1).astype(np.float64))
+        if self.measure == "precision":
+            self._test_precision(scores, truth, offsets)
+        elif self.per_label:
+            self._control_each_label(scores, truth.labels, offsets)
+        else:
+            cut = self._controlled(_misses(scores, _known_in_full(truth), offsets, self.measure))
+            self._warn_unless_kept(cut.bound, "every label is predicted for every row")
+            self.thresholds_ = cut.at + offsets
+            self.n_calibration_, self.risk_, self.bound_ = cut.n_rows, cut.risk, cut.bound
+
+    def _control_each_label(self, scores: NDArray[Any], labels: Matrix, offsets: FloatArray) -> None:
+        """Control the share of its rows that each label misses."""
+        by_label = sparse.csc_array(labels)
+        carriers = np.split(by_label.indices, by_label.indptr[1:-1])
+        if not by_label.nnz:
+            raise _no_labels()
+        cuts = []
+        for label, rows in enumerate(carriers):
+            places = _cuts_reached(scores[rows, label], offsets[label])
+            cuts.append(self._controlled(_Misses(places, np.ones(len(rows)), len(rows))))
+        at, self.risk_, self.bound_, self.n_calibration_ = map(np.array, zip(*cuts, strict=True))
+        self._warn_unless_kept(self.bound_, "some labels are predicted for every row")
+        self.thresholds_ = at + offsets
+
+    def _controlled(self, misses: _Misses) -> _Cut:
+        """Return the largest cut at which the misses keep the promise, whose loss grows with the cut."""
+        alpha, n = 1 - self.level, misses.n_rows
+        if n == 0:
+            return _Cut(-np.inf, np.nan, np.nan, 0)
+        if self.confidence is None:
+            at, lost = largest_cut(misses.passed, misses.weights, allowed_in_expectation(n, alpha))
+            return _Cut(at, lost / n, (lost + 1) / (n + 1), n)
+        width = hoeffding_width(n, 1 - self.confidence)
+        at, lost = largest_cut(misses.passed, misses.weights, n * (alpha - width))
+        return _Cut(at, lost / n, lost / n + width, n)
+
+    def _test_precision(self, scores: NDArray[Any], truth: PartialLabels, offsets: FloatArray) -> None:
+        """Test the cuts of the grid in turn, and take the last that passes."""
+        assert self.confidence is not None  # checked
+        grid = self._checked_grid(scores)
+        rows = _rows_known_in_full(truth)
+        losses = _wrong_shares(scores, truth.labels, rows, grid[:, np.newaxis] + offsets)
+        p_values = hoeffding_bentkus(losses, len(rows), 1 - self.level)
+        n_passed = n_accepted(p_values, 1 - self.confidence)
+        self.n_calibration_ = len(rows)
+        if n_passed == 0:
+            warnings.warn(
+                f"No threshold of the grid keeps the promise on {len(rows)} rows, so no label is predicted."
+                " Hint: more rows, a lower level or confidence, or a grid that begins higher.",
+                stacklevel=4,
+            )
+            self.thresholds_, self.risk_, self.bound_ = np.full(scores.shape[1], np.inf), 0.0, 0.0
+            return
+        lost = float(losses[n_passed - 1])
+        self.thresholds_ = grid[n_passed - 1] + offsets
+        self.risk_, self.bound_ = lost / len(rows), risk_at_most(lost, len(rows), 1 - self.confidence)
+
+    def _warn_unless_kept(self, bounds: ArrayLike, consequence: str) -> None:
+        if not (np.asarray(bounds) <= (1 - self.level) * (1 + EQUAL)).all():
+            warnings.warn(
+                f"So few rows with labels cannot keep the promise of {self.level:g}, so {consequence}."
+                " Hint: more rows, or a lower level.",
+                stacklevel=4,
+            )
+
+    def _checked_offsets(self, n_labels: int) -> FloatArray:
+        if self.offsets is None:
+            return np.zeros(n_labels)
+        offsets = np.asarray(self.offsets, dtype=np.float64)
+        if offsets.shape != (n_labels,) or not np.isfinite(offsets).all():
+            raise ValueError(f"offsets must be {n_labels} finite numbers, one for each label, got {self.offsets!r}.")
+        return offsets
+
+    def _checked_grid(self, scores: NDArray[Any]) -> FloatArray:
+        """Return the cuts to be tested, from the highest to the lowest."""
+        if self.grid is None:
+            if scores.min() < 0 or scores.max() > 1:
+                raise ValueError(
+                    f"grid must be given for scores that are no probabilities, got None and {scores.min():g} to"
+                    f" {scores.max():g}. Hint: quantile_grid(scores of training rows)."
+                )
+            return np.arange(_N_CUTS, -1, -1) / _N_CUTS
+        grid = np.asarray(self.grid, dtype=np.float64)
+        if grid.ndim != 1 or not len(grid) or np.isnan(grid).any():
+            raise ValueError(f"grid must be numbers of shape (n_cuts,) that are not NaN, got {self.grid!r}.")
+        return np.unique(grid)[::-1]
+
+    def _reached(self, truth: PartialLabels, predicted: NDArray[Any], weights: Any) -> float:
+        """Return the measure on other rows: those that the promise is of. With `per_label`, the mean over labels."""
+        if self.per_label:
+            hits = np.asarray(sparse.csr_array(truth.labels).multiply(predicted).sum(axis=0)).ravel()
+            positives = np.asarray(truth.labels.sum(axis=0)).ravel()
+            return float((hits[positives > 0] / positives[positives > 0]).mean()) if positives.any() else np.nan
+        rows = _rows_known_in_full(truth)
+        labels, chosen = as_dense(truth.labels[rows]), predicted[rows]
+        of = chosen if self.measure == "precision" else labels
+        sizes, hits = of.sum(axis=1), (labels * chosen).sum(axis=1)
+        if self.measure == "precision":
+            values = np.where(sizes > 0, hits / np.maximum(sizes, 1), 1.0)
+        else:
+            values = hits[sizes > 0] / sizes[sizes > 0]
+            values = values == 1 if self.measure == "all_labels" else values
+        return float(np.average(values, weights=None if weights is None else weights[rows])) if len(values) else np.nan
+
+
+def quantile_grid(scores: MatrixLike, n_cuts: int = _N_CUTS) -> FloatArray:
+    """Return thresholds for `RiskControl` to test, from strict to lax, by the scores of other rows.
+
+    Evenly spaced in the logarithm of how many labels they predict: from one in a hundred rows to all labels of all
+    rows. The rows must be others than those of calibration; those that the classifier was fitted to do well.
+
+    Parameters
+    ----------
+    scores : array-like or data frame of shape (n_samples, n_labels)
+        Scores.
+    n_cuts : int, default=100
+        The most thresholds; of equal ones there is one.
+
+    Returns
+    -------
+    grid : ndarray of shape (n_distinct,)
+        Thresholds in descending order.
+
+    Raises
+    ------
+    ValueError
+        If the scores are malformed, or n_cuts is below 1.
+    TypeError
+        If n_cuts is no integer, or scores are in a sparse container.
+
+    Examples
+    --------
+    >>> from nearlabel.thresholds import quantile_grid
+    >>> quantile_grid([[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]], 10).tolist()
+    [0.9, 0.8, 0.3, 0.1]
+    """
+    check_integer("n_cuts", n_cuts, low=1)
+    matrix = checked_scores(scores)
+    n_rows, n_labels = matrix.shape
+    if matrix.size == 0:
+        raise ValueError(f"scores must have at least one row, got shape {matrix.shape}.")
+    reach = np.rint(n_rows * np.geomspace(_FEWEST_A_ROW, n_labels, n_cuts)).astype(np.intp)
+    ordered = np.sort(matrix, axis=None)[::-1].astype(np.float64)
+    return np.unique(ordered[np.clip(reach, 1, matrix.size) - 1])[::-1]
+
+
+class _Misses(NamedTuple):
+    """What is lost as the cut rises: each cell, once the cut has passed it, adds its weight to the loss."""
+
+    passed: FloatArray  # (n_cells,) cuts above this miss the cell
+    weights: FloatArray
+    n_rows: int
+
+
+class _Cut(NamedTuple):
+    """A cut and what was found of it."""
+
+    at: float
+    risk: float
+    bound: float
+    n_rows: int
+
+
+def _misses(
+    scores: NDArray[Any], rows_and_labels: tuple[IntArray, IntArray], offsets: FloatArray, measure: str
+) -> _Misses:
+    """Return what rows lose: each label its share of the row's labels, or the lowest of them all."""
+    rows, labels = rows_and_labels
+    sizes = np.bincount(rows, minlength=len(scores))
+    n_rows = int((sizes > 0).sum())
+    if n_rows == 0:
+        raise _no_labels()
+    places = _cuts_reached(scores[rows, labels], offsets[labels])
+    if measure == "recall":
+        return _Misses(places, 1 / sizes[rows], n_rows)
+    lowest = np.full(len(scores), np.inf)
+    np.minimum.at(lowest, rows, places)
+    return _Misses(lowest[sizes > 0], np.ones(n_rows), n_rows)
+
+
+def _no_labels() -> ValueError:
+    return ValueError("y must have a row with labels, all of them known, got none: nothing can be promised.")
+
+
+def _known_in_full(truth: PartialLabels) -> tuple[IntArray, IntArray]:
+    """Return rows and labels of the relevant cells of the rows without an unknown cell."""
+    rows, labels = truth.labels.nonzero()
+    if truth.unknown is None:
+        return rows, labels
+    full = np.isin(rows, _rows_known_in_full(truth))
+    return rows[full], labels[full]
+
+
+def _rows_known_in_full(truth: PartialLabels) -> IntArray:
+    n_rows = truth.labels.shape[0]
+    if truth.unknown is None:
+        return np.arange(n_rows)
+    rows = np.flatnonzero(np.asarray(truth.unknown.sum(axis=1)).ravel() == 0)
+    if not len(rows):
+        raise ValueError("y must have a row all of whose labels are known, got none. Hint: per_label=True.")
+    return rows
+
+
+def _cuts_reached(scores: NDArray[Any], offsets: Any) -> FloatArray:
+    """Return, for each score, a cut that it reaches: cut + offset, as it is rounded, is at most the score."""
+    wanted = scores.astype(np.float64)
+    with np.errstate(over="ignore"):
+        cuts: FloatArray = wanted - offsets
+        while (above := cuts + offsets > wanted).any():
+            cuts = np.where(above, np.nextafter(cuts, -np.inf), cuts)
+    return cuts
+
+
+def _wrong_shares(scores: NDArray[Any], labels: Matrix, rows: IntArray, thresholds: FloatArray) -> FloatArray:
+    """Return the sum over rows, for descending thresholds (n_cuts, n_labels), of the wrong share of what they predict.
+
+    That is 0 where nothing is predicted.
+    """
+    n_cuts, n_labels = thresholds.shape
+    total = np.zeros(n_cuts)
+    for block in row_blocks(len(rows), _BYTES_PER_CUT * n_cuts + _BYTES_PER_CELL * n_labels):
+        some = rows[block]
+        wrong = 1 - as_dense(labels[some])
+        predicted, mistakes = np.zeros((2, len(some), n_cuts + 1), dtype=np.int64)
+        at = np.arange(len(some))
+        for label in range(n_labels):
+            # The first cut that the score reaches; beyond the last, none.
+            first = n_cuts - np.searchsorted(thresholds[::-1, label], scores[some, label], side="right")
+            predicted[at, first] += 1
+            mistakes[at, first] += wrong[:, label]
+        sizes = predicted.cumsum(axis=1)[:, :-1]
+        total += (mistakes.cumsum(axis=1)[:, :-1] / np.maximum(sizes, 1)).sum(axis=0)
+    return total
+
+
+def lower_first(sentence: str) -> str:
+    """Return a sentence as it stands behind a colon."""
+    return sentence[:1].lower() + sentence[1:]
+
+
+_LIKE = "new rows like those of calibration"
+_SENTENCES = {
+    ("recall", False): f"On {_LIKE}, at least {{}} of the labels of a row are predicted on average.",
+    ("all_labels", False): f"On at least {{}} of {_LIKE}, all labels of the row are predicted.",
+    ("precision", False): f"On {_LIKE}, at least {{}} of the labels predicted for a row are right on average, where a"
+    " row without a predicted label counts as right.",
+    ("recall", True): f"Of {_LIKE} that carry a label, at least {{}} get it predicted, label by label.",
+}
