@@ -153,7 +153,7 @@ def halfway_prior(labels: MatrixLike) -> FloatArray:
     >>> from nearlabel.audit._scores import halfway_prior, positive_shares
     >>> y = [[1, 0], [1, 0], [1, 1], [0, 0], [0, 0]]
     >>> positive_shares(y), halfway_prior(y).round(2)
-    (array([0.6, 0.2]), array([0.5, 0.29]))
+    (array([0.6, 0.2]), array([0.5 , 0.29]))
     """
     n_known, n_positive = _counts(PartialLabels.of(labels, name="labels", dtype=None))
     overall = n_positive.sum() / max(1, n_known.sum())
