@@ -367,7 +367,7 @@ def main() -> None:
             records.append(measure(name, X, truth, mistaken, one))
             if not options.quick:
                 add_record(RESULTS, records[-1])
-    show(tables_of(records), list(goals_of(records, sets_of(records, CHOSEN_ON))))
+    show(tables_of(records), [] if options.quick else list(goals_of(records, sets_of(records, CHOSEN_ON))))
     if not options.quick:
         write_figures(PAGE, page(records))
 
