@@ -15,7 +15,7 @@ from nearlabel.resampling._farthest_pair import FarthestPairs, Part
 from nearlabel.resampling._homogeneous_clusters import lloyd
 from nearlabel.resampling._prototypes import medians
 
-SAMPLERS = [MRHC(), MRSP3(), MChen(30), MRSP1(30), MRSP2(30)]
+SAMPLERS = [MRHC(), MRSP3(), MChen(0.3), MRSP1(0.3), MRSP2(0.3)]
 
 
 def squared(a, b):
@@ -129,7 +129,7 @@ def slow_parts(sampler, X, y):
     if isinstance(sampler, MRSP3):
         return slow_mrsp3(X, y, rows)
     urgency = by_overlap(X, y) if isinstance(sampler, MRSP2) else by_diameter(X, y)
-    parts = slow_sets(X, max(1, sampler.percent * len(X) // 100), urgency)
+    parts = slow_sets(X, max(1, int(sampler.share * len(X))), urgency)
     return parts if isinstance(sampler, MChen) else by_label_set(y, parts)
 
 
@@ -156,7 +156,7 @@ def test_prototypes_are_those_of_plain_loops(sampler, kind, seed):
     assert_array_equal(got_y, [[int(2 * sum(column) > len(part)) for column in y[part].T] for part in parts])
 
 
-@pytest.mark.parametrize("sampler", [MRHC(), MRSP3(), MChen(30)], ids=repr)
+@pytest.mark.parametrize("sampler", [MRHC(), MRSP3(), MChen(0.3)], ids=repr)
 @pytest.mark.parametrize("seed", range(3))
 def test_prototypes_of_ties_in_several_features(sampler, seed):
     """Binary rows: most distances tie, and so do clusters."""
@@ -195,14 +195,15 @@ def test_every_part_of_mrhc_and_mrsp3_is_homogeneous_or_cannot_be_divided():
         assert sampler.prototype_of_.max() + 1 < len(X)
 
 
-@pytest.mark.parametrize("percent", [1, 7, 29, 50, 100, 33.3])
-def test_so_many_prototypes_as_asked_for(percent):
+@pytest.mark.parametrize("share", [0.01, 0.07, 0.29, 0.5, 1, 0.333])
+def test_so_many_prototypes_as_asked(share):
     """MChen makes a share of the rows, rounded down; MRSP1 and MRSP2 at least that."""
     X, y = problem("no ties", 0, 100)
-    assert len(MChen(percent).fit_resample(X, y)[0]) == int(percent)
-    for sampler in (MRSP1(percent), MRSP2(percent)):
+    n_parts = int(f"{100 * share:.0f}")
+    assert len(MChen(share).fit_resample(X, y)[0]) == n_parts
+    for sampler in (MRSP1(share), MRSP2(share)):
         X_resampled, y_resampled = sampler.fit_resample(X, y)
-        assert len(X_resampled) >= int(percent)
+        assert len(X_resampled) >= n_parts
         assert {*map(tuple, y_resampled)} == {*map(tuple, y)}  # no label set is lost
 
 
@@ -257,7 +258,7 @@ def test_constant_features_change_nothing():
         assert_array_equal(sampler.fit_resample(with_constant, y)[0], np.insert(prototypes, 0, 3.5, axis=1))
 
 
-@pytest.mark.parametrize("sampler", [MRSP3(), MChen(30), MRSP1(30), MRSP2(30)], ids=repr)
+@pytest.mark.parametrize("sampler", [MRSP3(), MChen(0.3), MRSP1(0.3), MRSP2(0.3)], ids=repr)
 def test_without_ties_the_order_of_the_rows_does_not_matter(sampler):
     """The same groups, in the order of their first rows."""
     X, y = problem("no ties", 3)
@@ -267,7 +268,7 @@ def test_without_ties_the_order_of_the_rows_does_not_matter(sampler):
     assert_array_equal(np.equal.outer(here, here), np.equal.outer(there, there))
 
 
-@pytest.mark.parametrize("sampler", [MRSP3(exact_up_to=5), *(of(30, exact_up_to=5) for of in (MChen, MRSP1, MRSP2))])
+@pytest.mark.parametrize("sampler", [MRSP3(exact_up_to=5), *(of(0.3, exact_up_to=5) for of in (MChen, MRSP1, MRSP2))])
 def test_large_sets_are_divided_by_a_walk(sampler):
     """The pair at its end is at least half as far as the farthest; the sets have the properties of the others."""
     X, y = problem("no ties", 4, 200)
@@ -287,9 +288,9 @@ def test_large_sets_are_divided_by_a_walk(sampler):
 def test_distances_that_are_not_kept_are_computed_again(monkeypatch):
     """The groups are the same where no waiting part may keep its distances."""
     X, y = problem("ties", 6, 80)
-    kept = MChen(40).fit(X, y).prototype_of_
+    kept = MChen(0.4).fit(X, y).prototype_of_
     monkeypatch.setattr("nearlabel.resampling._farthest_pair._MOST_KEPT", 0)
-    assert_array_equal(MChen(40).fit(X, y).prototype_of_, kept)
+    assert_array_equal(MChen(0.4).fit(X, y).prototype_of_, kept)
 
 
 @pytest.mark.parametrize("as_container", [np.asarray, sparse.csr_array])
@@ -321,11 +322,9 @@ def test_k_means_stops_after_so_many_moves():
 @pytest.mark.parametrize(
     ("sampler", "error", "words"),
     [
-        (MChen(0), ValueError, "percent must be above 0 and at most 100, got 0"),
-        (MRSP1(101), ValueError, "percent must be above 0 and at most 100, got 101"),
-        (MRSP2(float("nan")), ValueError, "percent must be above 0 and at most 100, got nan"),
-        (MChen("half"), TypeError, "percent must be a number, got 'half' of type str"),
-        (MChen(True), TypeError, "percent must be a number, got True of type bool"),
+        (MChen(0), ValueError, "share must be a finite number above 0, got 0"),
+        (MRSP1(1.5), ValueError, "share must be above 0, at most 1, got 1.5"),
+        (MRSP2("half"), TypeError, "share must be a number, got 'half' of type str"),
         (MRSP3(0), ValueError, "exact_up_to must be at least 1, got 0"),
         (MRHC(1.5), TypeError, "max_iter must be an integer, got 1.5"),
     ],

@@ -19,7 +19,10 @@ from nearlabel.labels._label_sets import (
     labelset_proportion,
     labelsets_by_frequency,
     mean_imbalance_ratio,
+    minority_labels,
     most_frequent,
+    scumble,
+    scumble_of_rows,
 )
 
 __all__ = [
@@ -36,5 +39,8 @@ __all__ = [
     "labelset_proportion",
     "labelsets_by_frequency",
     "mean_imbalance_ratio",
+    "minority_labels",
     "most_frequent",
+    "scumble",
+    "scumble_of_rows",
 ]

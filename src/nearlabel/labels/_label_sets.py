@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from nearlabel.labels.ratios import ROUNDING, is_above
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, LabelType, Matrix, MatrixLike
 from nearlabel.utils.validation import as_label_matrix, check_integer
@@ -364,6 +365,116 @@ def mean_imbalance_ratio(y: MatrixLike) -> float:
     1.5
     """
     return _mean_of_finite(imbalance_ratios(y))
+
+
+def minority_labels(y: MatrixLike) -> NDArray[np.int64]:
+    """Return the columns of the minority labels: those whose imbalance ratio is above the mean.
+
+    Parameters
+    ----------
+    y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    ndarray of int64, shape (n_found,)
+        In column order; none if all labels that occur are equally frequent. A label that never occurs is not among
+        them: there is nothing to make more of.
+
+    Raises
+    ------
+    ValueError
+        If y is not an indicator matrix or has no row.
+
+    References
+    ----------
+    F. Charte, A. J. Rivera, M. J. del Jesus, F. Herrera. Addressing imbalance in multilabel classification: measures
+    and random resampling algorithms. Neurocomputing 163, 2015.
+
+    Examples
+    --------
+    >>> minority_labels([[1, 0, 1], [1, 0, 0], [1, 1, 0], [1, 1, 0]]).tolist()
+    [2]
+    """
+    ratios = imbalance_ratios(y)
+    return np.flatnonzero(is_above(ratios, _mean_of_finite(ratios)) & np.isfinite(ratios))
+
+
+def scumble_of_rows(y: MatrixLike) -> FloatArray:
+    """Return SCUMBLE of each row: how unequally frequent the labels are that it carries together.
+
+    1 less the geometric mean, divided by the arithmetic mean, of the imbalance ratios of the row's own labels. (The
+    paper's formula takes the ratio 0 for labels that the row does not carry; then every row that lacks one would have
+    1. Its authors' programs compute what is computed here.)
+
+    Parameters
+    ----------
+    y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    ndarray of float64, shape (n_samples,)
+        From 0 to below 1; exactly 0 if the labels are equally frequent, or there are fewer than two. If cells are
+        unknown, that of the labels that the row is known to carry.
+
+    Raises
+    ------
+    ValueError
+        If y is not an indicator matrix or has no row.
+
+    See Also
+    --------
+    scumble : Their mean.
+
+    References
+    ----------
+    F. Charte, A. Rivera, M. J. del Jesus, F. Herrera. Concurrence among imbalanced labels and its influence on
+    multilabel resampling algorithms. HAIS 2014.
+
+    Examples
+    --------
+    >>> scumble_of_rows([[1, 1], [1, 0], [1, 0], [1, 0]]).round(3).tolist()
+    [0.2, 0.0, 0.0, 0.0]
+    """
+    parts = _parts(y)
+    ratios = _imbalance_ratios(parts)
+    ratios[np.isinf(ratios)] = 1  # of labels that no row carries
+    labels = parts.labels.astype(np.float64)
+    sizes = np.maximum(np.asarray(labels.sum(axis=1)), 1)
+    arithmetic, logarithm = (labels @ ratios) / sizes, (labels @ np.log(ratios)) / sizes
+    values = 1 - np.exp(logarithm) / np.where(arithmetic > 0, arithmetic, 1)
+    return np.where((values > ROUNDING) & (arithmetic > 0), values, 0.0)
+
+
+def scumble(y: MatrixLike) -> float:
+    """Return SCUMBLE, the mean over the rows of `scumble_of_rows`: how far rare labels come with frequent ones.
+
+    Where it is large, rows with a rare label cannot be copied without copying frequent ones.
+
+    Parameters
+    ----------
+    y : indicator matrix of shape (n_samples, n_labels)
+
+    Returns
+    -------
+    float
+        From 0 to below 1. The authors call a data set with more than 0.1 difficult to resample.
+
+    Raises
+    ------
+    ValueError
+        If y is not an indicator matrix or has no row.
+
+    References
+    ----------
+    F. Charte, A. Rivera, M. J. del Jesus, F. Herrera. Concurrence among imbalanced labels and its influence on
+    multilabel resampling algorithms. HAIS 2014.
+
+    Examples
+    --------
+    >>> round(scumble([[1, 1], [1, 0], [1, 0], [1, 0]]), 3)
+    0.05
+    """
+    return float(scumble_of_rows(y).mean())
 
 
 def co_occurrence(y: MatrixLike) -> Matrix:

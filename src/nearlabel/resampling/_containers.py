@@ -21,7 +21,7 @@ def rows_like(X: MatrixLike, rows: Matrix, source: IntArray, synthetic: Matrix |
     """
     if synthetic is None or synthetic.shape[0] == 0:
         return _with_index(rows_of(X, source), X, source) if is_frame(X) else rows[source]
-    values = _stacked(rows[source], synthetic)
+    values = _joined(rows[source], synthetic)
     return _frame_like(X, values) if is_frame(X) else values
 
 
@@ -37,13 +37,18 @@ def labels_like(y: MatrixLike, target: Target, labels: Matrix, sample_indices: I
     return _with_index(_series_like(y, made), y, sample_indices) if is_series else made
 
 
-def _stacked(taken: Matrix, synthetic: Matrix) -> Matrix:
+def stacked(parts: list[Matrix]) -> Matrix:
+    """Return parts below each other, stored as the first."""
+    if not sparse.issparse(parts[0]):
+        return np.concatenate(parts)
+    return type(parts[0])(sparse.vstack(parts, format="csr"))
+
+
+def _joined(taken: Matrix, synthetic: Matrix) -> Matrix:
     """Return one matrix in the storage of the rows taken, of their type where that holds the synthetic values."""
     values = synthetic.data if sparse.issparse(synthetic) else synthetic
     dtype = taken.dtype if taken.dtype.kind == "f" or _are_whole(values) else np.dtype(np.float64)
-    if not sparse.issparse(taken):
-        return np.concatenate([taken.astype(dtype, copy=False), synthetic.astype(dtype, copy=False)])
-    return type(taken)(sparse.vstack([taken, synthetic], format="csr"), dtype=dtype)
+    return stacked([taken.astype(dtype, copy=False), synthetic.astype(dtype, copy=False)])
 
 
 def _with_index(made: Any, frame: Any, sample_indices: IntArray) -> Any:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import numbers
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +13,7 @@ from nearlabel.resampling._farthest_pair import FarthestPairs, Pair, Part, divid
 from nearlabel.resampling._prototypes import group_of_each, have_a_label_in_common, numbered_by_first
 from nearlabel.resampling._reduction import Reduction
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
-from nearlabel.utils.validation import check_integer
+from nearlabel.utils.validation import check_integer, check_positive
 
 
 class MRSP3(Reduction):
@@ -90,17 +88,18 @@ class MRSP3(Reduction):
 class _OfSize(Reduction):
     """Reductions to a share of the rows: the most urgent part is divided, until there are so many parts."""
 
-    def __init__(self, percent: float = 50, *, exact_up_to: int = 2000) -> None:
-        self.percent = percent
+    def __init__(self, share: float = 0.25, *, exact_up_to: int = 2000) -> None:
+        self.share = share
         self.exact_up_to = exact_up_to
 
     def _check_parameters(self) -> None:
-        _check_percent(self.percent)
+        if check_positive("share", self.share) > 1:
+            raise ValueError(f"share must be above 0, at most 1, got {self.share}.")
         check_integer("exact_up_to", self.exact_up_to, low=1)
 
     def _groups(self, X: Matrix, labels: CSR) -> IntArray:
         label_set = distinct_labelsets(labels)[1]
-        n_parts = max(1, math.floor(self.percent * len(label_set) / 100))
+        n_parts = math.floor(round(self.share * len(label_set), 9))  # 0.29 * 100 is a little less than 29
         pairs = FarthestPairs(X, self.exact_up_to)
         parts = divide_into(pairs, len(label_set), n_parts, partial(self._urgency, pairs.distances, label_set))
         return self._groups_of_parts(group_of_each(parts), label_set)
@@ -124,8 +123,9 @@ class MChen(_OfSize):
 
     Parameters
     ----------
-    percent : float, default=50
-        Prototypes for 100 rows, rounded down, but at least one. There are fewer where too many rows are equal.
+    share : float, default=0.25
+        How many prototypes, as a share of the rows; rounded down, but at least one, and fewer where rows are equal. The
+        authors tried 0.1 to 0.9.
     exact_up_to : int, default=2000
         Most rows of a set whose farthest pair is looked for among all pairs; see `MRSP3`.
 
@@ -162,7 +162,7 @@ class MChen(_OfSize):
     Examples
     --------
     >>> from nearlabel.resampling import MChen
-    >>> X, y = MChen(40).fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
+    >>> X, y = MChen(0.4).fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
     >>> X.tolist(), y.tolist()
     ([[1.0], [8.5]], [[1, 0], [0, 1]])
     """
@@ -176,8 +176,9 @@ class MRSP1(_OfSize):
 
     Parameters
     ----------
-    percent : float, default=50
-        Sets of rows for 100 rows, rounded down, but at least one. There are fewer where too many rows are equal.
+    share : float, default=0.25
+        How many sets of rows, as a share of the rows; rounded down, but at least one, and fewer where rows are equal.
+        The authors tried 0.1 to 0.9.
     exact_up_to : int, default=2000
         Most rows of a set whose farthest pair is looked for among all pairs; see `MRSP3`.
 
@@ -212,7 +213,7 @@ class MRSP1(_OfSize):
     Examples
     --------
     >>> from nearlabel.resampling import MRSP1
-    >>> X, y = MRSP1(40).fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
+    >>> X, y = MRSP1(0.4).fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
     >>> X.tolist(), y.tolist()
     ([[1.0], [1.0], [8.5]], [[1, 0], [1, 1], [0, 1]])
     """
@@ -231,8 +232,9 @@ class MRSP2(MRSP1):
 
     Parameters
     ----------
-    percent : float, default=50
-        Sets of rows for 100 rows, rounded down, but at least one. There are fewer where too many rows are equal.
+    share : float, default=0.25
+        How many sets of rows, as a share of the rows; rounded down, but at least one, and fewer where rows are equal.
+        The authors tried 0.1 to 0.9.
     exact_up_to : int, default=2000
         Most rows of a set whose farthest pair is looked for among all pairs (see `MRSP3`), and whose overlap is that of
         all rows; of a larger set it is that of at most so many, evenly spaced.
@@ -272,7 +274,7 @@ class MRSP2(MRSP1):
     Examples
     --------
     >>> from nearlabel.resampling import MRSP2
-    >>> X, y = MRSP2(40).fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
+    >>> X, y = MRSP2(0.4).fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
     >>> X.tolist(), y.tolist()
     ([[1.0], [1.0], [8.5]], [[1, 0], [1, 1], [0, 1]])
     """
@@ -301,10 +303,3 @@ def overlap(squared_distances: FloatArray, label_set: IntArray) -> float:
     if of_equal == 0:
         return math.inf if of_different > 0 else 0.0
     return float((of_different / n_different) / (of_equal / n_equal))
-
-
-def _check_percent(percent: Any) -> None:
-    if isinstance(percent, (bool, np.bool_)) or not isinstance(percent, numbers.Real):
-        raise TypeError(f"percent must be a number, got {percent!r} of type {type(percent).__name__}.")
-    if not 0 < float(percent) <= 100:
-        raise ValueError(f"percent must be above 0 and at most 100, got {percent!r}.")

@@ -1,0 +1,78 @@
+"""REMEDIAL: rows that carry rare and frequent labels become two."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import RandomState
+from scipy import sparse
+
+from nearlabel.labels import minority_labels, scumble_of_rows
+from nearlabel.labels.ratios import is_above
+from nearlabel.resampling._containers import stacked
+from nearlabel.resampling._random import carries_any
+from nearlabel.resampling._sampler import Resampled, Sampler
+from nearlabel.utils.types import BoolArray, Matrix
+
+
+class REMEDIAL(Sampler):
+    """Split rows that carry rare and frequent labels together (REMEDIAL).
+
+    A row whose SCUMBLE (`nearlabel.labels.scumble_of_rows`) is above the mean of all rows becomes two with the same
+    features: one keeps its place and the labels that are no minority (`nearlabel.labels.minority_labels`), the other
+    comes behind all rows and has the minority labels. A row of which all labels are on one side stays whole: the other
+    half would have no label.
+
+    Attributes
+    ----------
+    sample_indices_ : ndarray of int of shape (n_resampled,)
+        For each resampled row the number of the row that it is, or is a half of.
+    seed_indices_ : ndarray of int of shape (n_resampled,)
+        The same.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame y, tags, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features; X itself is not looked at, so it may hold anything.
+
+    See Also
+    --------
+    MLROS : Copies rows; the authors do so after this.
+
+    Notes
+    -----
+    Made for classifiers of one label at a time that learn a surface. For nearest neighbours it does harm: the two
+    halves are each other's nearest neighbours, with no label in common. Nothing is drawn.
+
+    References
+    ----------
+    F. Charte, A. Rivera, M. J. del Jesus, F. Herrera. Resampling multilabel datasets by decoupling highly imbalanced
+    labels. HAIS 2015.
+
+    Examples
+    --------
+    >>> from nearlabel.resampling import REMEDIAL
+    >>> sampler = REMEDIAL()
+    >>> X, y = sampler.fit_resample([[0], [1], [2], [3]], [[1, 0], [1, 0], [1, 0], [1, 1]])
+    >>> y.tolist()
+    [[1, 0], [1, 0], [1, 0], [1, 0], [0, 1]]
+    >>> sampler.sample_indices_.tolist()
+    [0, 1, 2, 3, 3]
+    """
+
+    _reads_features = False
+
+    def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
+        values, rare = scumble_of_rows(labels), np.zeros(labels.shape[1], dtype=np.bool_)
+        rare[minority_labels(labels)] = True
+        has_both = carries_any(labels, np.flatnonzero(rare)) & carries_any(labels, np.flatnonzero(~rare))
+        split = is_above(values, float(values.mean())) & has_both
+        taken = _cells_of(labels, split, rare)
+        halves = np.flatnonzero(split)
+        source = np.append(np.arange(labels.shape[0]), halves)
+        return Resampled(source, stacked([labels - taken, taken[halves]]))
+
+
+def _cells_of(labels: Matrix, rows: BoolArray, columns: BoolArray) -> Matrix:
+    """Return label sets with 0 in all other rows and columns."""
+    if sparse.issparse(labels):
+        return sparse.csr_array(labels.multiply(columns[np.newaxis]).multiply(rows[:, np.newaxis]), dtype=np.int64)
+    return labels * columns * rows[:, np.newaxis]

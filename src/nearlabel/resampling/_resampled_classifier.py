@@ -1,0 +1,254 @@
+"""A classifier that is fitted to resampled rows, and answers for the original ones left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from nearlabel.base import MetaClassifier
+from nearlabel.out_of_sample import Answer, Needs, left_out_answer, prefit_answer
+from nearlabel.resampling._containers import stacked
+from nearlabel.thresholds import TunedThresholdsClassifierCV
+from nearlabel.utils.available_if import Method, available_if
+from nearlabel.utils.estimators import requiring_multilabel
+from nearlabel.utils.fit_params import params_of_samples
+from nearlabel.utils.response_methods import label_scores, response_method_of
+from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
+from nearlabel.utils.validation import check_groups
+
+
+def _if_estimator_has(method: str) -> Callable[[Method], Method]:
+    """Return a decorator that hides a method of which the base classifier has none."""
+    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
+
+
+def _leaves_out(self: ResampledClassifier) -> bool:
+    """Return whether the base classifier, alone or as the last step of a pipeline, has leave-one-out answers."""
+    steps = getattr(self.estimator, "steps", [(None, self.estimator)])
+    return hasattr(steps[-1][1], "loo_predict_proba")
+
+
+class ResampledClassifier(MetaClassifier, MetaEstimatorMixin):
+    """Fit a classifier to resampled rows; tune and judge it on the original ones.
+
+    The sampler acts on the training rows of `fit` alone. Leave-one-out answers are those for the original rows, each
+    left out together with all that was made from it: so thresholds may be tuned around this classifier, by
+    ``TunedThresholdsClassifierCV(ResampledClassifier(MLkNN(), MLSMOTE()), cv="loo")`` or by folds, within which it
+    resamples anew.
+
+    Parameters
+    ----------
+    estimator : multi-label classifier
+        Cloned and fitted to the resampled rows, which it gets as arrays or CSR. What it chooses itself by leaving rows
+        out or by folds would be misled by copies: ``n_neighbors="auto"`` and tuned thresholds inside it are refused,
+        where rows were added.
+    sampler : object with `fit_resample`, `sample_indices_` and `seed_indices_`
+        A sampler of this module, or another one; cloned.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier.
+    sampler_ : sampler
+        The fitted sampler; ``sampler_.seed_indices_[row]`` is the original row that a row of the fit was made from.
+    classes_ : ndarray of shape (n_labels,)
+        Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of the data frame y, else 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    nearlabel.thresholds.TunedThresholdsClassifierCV : Belongs around this classifier.
+    imblearn.pipeline.Pipeline : Takes the samplers, too; without leave-one-out answers.
+
+    Notes
+    -----
+    A fit without a row would also have resampled without it. What is made from other rows stays as it is, though the
+    row left out may have been their reference or one of the neighbours that voted on their labels (`MLSMOTE`), and
+    counted in the imbalance ratios. So leave-one-out answers are not exactly those of refits; they are a little too
+    good where many rows are synthetic. Folds (``cv=5``) have no such leak.
+
+    References
+    ----------
+    F. Charte, A. J. Rivera, M. J. del Jesus, F. Herrera. MLSMOTE: approaching imbalanced multilabel learning through
+    synthetic instance generation. Knowledge-Based Systems 89, 2015.
+
+    Examples
+    --------
+    >>> from nearlabel.datasets import load_multidigits
+    >>> from nearlabel.lazy import MLkNN
+    >>> from nearlabel.metrics import macro_f1
+    >>> from nearlabel.resampling import MLSMOTE, ResampledClassifier
+    >>> from nearlabel.thresholds import TunedThresholdsClassifierCV
+    >>> digits = load_multidigits()
+    >>> resampled = ResampledClassifier(MLkNN(), MLSMOTE(random_state=0))
+    >>> model = TunedThresholdsClassifierCV(resampled, cv="loo").fit(digits.X[:1500], digits.Y[:1500])
+    >>> round(macro_f1(digits.Y[1500:], model.predict(digits.X[1500:])), 3)
+    0.7
+    """
+
+    _takes_constant_labels = True
+    estimator_: Any
+    sampler_: Any
+    _deleted: IntArray  # numbers of the rows that the sampler left out
+    _deleted_rows: Matrix
+
+    def __init__(self, estimator: Any, sampler: Any) -> None:
+        self.estimator = estimator
+        self.sampler = sampler
+
+    def _check_parameters(self) -> None:
+        if not hasattr(self.sampler, "fit_resample"):
+            raise TypeError(f"sampler must have fit_resample, as MLSMOTE() has it, got {self.sampler!r}.")
+
+    def _base_estimator(self) -> Any:
+        return self.estimator
+
+    def _learn(self, X: Matrix, labels: Matrix, **params: Any) -> None:
+        self.sampler_ = clone(self.sampler)
+        rows, label_sets = self.sampler_.fit_resample(X, labels)
+        seeds = self.sampler_.seed_indices_
+        if len(np.unique(seeds)) < len(seeds):
+            _check_chooses_nothing(self.estimator)
+        self.estimator_ = clone(self.estimator)
+        with requiring_multilabel(self.estimator):
+            self.estimator_.fit(rows, label_sets, **params_of_samples(params, seeds, X.shape[0]))
+        self._deleted = np.setdiff1d(np.arange(X.shape[0]), self.sampler_.sample_indices_)
+        self._deleted_rows = X[self._deleted]
+
+    def _score(self, X: Matrix) -> FloatArray:
+        return label_scores(self.estimator_, X, self._n_labels, response_method_of(self.estimator_))
+
+    def _decide(self, X: Matrix) -> Matrix:
+        return self.estimator_.predict(X)
+
+    @_if_estimator_has("predict_proba")
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """Return the probability of every label, by the classifier fitted to resampled rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
+            One array, whatever shape the base classifier answers in. For a one-dimensional y, a column for each class.
+        """
+        scores = label_scores(self.estimator_, self._queries(X), self._n_labels, "predict_proba")
+        return self._container.probabilities(scores)
+
+    @_if_estimator_has("decision_function")
+    def decision_function(self, X: MatrixLike) -> FloatArray:
+        """Return the decision value of every label, by the classifier fitted to resampled rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_queries, n_labels) or (n_queries,)
+            One array, whatever shape the base classifier answers in. For a one-dimensional y, the decision value of its
+            second class.
+        """
+        scores = label_scores(self.estimator_, self._queries(X), self._n_labels, "decision_function")
+        return self._container.decisions(scores)
+
+    @available_if(_leaves_out)
+    def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
+        """Return leave-one-out scores of the original rows, each left out with all that was made from it.
+
+        A row that the sampler deleted is no neighbour of itself: its answer is that of `predict_proba`. The sampler has
+        seen all rows; see the notes of the class.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_samples,), default=None
+            Names of the original rows' groups, which are left out together with all that was made from them. None: each
+            row is a group.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_labels) or (n_samples, n_classes)
+            In the order of the original rows that were fitted with a weight above 0.
+
+        Raises
+        ------
+        ValueError
+            As the base classifier's; or if a row was deleted and others of its group were not.
+        """
+        return self._container.probabilities(self._answer_left_out(Needs(labels=False), groups).scores)
+
+    @available_if(_leaves_out)
+    def loo_predict(self, groups: ArrayLike | None = None) -> LabelSets:
+        """Return leave-one-out label sets of the original rows, each left out with all that was made from it.
+
+        Parameters
+        ----------
+        groups : array-like of shape (n_samples,), default=None
+            As in `loo_predict_proba`.
+
+        Returns
+        -------
+        labels : ndarray or CSR of shape (n_samples, n_labels), or (n_samples,) for a one-dimensional y
+            In the container and of the type of y.
+
+        Raises
+        ------
+        ValueError
+            As `loo_predict_proba`.
+        """
+        return self._container.wrap(self._answer_left_out(Needs(scores=False), groups).labels)
+
+    def _answer_left_out(self, needs: Needs, groups: ArrayLike | None) -> Answer:
+        check_is_fitted(self)
+        sources, first = np.unique(self.sampler_.sample_indices_, return_index=True)
+        first, sources = first[sources >= 0], sources[sources >= 0]
+        group_of = self._groups_of_fit(len(sources) + len(self._deleted), groups)
+        answers = [left_out_answer(self.estimator_, self._n_labels, needs, group_of)]
+        answers = [Answer(*(None if part is None else part[first] for part in answers[0]))]
+        if len(self._deleted):
+            answers.append(prefit_answer(self.estimator_, self._deleted_rows, self._n_labels, needs))
+        order = np.argsort(np.append(sources, self._deleted))
+        parts = zip(*answers, strict=True)
+        return Answer(*(None if part[0] is None else stacked(list(part))[order] for part in parts))
+
+    def _groups_of_fit(self, n_samples: int, groups: ArrayLike | None) -> IntArray:
+        """Return the group of each resampled row: that of its seed."""
+        seeds = self.sampler_.seed_indices_
+        if (seeds < 0).any():
+            raise ValueError(f"sampler must name a seed of each row to leave rows out, got {self.sampler!r}.")
+        names = np.arange(n_samples) if groups is None else check_groups(groups, n_samples)
+        not_left_out = self._deleted[np.isin(names[self._deleted], names[seeds])]
+        if len(not_left_out):
+            raise ValueError(
+                f"groups must be kept or deleted as a whole by the sampler, got row {not_left_out[0]} deleted and"
+                " others of its group not. Hint: cv=5 in place of cv='loo'."
+            )
+        return cast(IntArray, names[seeds])
+
+
+def _check_chooses_nothing(estimator: Any) -> None:
+    """Raise ValueError if a classifier would choose something by rows whose copies it is fitted to."""
+    parts = {"": estimator, **estimator.get_params()}
+    if any(isinstance(part, TunedThresholdsClassifierCV) for part in parts.values()):
+        raise ValueError(
+            "estimator must have no tuned thresholds where rows were added, whose copies would mislead them."
+            " Hint: TunedThresholdsClassifierCV(ResampledClassifier(...)) tunes on the original rows."
+        )
+    for name, value in parts.items():
+        if name.rpartition("__")[2] == "n_neighbors" and (isinstance(value, str) or callable(value)):
+            raise ValueError(
+                f"estimator must have a number as {name} where rows were added, whose copies would mislead the choice,"
+                f" got {value!r}. Hint: GridSearchCV(ResampledClassifier(...), {{'estimator__{name}': [5, 10, 20]}})."
+            )
