@@ -142,6 +142,7 @@ def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: Int
         If it has none.
     """
     while hasattr(fitted, "steps") or hasattr(fitted, "best_estimator_"):
+        _check_resamples_nothing(fitted)
         fitted = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted.best_estimator_
     if not hasattr(fitted, "loo_predict_proba"):
         raise ValueError(
@@ -152,6 +153,16 @@ def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: Int
     if needs.scores:
         scores = as_label_scores(fitted.loo_predict_proba(**of_groups(groups)), fitted, n_labels, "predict_proba")
     return Answer(fitted.loo_predict(**of_groups(groups)) if needs.labels else None, scores)
+
+
+def _check_resamples_nothing(pipeline: Any) -> None:
+    """Raise ValueError if a step has other training rows than those given: it would answer for rows that it made."""
+    for _, step in getattr(pipeline, "steps", []):
+        if hasattr(step, "fit_resample"):
+            raise ValueError(
+                f"cv='loo' needs a model without samplers, got {type(step).__name__} in a pipeline."
+                f" Hint: ResampledClassifier(estimator, sampler) leaves rows out with all that was made from them."
+            )
 
 
 def join_answers(answers: Iterable[Answer]) -> Answer:

@@ -370,6 +370,13 @@ def _problem(n_labels: int = 5) -> tuple[Matrix, IntArray]:
     return X, y
 
 
+def _unequal_problem() -> tuple[Matrix, IntArray]:
+    """Return 60 rows and label sets of 5 labels, the first of which many carry, the last few."""
+    rng = np.random.RandomState(0)
+    X = rng.standard_normal((60, 5))
+    return X, (X + 0.3 * rng.standard_normal(X.shape) > [-0.5, 0.0, 0.4, 0.9, 1.3]).astype(np.int64)
+
+
 def _assert_equal_scores(actual: Any, expected: Any) -> None:
     """Compare to 1e-9: the order of a sum, in a product of matrices or a solver, may change the last bits."""
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9)
@@ -453,6 +460,36 @@ def check_metric(metric: Any, *, expected_failed_checks: Mapping[str, str] | Non
     """
     known = get_metric(metric)
     run_checks(METRIC_CHECKS, lambda: known, expected_failed_checks)
+
+
+def check_sampler(sampler: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> None:
+    """Run every check of the contract of a sampler on clones of one.
+
+    A sampler has `fit_resample(X, y)`, which returns rows and label sets, and then `sample_indices_`, for each of them
+    the row of X that it is or -1, and `seed_indices_`, the row that it was made from or -1 if it is no single one.
+
+    Parameters
+    ----------
+    sampler : object
+        An unfitted sampler. A parameter `random_state` is set to 0.
+    expected_failed_checks : mapping of str to str, default=None
+        Names of checks that are not run, each with the reason why the sampler cannot pass it.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message begins with the check's name and sentence.
+    ValueError
+        If a name in `expected_failed_checks` is not one of `SAMPLER_CHECKS`.
+
+    Examples
+    --------
+    >>> from nearlabel.resampling import MLSMOTE
+    >>> from nearlabel.testing import check_sampler
+    >>> check_sampler(MLSMOTE(n_neighbors=3))
+    """
+    seeded = {"random_state": 0} if "random_state" in sampler.get_params() else {}
+    run_checks(SAMPLER_CHECKS, lambda: clone(sampler).set_params(**seeded), expected_failed_checks)
 
 
 def run_checks(
@@ -605,6 +642,86 @@ def check_metric_weights_of_one_change_nothing(metric: Any) -> None:
     weighted = metric(y, given, sample_weight=np.ones(len(y)))
     np.testing.assert_allclose(weighted, metric(y, given), rtol=0, atol=1e-9)
 
+
+def check_sampler_says_where_rows_come_from(sampler: Any) -> None:
+    """`sample_indices_` and `seed_indices_` name a row of X, or -1, for each row; rows of X are taken as they are."""
+    X, y = _unequal_problem()
+    made, labels = sampler.fit_resample(X, y)
+    source, seed = sampler.sample_indices_, sampler.seed_indices_
+    assert made.shape == (len(source), X.shape[1]), f"X is of shape {made.shape}."
+    assert labels.shape == (len(source), y.shape[1]), f"y is of shape {labels.shape}."
+    assert len(seed) == len(source), "sample_indices_ and seed_indices_ differ in length."
+    for rows in (source, seed):
+        assert rows.dtype.kind == "i", f"rows are of type {rows.dtype}."
+        assert ((rows >= -1) & (rows < len(X))).all(), "an index is not that of a row."
+    taken = source >= 0
+    np.testing.assert_array_equal(seed[taken], source[taken], err_msg="a row taken is its own seed.")
+    np.testing.assert_array_equal(made[taken], X[source[taken]])
+    assert set(np.unique(labels)) <= {0, 1}, "label sets hold more than 0 and 1."
+
+
+def check_sampler_keeps_the_order(sampler: Any) -> None:
+    """Rows of X come first, in their order, then copies of them, then new rows."""
+    sampler.fit_resample(*_unequal_problem())
+    source = sampler.sample_indices_
+    taken = source[source >= 0]
+    assert (source[: len(taken)] >= 0).all(), "a new row stands before one of X."
+    kept = np.unique(taken)
+    np.testing.assert_array_equal(taken[: len(kept)], kept)
+
+
+def check_sampler_answers_alike(sampler: Any) -> None:
+    """A second call, another object and a pickled copy give the same rows, whatever was resampled in between."""
+    X, y = _unequal_problem()
+    other = clone(sampler)
+    made, labels = sampler.fit_resample(X, y)
+    other.fit_resample(X[:30, :2], y[:30, :3])
+    for again in (sampler, other, pickle.loads(pickle.dumps(sampler))):
+        made_again, labels_again = again.fit_resample(X, y)
+        np.testing.assert_array_equal(made_again, made)
+        np.testing.assert_array_equal(labels_again, labels)
+        np.testing.assert_array_equal(again.sample_indices_, sampler.sample_indices_)
+
+
+def check_sampler_changes_no_input(sampler: Any) -> None:
+    """Neither X nor y is changed, nor what the constructor stored."""
+    X, y = _unequal_problem()
+    X_before, y_before, parameters = X.copy(), y.copy(), repr(sampler)
+    sampler.fit_resample(X, y)
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(y, y_before)
+    assert repr(clone(sampler)) == parameters
+
+
+def check_sampler_keeps_containers(sampler: Any) -> None:
+    """Sparse X and y, in every combination, come back sparse with the rows of dense ones; types of y stay."""
+    X, y = _unequal_problem()
+    X[X < 0] = 0
+    made, labels = sampler.fit_resample(X, y)
+    for rows, targets in ((sparse.csr_array(X), y), (X, sparse.csr_array(y)), (sparse.csr_matrix(X), y == 1)):
+        other, other_labels = sampler.fit_resample(rows, targets)
+        assert type(other) is type(rows), f"X is of type {type(other).__name__}."
+        assert type(other_labels) is type(targets), f"y is of type {type(other_labels).__name__}."
+        assert other_labels.dtype == targets.dtype, f"y is of dtype {other_labels.dtype}."
+        _assert_equal_scores(as_dense(other), made)
+        np.testing.assert_array_equal(as_dense(other_labels), labels)
+
+
+def check_sampler_refuses_bad_input(sampler: Any) -> None:
+    """X and y of different length, and y that holds more than 0 and 1, are errors."""
+    X, y = _unequal_problem()
+    _assert_raises(lambda: sampler.fit_resample(X[:-1], y))
+    _assert_raises(lambda: sampler.fit_resample(X, y + 1))
+
+
+SAMPLER_CHECKS: tuple[Check, ...] = (
+    check_sampler_says_where_rows_come_from,
+    check_sampler_keeps_the_order,
+    check_sampler_answers_alike,
+    check_sampler_changes_no_input,
+    check_sampler_keeps_containers,
+    check_sampler_refuses_bad_input,
+)
 
 SEARCH_CHECKS: tuple[Check, ...] = (
     check_search_returns_two_matrices,

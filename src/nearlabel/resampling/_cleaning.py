@@ -26,13 +26,13 @@ class _Cleaning(Sampler):
             raise ValueError(f"threshold must be above 0 and below 1, got {self.threshold}.")
 
     def _resample(self, X: Matrix, labels: Matrix, random: RandomState) -> Resampled:
+        minority, everything = minority_labels(labels), np.arange(X.shape[0])
+        if not len(minority):
+            return Resampled(everything)
         k = check_n_neighbors(self._n_neighbors, X.shape[0], leave_one_out=True)
         near = clone_search(self.search).fit(X).kneighbors(None, k)[1]
         differs = np.column_stack([_distances(labels, others) > self.threshold for others in near.T])
-        kept = carries_any(labels, minority_labels(labels)) | ~self._disagrees(near, differs)
-        if not kept.any():
-            raise ValueError(f"threshold must leave rows, got {self.threshold}: all rows differ from their neighbours.")
-        return Resampled(np.flatnonzero(kept))
+        return Resampled(everything[carries_any(labels, minority) | ~self._disagrees(near, differs)])
 
     @property
     @abstractmethod
@@ -58,7 +58,7 @@ class MLeNN(_Cleaning):
     Two label sets differ if |difference| / (|one| + |other|), the labels of only one of them divided by the sizes of
     both, is above a threshold; two empty ones do not. A row without any minority label
     (`nearlabel.labels.minority_labels`) is deleted if at least half of its neighbours differ from it. All decisions are
-    made on the original rows.
+    made on the original rows. None is deleted if all labels are equally frequent.
 
     Parameters
     ----------
@@ -121,7 +121,8 @@ class MLTL(_Cleaning):
     """Delete rows without a rare label from pairs of nearest neighbours with other labels (MLTL).
 
     Two rows are a Tomek link if each is the nearest neighbour of the other and their label sets differ as in `MLeNN`.
-    Of a link, the rows without any minority label (`nearlabel.labels.minority_labels`) are deleted.
+    Of a link, the rows without any minority label (`nearlabel.labels.minority_labels`) are deleted; none if all labels
+    are equally frequent.
 
     Parameters
     ----------
