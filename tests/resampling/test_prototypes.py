@@ -8,12 +8,16 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn.model_selection import KFold
 
+from nearlabel.lazy import BRkNN, MLkNN
 from nearlabel.neighbors.squared_distances import SquaredDistances
-from nearlabel.resampling import MRHC, MRSP1, MRSP2, MRSP3, MChen
+from nearlabel.resampling import MRHC, MRSP1, MRSP2, MRSP3, MChen, ResampledClassifier
 from nearlabel.resampling._farthest_pair import FarthestPairs, Part
 from nearlabel.resampling._homogeneous_clusters import lloyd
 from nearlabel.resampling._prototypes import medians
+from nearlabel.testing import check_sampler
+from nearlabel.thresholds import MicroFOptimum, TunedThresholdsClassifierCV
 
 SAMPLERS = [MRHC(), MRSP3(), MChen(0.3), MRSP1(0.3), MRSP2(0.3)]
 
@@ -231,6 +235,37 @@ def test_one_row_and_one_label(sampler):
     X_resampled, y_resampled = sampler.fit_resample([[0.0], [1.0], [9.0]], [1, 1, 0])
     assert y_resampled.ndim == 1
     assert len(X_resampled) == len(y_resampled) <= 3
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
+def test_the_contract(sampler):
+    """Containers, order, indices, input."""
+    check_sampler(sampler)
+
+
+def test_a_classifier_of_prototypes_holds_no_other_row():
+    """It answers as one fitted to the prototypes; rows, and what they weigh, are in none of them alone."""
+    X, y = problem("no ties", 1, 80)
+    model = ResampledClassifier(MLkNN(3), MRSP3()).fit(X, y)
+    prototypes = MRSP3().fit_resample(X, y)
+    assert_array_equal(model.predict_proba(X), MLkNN(3).fit(*prototypes).predict_proba(X))
+    assert model._deleted_rows.shape == (0, 3)
+    with pytest.raises(ValueError, match=r"sampler must name a seed of each row .* Hint: cv=5 in place of cv='loo'"):
+        model.loo_predict_proba()
+    with pytest.raises(ValueError, match=r"sample_weight must be None where rows are made of several, got MRSP3\(\)"):
+        ResampledClassifier(BRkNN(3), MRSP3()).fit(X, y, sample_weight=np.ones(80))
+    with pytest.raises(ValueError, match="estimator must have a number as n_neighbors"):
+        ResampledClassifier(MLkNN("auto"), MRSP3()).fit(X, y)
+
+
+def test_thresholds_of_prototypes_are_tuned_by_folds():
+    """Each row is scored by prototypes of rows among which it is not."""
+    X, y = problem("no ties", 1, 60)
+    tuned = TunedThresholdsClassifierCV(ResampledClassifier(MLkNN(3), MRSP3()), cv=KFold(3)).fit(X, y)
+    scores = np.empty(y.shape)
+    for train, test in KFold(3).split(X):
+        scores[test] = MLkNN(3).fit(*MRSP3().fit_resample(X[train], y[train])).predict_proba(X[test])
+    assert_array_equal(tuned.thresholds_, MicroFOptimum().fit(scores, y).thresholds_)
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
