@@ -320,6 +320,17 @@ def test_large_sets_are_divided_by_a_walk(sampler):
         assert sampler.prototype_of_.max() + 1 >= 60
 
 
+def test_large_sets_are_divided_before_their_overlap_is_known():
+    """That would take all pairs; those of a single label set are not."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(50, 2)), 100 + rng.normal(size=(50, 2))])
+    y = np.concatenate([rng.integers(0, 2, (50, 2)), np.ones((50, 2), dtype=int)])
+    sampler = MRSP2(0.15, exact_up_to=10)
+    groups = sampler.fit(X, y).prototype_of_
+    assert len({*groups[50:]}) == 1
+    assert np.bincount(groups[:50]).max() <= 10
+
+
 def test_distances_that_are_not_kept_are_computed_again(monkeypatch):
     """The groups are the same where no waiting part may keep its distances."""
     X, y = problem("ties", 6, 80)

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.neighbors.squared_distances import SquaredDistances
 from nearlabel.resampling._farthest_pair import FarthestPairs, Pair, Part, divide_into, divide_until
 from nearlabel.resampling._prototypes import group_of_each, have_a_label_in_common, numbered_by_first
 from nearlabel.resampling._reduction import Reduction
@@ -101,10 +100,10 @@ class _OfSize(Reduction):
         label_set = distinct_labelsets(labels)[1]
         n_parts = math.floor(round(self.share * len(label_set), 9))  # 0.29 * 100 is a little less than 29
         pairs = FarthestPairs(X, self.exact_up_to)
-        parts = divide_into(pairs, len(label_set), n_parts, partial(self._urgency, pairs.distances, label_set))
+        parts = divide_into(pairs, len(label_set), n_parts, partial(self._urgency, label_set))
         return self._groups_of_parts(group_of_each(parts), label_set)
 
-    def _urgency(self, distances: SquaredDistances, label_set: IntArray, part: Part, pair: Pair) -> tuple[float, float]:
+    def _urgency(self, label_set: IntArray, part: Part, pair: Pair) -> tuple[float, float]:
         """Return what says which part is divided next: whether its rows have several label sets, and its diameter."""
         sets = label_set[part.rows]
         return float((sets != sets[0]).any()), pair.distance
@@ -236,8 +235,8 @@ class MRSP2(MRSP1):
         How many sets of rows, as a share of the rows; rounded down, but at least one, and fewer where rows are equal.
         The authors tried 0.1 to 0.9.
     exact_up_to : int, default=2000
-        Most rows of a set whose farthest pair is looked for among all pairs (see `MRSP3`), and whose overlap is that of
-        all rows; of a larger set it is that of at most so many, evenly spaced.
+        Most rows of a set whose farthest pair is looked for among all pairs; see `MRSP3`. Larger sets of several label
+        sets are divided first, whatever their overlap, which would take all pairs.
 
     Attributes
     ----------
@@ -279,12 +278,12 @@ class MRSP2(MRSP1):
     ([[1.0], [1.0], [8.5]], [[1, 0], [1, 1], [0, 1]])
     """
 
-    def _urgency(self, distances: SquaredDistances, label_set: IntArray, part: Part, pair: Pair) -> tuple[float, float]:
+    def _urgency(self, label_set: IntArray, part: Part, pair: Pair) -> tuple[float, float]:
         """Return what says which part is divided next: its overlap, and its diameter."""
         if part.distances is not None:
             return overlap(part.distances, label_set[part.rows]), pair.distance
-        some = part.rows[:: -(-len(part) // self.exact_up_to)]
-        return overlap(distances.among(some), label_set[some]), pair.distance
+        has_several, diameter = super()._urgency(label_set, part, pair)
+        return math.inf if has_several else 0.0, diameter
 
 
 def overlap(squared_distances: FloatArray, label_set: IntArray) -> float:
