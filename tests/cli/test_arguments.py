@@ -80,8 +80,9 @@ def test_a_missing_extra_is_told_before_the_work_is_imported(command):
     [
         (
             experiments,
-            "NEIGHBOR_METHODS METHODS LEADERBOARD_METHODS ESTIMATORS SELECTIONS THRESHOLDS SEARCHES IMPUTATIONS",
+            "NEIGHBOR_METHODS METHODS LEADERBOARD_METHODS ESTIMATORS SELECTIONS SAMPLERS THRESHOLDS IMPUTATIONS",
         ),
+        (experiments, "SEARCHES"),
         (preprocessing, "SCALES"),
         (comparison, "TESTS OVER POST_HOC"),
     ],

@@ -4,10 +4,11 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from nearlabel.ensemble import HOMER
-from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, Plan, make_method
+from nearlabel.experiments import ESTIMATORS, METHODS, THRESHOLDS, MethodSpec, Plan, make_method, takes_unknown
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.resampling import MLSMOTE, MLTL, MLeNN, ResampledClassifier
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -118,6 +119,34 @@ def test_selections():
     ):
         with pytest.raises(ValueError, match=message):
             make_method(spec, 7)
+
+
+def test_samplers():
+    """Before a method and its +, behind a selection if there is one; thresholds are tuned around both."""
+    model = make_method("mlsmote:n_neighbors=3+mlknn", 7)
+    expected = ResampledClassifier(MLkNN(7), MLSMOTE(3, random_state=0))
+    assert repr(model) == repr(expected)
+    tuned = make_method("mlsmote+mlknn@micro-f", 7)
+    assert (tuned.cv, type(tuned.estimator)) == ("loo", ResampledClassifier)
+    selector, resampled = (step for _, step in make_method("igs+mlenn+br").steps)
+    assert (type(selector), type(resampled.sampler)) == (InformationGainSelector, MLeNN)
+    assert type(make_method("nearlabel.resampling:MLTL:mutual=False+mlknn").sampler) is MLTL
+    spec = MethodSpec("mlknn", sampler=MLeNN(5))
+    assert not spec.shares_search
+    assert spec.fit_key != MethodSpec("mlknn").fit_key
+    assert re.match(r"nearlabel.resampling\S+MLeNN\(n_neighbors=5, .* \+ nearlabel.lazy\S+MLkNN\(", spec.description)
+    assert takes_unknown("brknn")
+    assert not takes_unknown("mlros+brknn")
+    for text, message in (
+        ("mlsmot+mlknn", "sampler must be one of .* got 'mlsmot'. Did you mean 'mlsmote'"),
+        ("igs+igs+mlknn", "sampler must be one of .* got 'igs'"),
+        ("mlros:seed=3+mlknn", "option of sampler 'mlros' must be parameter=value, of .*'random_state', 'share'"),
+        ("mlrus:share=2+mlknn", "share must be above 0, at most 1, got 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Plan((text,), (1,))
+    with pytest.raises(TypeError, match="sampler must be an estimator with fit_resample, got MLkNN"):
+        MethodSpec("mlknn", sampler=MLkNN())
 
 
 def test_thresholds_of_methods_without_leave_one_out():

@@ -70,6 +70,12 @@ def test_equals_fitting_each_by_itself(toy, make_dataset, scale):
     assert run(plan, problems) == list(fitted_one_by_one(plan, problems))
 
 
+def test_samplers(toy):
+    """Each method is fitted to rows of its own, made of the training rows; others keep theirs."""
+    plan = Plan(("mlros:share=0.5+mlknn", "mlknn", "mlros:share=0.5+mlknn@micro-f", "igs+mlenn+brknn"), (2, 3), cv=3)
+    assert run(plan, {"toy": toy}) == list(fitted_one_by_one(plan, {"toy": toy}))
+
+
 @pytest.mark.filterwarnings("ignore:The binomial regression has no finite solution")
 def test_methods_without_neighbors_and_selections(toy, sparse_toy):
     """Methods without a number of neighbours are run once a fold; selected features have a search of their own."""

@@ -1,7 +1,8 @@
 """Methods of plans, from text or from objects.
 
-A text is ``[selection+]method[@thresholds]``, and each of the three ``name[:parameter=value]...``: ``mlknn``,
-``lpknn:ties=first``, ``mlknn@micro-f:beta=2``, ``igs:labels=sum+cmlknn``, ``package.module:MyClassifier@0.3``.
+A text is ``[selection+][sampler+]method[@thresholds]``, and each of the four ``name[:parameter=value]...``: ``mlknn``,
+``lpknn:ties=first``, ``mlknn@micro-f:beta=2``, ``igs:labels=sum+cmlknn``, ``mlsmote+mlknn``,
+``package.module:MyClassifier@0.3``.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from nearlabel.experiments._guests import check_classifier, describe_object
 from nearlabel.experiments._parts import Part, from_text, hint
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
+from nearlabel.resampling import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -48,7 +50,7 @@ from nearlabel.thresholds import (
     TunedThresholdsClassifierCV,
 )
 from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
-from nearlabel.utils.guests import split_import
+from nearlabel.utils.guests import import_object, split_import
 from nearlabel.utils.types import NeighborSearch
 
 N_FOLDS = 5  # of the cross-validation that stands in for leave-one-out scores
@@ -130,6 +132,12 @@ SELECTIONS: Mapping[str, Any] = MappingProxyType(
     {"igs": InformationGainSelector, "ig": partial(InformationGainSelector, symmetric=False)}
 )
 
+# What changes the training rows of each fit.
+SAMPLERS: Mapping[str, Any] = MappingProxyType(
+    {"mlros": MLROS, "mlrus": MLRUS, "mlsmote": MLSMOTE, "mlenn": MLeNN, "mltl": MLTL, "remedial": REMEDIAL}
+)
+_OF_SAMPLERS = ("n_neighbors",)  # an option of theirs, not the plan's
+
 
 def _fbr(variant: int, *, fbr: float | str = "auto", beta: float = 1.0, cv: int = 5, random_state: Any = None) -> FBR:
     strategy = SCut("macro_fbeta", beta=beta)
@@ -161,11 +169,12 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     Parameters
     ----------
     spec : str, estimator or MethodSpec
-        A text is ``[selection+]method[@thresholds]``, each part a name and any number of ``:parameter=value``. The
-        method is a key of `METHODS`; its option `estimator` is a key of `ESTIMATORS` or ``package.module.Name``. The
-        selection is a key of `SELECTIONS`: the method sees the features that it selects. Thresholds are a number from 0
-        to 1 for all labels, or a key of `THRESHOLDS`: a strategy that is tuned on leave-one-out scores, or on those of
-        a five-fold cross-validation for methods without leave-one-out scores. Each name may be a
+        A text is ``[selection+][sampler+]method[@thresholds]``, each part a name and any number of
+        ``:parameter=value``. The method is a key of `METHODS`; its option `estimator` is a key of `ESTIMATORS` or
+        ``package.module.Name``. The selection is a key of `SELECTIONS`: the method sees the features that it selects.
+        The sampler is a key of `SAMPLERS`: the method is fitted to the rows that it makes. Thresholds are a number from
+        0 to 1 for all labels, or a key of `THRESHOLDS`: a strategy that is tuned on leave-one-out scores, or on those
+        of a five-fold cross-validation for methods without leave-one-out scores. Each name may be a
         ``package.module:Name`` or ``./file.py:Name`` instead, which is imported: **this executes the code of that
         module**. Random numbers come from the seed 0 unless the option `random_state` sets another.
     n_neighbors : int, default=None
@@ -176,12 +185,13 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     Returns
     -------
     estimator
-        A classifier, alone or in a pipeline behind the selection, inside a classifier with thresholds if some are set.
+        A classifier, inside a `ResampledClassifier` if there is a sampler, alone or in a pipeline behind the selection,
+        inside a classifier with thresholds if some are set.
 
     Raises
     ------
     ValueError
-        If there is no such method, selection, strategy or option.
+        If there is no such method, selection, sampler, strategy or option.
     TypeError
         If it is neither text nor an estimator.
     ImportError
@@ -195,6 +205,9 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     MicroFOptimum(beta=2)
     >>> make_method("igs:factor=2+mlknn", 8)[0]
     InformationGainSelector(factor=2, random_state=0)
+    >>> make_method("mlros:share=0.1+mlknn", 8)
+    ResampledClassifier(estimator=MLkNN(n_neighbors=8),
+                        sampler=MLROS(random_state=0, share=0.1))
     """
     return MethodSpec.of(spec).make(n_neighbors, search)
 
@@ -210,6 +223,8 @@ class MethodSpec:
         A key of `METHODS` with options, as `make_method` reads them, or an unfitted multi-label classifier.
     selection : str or transformer, default=None
         A key of `SELECTIONS` with options, or an unfitted transformer that selects features. None: all features.
+    sampler : str or sampler, default=None
+        A key of `SAMPLERS` with options, or an unfitted sampler with `fit_resample`. None: the rows as they are.
     thresholds : str, float or ThresholdStrategy, default=None
         A key of `THRESHOLDS` with options, a number from 0 to 1 for all labels, or an unfitted strategy. None: the
         method decides.
@@ -230,36 +245,44 @@ class MethodSpec:
     MLkNN(n_neighbors=8, smoothing=0.5)
     """
 
-    def __init__(self, method: Any, *, selection: Any = None, thresholds: Any = None) -> None:
+    def __init__(self, method: Any, *, selection: Any = None, sampler: Any = None, thresholds: Any = None) -> None:
         self.method = Part.of("method", METHODS, method)
         self.selection = None if selection is None else Part.of("selection", SELECTIONS, selection)
+        self.sampler = None if sampler is None else Part.of("sampler", SAMPLERS, sampler, settable=_OF_SAMPLERS)
         self.thresholds = None if thresholds is None else _read_thresholds(thresholds)
         _check_has("method", self.method.prototype, ("fit", "predict"))
         if self.selection is not None:
             _check_has("selection", self.selection.prototype, ("fit", "transform"))
+        if self.sampler is not None:
+            _check_has("sampler", self.sampler.prototype, ("fit_resample",))
 
     @classmethod
     def of(cls, spec: Any) -> MethodSpec:
-        """Read what `make_method` takes: ``[selection+]method[@thresholds]``, an estimator, or a specification."""
+        """Read what `make_method` takes: a text of its parts, an estimator, or a specification."""
         if isinstance(spec, MethodSpec):
             return spec
         if not isinstance(spec, str):
             return cls(spec)
         rest, at, thresholds = spec.partition("@")
-        *selection, method = _PLUS.split(rest, maxsplit=1)
-        return cls(method, selection=selection[0] if selection else None, thresholds=thresholds if at else None)
+        *before, method = _PLUS.split(rest, maxsplit=2)
+        sampler = before.pop() if before and _is_sampler(before[-1]) else None
+        if len(before) > 1:
+            raise ValueError(f"sampler must be one of {sorted(SAMPLERS)}, got {before[1]!r}.")
+        selection = before[0] if before else None
+        return cls(method, selection=selection, sampler=sampler, thresholds=thresholds if at else None)
 
     @property
     def description(self) -> str:
         """The classes and parameters of its parts, in one line."""
         selection = "" if self.selection is None else f"{describe_object(self.selection.prototype)} + "
+        sampler = "" if self.sampler is None else f"{describe_object(self.sampler.prototype)} + "
         thresholds = "" if self.thresholds is None else f" @ {describe_object(self.thresholds)}"
-        return f"{selection}{describe_object(self.method.prototype)}{thresholds}"
+        return f"{selection}{sampler}{describe_object(self.method.prototype)}{thresholds}"
 
     @property
-    def fit_key(self) -> tuple[Part | None, Part]:
+    def fit_key(self) -> tuple[Part | None, Part | None, Part]:
         """What methods have in common that differ in their thresholds only."""
-        return self.selection, self.method
+        return self.selection, self.sampler, self.method
 
     @property
     def has_left_out_scores(self) -> bool:
@@ -286,10 +309,11 @@ class MethodSpec:
     def shares_search(self) -> bool:
         """Whether the method takes neighbours that were found once for all methods.
 
-        It needs a search that is None and a number of neighbours: a search without a number, as that of NLDD, may find
-        the neighbours of other rows than the training rows.
+        It needs a search that is None, a number of neighbours and the rows as they are: a search without a number, as
+        that of NLDD, may find the neighbours of other rows than the training rows, and a sampler makes other rows.
         """
-        return self.has_neighbors and "search" in self.method.parameters and self.method.prototype.search is None
+        takes_a_search = "search" in self.method.parameters and self.method.prototype.search is None
+        return self.sampler is None and self.has_neighbors and takes_a_search
 
     @property
     def is_tuned(self) -> bool:
@@ -298,7 +322,8 @@ class MethodSpec:
 
     def check(self, name: str) -> None:
         """Raise unless the parameters make sense, and a guest keeps the contract of `nearlabel.testing`."""
-        parts: list[Any] = [self.selector(), self.classifier(1), self.thresholds]
+        sampler = None if self.sampler is None else self.sampler.prototype
+        parts: list[Any] = [self.selector(), sampler, self.method.prototype, self.thresholds]
         for part in parts:
             if hasattr(part, "_check_parameters"):
                 part._check_parameters()
@@ -335,18 +360,19 @@ class MethodSpec:
         return FixedThresholdsClassifier(classifier, self.thresholds)
 
     def make_untuned(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
-        """Return the unfitted method, behind its selection if it has one, without thresholds."""
+        """Return the unfitted method, behind its selection and sampler if it has them, without thresholds."""
         classifier, selector = self.classifier(n_neighbors, search), self.selector()
         return classifier if selector is None else make_pipeline(selector, classifier)
 
     def classifier(self, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
-        """Return the unfitted method, without selection and thresholds."""
+        """Return the unfitted method, with its sampler, without selection and thresholds."""
         given: dict[str, Any] = {}
         if self.has_neighbors and n_neighbors is not None:
             given["n_neighbors"] = n_neighbors
         if self.shares_search and search is not None:
             given["search"] = search
-        return self.method.make(**given)
+        classifier = self.method.make(**given)
+        return classifier if self.sampler is None else ResampledClassifier(classifier, self.sampler.make())
 
     def selector(self) -> Any:
         """Return the unfitted selection of features, or None."""
@@ -361,7 +387,15 @@ def sharing_a_fit(specs: Mapping[str, MethodSpec]) -> list[dict[str, MethodSpec]
     return list(groups.values())
 
 
-# A plus sign parts a selection and a method if a name follows it, not a digit as in 1e+2.
+def _is_sampler(text: str) -> bool:
+    """Return whether what stands before a method is a sampler: one of ours, perhaps misspelt, or an object that is."""
+    name, found = text.split(":")[0], split_import(text)
+    if found is not None:
+        return hasattr(import_object(found[0]), "fit_resample")
+    return name not in SELECTIONS and hint(name, SAMPLERS) != ""
+
+
+# A plus sign parts a selection, a sampler and a method if a name follows it, not a digit as in 1e+2.
 _PLUS = re.compile(r"\+(?=[A-Za-z_./~])")
 
 

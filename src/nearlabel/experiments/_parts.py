@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
@@ -53,10 +53,13 @@ class Part:
     source: Any = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, what: str, known: Mapping[str, Any], value: Any) -> Self:
-        """Read a name with its options, or take an object; `what` it is goes into messages."""
+    def of(cls, what: str, known: Mapping[str, Any], value: Any, *, settable: Collection[str] = ()) -> Self:
+        """Read a name with its options, or take an object; `what` it is goes into messages.
+
+        `settable` are options that only the plan may set of a method.
+        """
         if isinstance(value, str):
-            return cls(value, from_text(what, known, value, seed=0))
+            return cls(value, from_text(what, known, value, seed=0, settable=settable))
         if isinstance(value, type):
             raise TypeError(f"{what} must be an object, got the class {value.__name__}. Hint: {value.__name__}().")
         prototype = clone(value, safe=False)
@@ -80,7 +83,14 @@ def parameters_of(thing: Any) -> set[str]:
     return set(thing.get_params(deep=False)) if hasattr(thing, "get_params") else set()
 
 
-def from_text(what: str, known: Mapping[str, Callable[..., Any]], text: str, *, seed: int | None = None) -> Any:
+def from_text(
+    what: str,
+    known: Mapping[str, Callable[..., Any]],
+    text: str,
+    *,
+    seed: int | None = None,
+    settable: Collection[str] = (),
+) -> Any:
     """Return the unfitted object of a name or of a ``package.module:Name``, with its options.
 
     Parameters
@@ -93,6 +103,8 @@ def from_text(what: str, known: Mapping[str, Callable[..., Any]], text: str, *, 
         Name and options.
     seed : int, default=None
         Parameter `random_state` of what has one, unless an option sets it; None: its default.
+    settable : collection of str, default=()
+        Options that are taken though the plan sets those of a method.
 
     Raises
     ------
@@ -103,12 +115,13 @@ def from_text(what: str, known: Mapping[str, Callable[..., Any]], text: str, *, 
     """
     name, *options = text.split(":")
     if name in known:
-        return _made(f"{what} {name!r}", known[name], options, _NO_OPTIONS, seed)
+        return _made(f"{what} {name!r}", known[name], options, _NO_OPTIONS - set(settable), seed)
     found = split_import(text)
     if found is None:
         raise ValueError(f"{what} must be one of {sorted(known)}, got {name!r}.{hint(name, known)}")
     imported, rest = found
-    return _made(f"{what} {imported!r}", import_object(imported), rest.split(":")[1:], _FROM_THE_PLAN, seed)
+    no_options = _FROM_THE_PLAN - set(settable)
+    return _made(f"{what} {imported!r}", import_object(imported), rest.split(":")[1:], no_options, seed)
 
 
 def _made(whose: str, thing: Any, options: Iterable[str], no_options: set[str], seed: int | None) -> Any:

@@ -36,8 +36,8 @@ def takes_unknown(method: Any) -> bool:
     False
     """
     spec = MethodSpec.of(method)
-    parts = [spec.method.prototype] if spec.selection is None else [spec.method.prototype, spec.selection.prototype]
-    return all(getattr(part, "_takes_unknown", False) for part in parts)
+    parts = [part for part in (spec.selection, spec.sampler, spec.method) if part is not None]
+    return all(getattr(part.prototype, "_takes_unknown", False) for part in parts)
 
 
 def check_takes_unknown(name: str, Y: Matrix, methods: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from nearlabel.cli.arguments.registered import (
     ESTIMATORS,
     METHODS,
     NEIGHBOR_METHODS,
+    SAMPLERS,
     SCALES,
     SEARCHES,
     SELECTIONS,
@@ -45,7 +46,8 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
         type=any_names,
         default=NEIGHBOR_METHODS,
         help=f"comma-separated, of {', '.join(METHODS)}, or all; options behind a colon (lpknn:ties=first), thresholds"
-        f" behind an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn); the"
+        f" behind an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn),"
+        f" a sampler of training rows ({', '.join(SAMPLERS)}) likewise (mlsmote+mlknn); the"
         f" option estimator, of methods that have one, is one of {', '.join(ESTIMATORS)}; each name may be"
         " package.module:Class or ./file.py:Class instead, which executes the code of that module;"
         f" default: {','.join(NEIGHBOR_METHODS)}",

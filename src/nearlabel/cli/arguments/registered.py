@@ -12,6 +12,7 @@ LEADERBOARD_METHODS = (
 )  # fmt: skip
 ESTIMATORS = ("svm", "svm-hinge", "logistic", "tree")
 SELECTIONS = ("igs", "ig")
+SAMPLERS = ("mlros", "mlrus", "mlsmote", "mlenn", "mltl", "remedial")
 THRESHOLDS = (
     "micro-f", "pillai", "macro-f", "fbr0", "fbr1", "global-f", "examples-f", "expected-f", "rcut", "pcut",
     "cardinality", "mcut",
