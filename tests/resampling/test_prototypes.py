@@ -250,8 +250,10 @@ def test_a_classifier_of_prototypes_holds_no_other_row():
     prototypes = MRSP3().fit_resample(X, y)
     assert_array_equal(model.predict_proba(X), MLkNN(3).fit(*prototypes).predict_proba(X))
     assert model._deleted_rows.shape == (0, 3)
-    with pytest.raises(ValueError, match=r"sampler must name a seed of each row .* Hint: cv=5 in place of cv='loo'"):
-        model.loo_predict_proba()
+    assert not hasattr(model, "loo_predict_proba")
+    assert not hasattr(model, "loo_predict")
+    with pytest.raises(ValueError, match="cv='loo' needs probabilities of a classifier with loo_predict_proba"):
+        TunedThresholdsClassifierCV(model, cv="loo").fit(X, y)
     with pytest.raises(ValueError, match=r"sample_weight must be None where rows are made of several, got MRSP3\(\)"):
         ResampledClassifier(BRkNN(3), MRSP3()).fit(X, y, sample_weight=np.ones(80))
     with pytest.raises(ValueError, match="estimator must have a number as n_neighbors"):

@@ -33,7 +33,20 @@ from nearlabel.experiments._guests import check_classifier, describe_object
 from nearlabel.experiments._parts import Part, from_text, hint
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.resampling import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
+from nearlabel.resampling import (
+    MLROS,
+    MLRUS,
+    MLSMOTE,
+    MLTL,
+    MRHC,
+    MRSP1,
+    MRSP2,
+    MRSP3,
+    REMEDIAL,
+    MChen,
+    MLeNN,
+    ResampledClassifier,
+)
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -134,7 +147,19 @@ SELECTIONS: Mapping[str, Any] = MappingProxyType(
 
 # What changes the training rows of each fit.
 SAMPLERS: Mapping[str, Any] = MappingProxyType(
-    {"mlros": MLROS, "mlrus": MLRUS, "mlsmote": MLSMOTE, "mlenn": MLeNN, "mltl": MLTL, "remedial": REMEDIAL}
+    {
+        "mlros": MLROS,
+        "mlrus": MLRUS,
+        "mlsmote": MLSMOTE,
+        "mlenn": MLeNN,
+        "mltl": MLTL,
+        "remedial": REMEDIAL,
+        "mrhc": MRHC,
+        "mrsp1": MRSP1,
+        "mrsp2": MRSP2,
+        "mrsp3": MRSP3,
+        "mchen": MChen,
+    }
 )
 _OF_SAMPLERS = ("n_neighbors",)  # an option of theirs, not the plan's
 
@@ -287,7 +312,8 @@ class MethodSpec:
     @property
     def has_left_out_scores(self) -> bool:
         """Whether leave-one-out answers need no refit; a selection has seen the row, so it needs refits."""
-        has_both = all(hasattr(self.method.prototype, name) for name in ("loo_predict", "loo_predict_proba"))
+        classifier = self.classifier()  # with its sampler, which may make rows of several
+        has_both = all(hasattr(classifier, name) for name in ("loo_predict", "loo_predict_proba"))
         return self.selection is None and has_both
 
     @property

@@ -20,6 +20,7 @@ class Reduction(Sampler):
     `sample_indices_` and `seed_indices_` are -1, and `prototype_of_` tells which prototype each row went to.
     """
 
+    _names_seeds = False
     prototype_of_: IntArray
 
     @abstractmethod

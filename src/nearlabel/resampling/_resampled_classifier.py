@@ -28,9 +28,9 @@ def _if_estimator_has(method: str) -> Callable[[Method], Method]:
 
 
 def _leaves_out(self: ResampledClassifier) -> bool:
-    """Return whether the base classifier, alone or as the last step of a pipeline, has leave-one-out answers."""
+    """Return whether the base classifier, alone or in a pipeline, has leave-one-out answers for rows of known seeds."""
     steps = getattr(self.estimator, "steps", [(None, self.estimator)])
-    return hasattr(steps[-1][1], "loo_predict_proba")
+    return hasattr(steps[-1][1], "loo_predict_proba") and getattr(self.sampler, "_names_seeds", True)
 
 
 class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
@@ -236,7 +236,7 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
         if (seeds < 0).any():
             raise ValueError(
                 f"sampler must name a seed of each row to leave rows out, got {self.sampler!r}."
-                " Hint: cv=5 in place of cv='loo' resamples anew for each fold."
+                " Hint: cv=5 in place of cv='loo'."
             )
         names = np.arange(n_samples) if groups is None else check_groups(groups, n_samples)
         not_left_out = self._deleted[np.isin(names[self._deleted], names[seeds])]

@@ -35,6 +35,9 @@ class Sampler(BaseEstimator, ABC):
     """
 
     _reads_features: ClassVar[bool] = True  # else X may hold anything: texts, categories, missing values
+    _names_seeds: ClassVar[bool] = (
+        True  # else rows are made of several, and none can be left out with what it went into
+    )
 
     random_state: int | RandomState | None = None
     sample_indices_: IntArray
