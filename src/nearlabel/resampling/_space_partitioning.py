@@ -60,7 +60,7 @@ class MRSP3(Reduction):
     References
     ----------
     J. J. Valero-Mas, A. J. Gallego, P. Alonso-Jiménez, X. Serra: Multilabel Prototype Generation for Data Reduction in
-    k-Nearest Neighbour Classification. Pattern Recognition, 2023. arXiv:2207.10947.
+    k-Nearest Neighbour Classification. Pattern Recognition 135, 2023. arXiv:2207.10947.
 
     J. S. Sánchez: High Training Set Size Reduction by Space Partitioning and Prototype Abstraction. Pattern
     Recognition, 2004. (RSP3, for one label)
@@ -153,7 +153,7 @@ class MChen(_OfSize):
     References
     ----------
     J. J. Valero-Mas, A. J. Gallego, P. Alonso-Jiménez, X. Serra: Multilabel Prototype Generation for Data Reduction in
-    k-Nearest Neighbour Classification. Pattern Recognition, 2023. arXiv:2207.10947.
+    k-Nearest Neighbour Classification. Pattern Recognition 135, 2023. arXiv:2207.10947.
 
     C. H. Chen, A. Jóźwik: A Sample Set Condensation Algorithm for the Class Sensitive Artificial Neural Network.
     Pattern Recognition Letters, 1996. (for one label)
@@ -204,7 +204,7 @@ class MRSP1(_OfSize):
     References
     ----------
     J. J. Valero-Mas, A. J. Gallego, P. Alonso-Jiménez, X. Serra: Multilabel Prototype Generation for Data Reduction in
-    k-Nearest Neighbour Classification. Pattern Recognition, 2023. arXiv:2207.10947.
+    k-Nearest Neighbour Classification. Pattern Recognition 135, 2023. arXiv:2207.10947.
 
     J. S. Sánchez: High Training Set Size Reduction by Space Partitioning and Prototype Abstraction. Pattern
     Recognition, 2004. (RSP1, for one label)
@@ -265,7 +265,7 @@ class MRSP2(MRSP1):
     References
     ----------
     J. J. Valero-Mas, A. J. Gallego, P. Alonso-Jiménez, X. Serra: Multilabel Prototype Generation for Data Reduction in
-    k-Nearest Neighbour Classification. Pattern Recognition, 2023. arXiv:2207.10947.
+    k-Nearest Neighbour Classification. Pattern Recognition 135, 2023. arXiv:2207.10947.
 
     J. S. Sánchez: High Training Set Size Reduction by Space Partitioning and Prototype Abstraction. Pattern
     Recognition, 2004. (RSP2, for one label)
