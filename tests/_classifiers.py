@@ -10,9 +10,10 @@ from sklearn.base import is_classifier
 
 from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
 from nearlabel.ensemble import EnsembleOfBinaryRelevance, EnsembleOfClassifierChains, RandomForestPCT
-from nearlabel.lazy import MLkNN
+from nearlabel.lazy import BRkNN, MLkNN
+from nearlabel.resampling import MLeNN
 
-_ROOMS = ("lazy", "transformation", "adaptation", "ensemble", "thresholds", "model_selection", "streams")
+_ROOMS = ("lazy", "transformation", "adaptation", "ensemble", "thresholds", "model_selection", "streams", "resampling")
 
 # The classifiers whose defaults take long, in a smaller size.
 SMALL: dict[str, Any] = {
@@ -28,7 +29,7 @@ SMALL: dict[str, Any] = {
 
 
 def default_classifiers() -> dict[str, Any]:
-    """Return each public classifier by name; those that need a classifier get ML-kNN."""
+    """Return each public classifier by name; those that need a classifier get ML-kNN, with a sampler BRkNN."""
     defaults = {}
     for room in _ROOMS:
         module = importlib.import_module(f"nearlabel.{room}")
@@ -40,9 +41,11 @@ def default_classifiers() -> dict[str, Any]:
 
 
 def _made(public: Any) -> Any:
-    """Return an instance of a class that has `fit` and can be made without arguments other than `estimator`."""
+    """Return an instance of a class that has `fit` and can be made without arguments but `estimator` and `sampler`."""
     if not inspect.isclass(public) or inspect.isabstract(public) or not hasattr(public, "fit"):
         return None
     parameters = inspect.signature(public).parameters.values()
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    if required == ["estimator", "sampler"]:
+        return public(BRkNN(), MLeNN())
     return public(MLkNN()) if required == ["estimator"] else None if required else public()

@@ -39,6 +39,20 @@ from nearlabel.neighbors import (
     UsearchNeighbors,
 )
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
+from nearlabel.resampling import (
+    MLROS,
+    MLRUS,
+    MLSMOTE,
+    MLTL,
+    MRHC,
+    MRSP1,
+    MRSP2,
+    MRSP3,
+    REMEDIAL,
+    MChen,
+    MLeNN,
+    ResampledClassifier,
+)
 from nearlabel.streams import StreamClassifier
 from nearlabel.thresholds import (
     FBR,
@@ -168,6 +182,20 @@ _AUTO = (
     MLkNN("auto"),
 )
 
+_SAMPLERS = (
+    MLROS(random_state=0),
+    MLRUS(random_state=0),
+    MLSMOTE(3, random_state=0),
+    MLeNN(search=NearestNeighbors()),
+    MLTL(),
+    REMEDIAL(),
+    MRHC(),
+    MRSP1(0.5),
+    MRSP2(0.5),
+    MRSP3(),
+    MChen(0.5),
+)
+
 MODELS: dict[str, Callable[[], Fitted]] = (
     {f"search {name}": _alone(search) for name, search in SEARCHES.items() if "transformer" not in name}
     | {f"ML-kNN, {name}": _dense(MLkNN(3, search=search)) for name, search in SEARCHES.items()}
@@ -179,6 +207,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
     }
     | {f"{type(auto).__name__}, auto": _dense(auto) for auto in _AUTO}
     | {f"Rank-SVM, {kernel}": _dense(RankSVM(kernel=kernel)) for kernel in ("linear", "poly", "rbf")}
+    | {f"resampled, {type(one).__name__}": _sparse(ResampledClassifier(MLkNN(3), one)) for one in _SAMPLERS}
     | {
         "BRkNN": _dense(BRkNN(3, weights="distance")),
         "BRkNN, sparse": _sparse(BRkNN(3)),
@@ -246,6 +275,9 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "pipeline, frame": _frame(make_pipeline(StandardScaler(), InformationGainSelector(), BRkNN(3))),
         "tuned": _frame(TunedThresholdsClassifierCV(MLkNN(3), cv="loo")),
         "tuned, pipeline": _dense(TunedThresholdsClassifierCV(make_pipeline(StandardScaler(), MLkNN(3)), cv=3)),
+        "tuned, resampled": _frame(
+            TunedThresholdsClassifierCV(ResampledClassifier(MLkNN(3), MLSMOTE(3, random_state=0)), cv="loo")
+        ),
         "fixed": _dense(FixedThresholdsClassifier(MLkNN(3), 0.3)),
         "stream, oldest": _streamed("oldest"),
         "stream, least useful": _streamed("least_useful"),

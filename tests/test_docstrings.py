@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[1]
 MODULES = [
     "adaptation", "comparison", "databases", "datasets", "decision", "ensemble", "environment", "experiments",
     "feature_selection", "inspection", "labels", "lazy", "metrics", "model_selection", "neighbors", "papers",
-    "persistence", "plots", "preprocessing", "report", "streams", "testing", "thresholds", "transformation", "updates",
+    "persistence", "plots", "preprocessing", "report", "resampling", "streams", "testing", "thresholds",
+    "transformation", "updates",
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ sub-package:
 - `nearlabel.inspection` (explanations and names of labels, through pipelines and searches);
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
+- `nearlabel.resampling` (other training rows: where labels are rare, or fewer);
 - `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`, `nearlabel.databases` (rows in vector databases);
 - `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
 - `nearlabel.streams` (a bounded memory of rows that keep coming), `nearlabel.updates` (rows that come and go);
@@ -59,6 +60,7 @@ _OFFERED = {
     "plots": "",
     "preprocessing": "FeatureScaler MixedFeaturesEncoder",
     "report": "",
+    "resampling": "MChen MLROS MLRUS MLSMOTE MLTL MLeNN MRHC MRSP1 MRSP2 MRSP3 REMEDIAL ResampledClassifier",
     "streams": "StreamClassifier",
     "testing": "",
     "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",

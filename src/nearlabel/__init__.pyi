@@ -18,6 +18,7 @@ from nearlabel import persistence as persistence
 from nearlabel import plots as plots
 from nearlabel import preprocessing as preprocessing
 from nearlabel import report as report
+from nearlabel import resampling as resampling
 from nearlabel import streams as streams
 from nearlabel import testing as testing
 from nearlabel import thresholds as thresholds
@@ -65,6 +66,18 @@ from nearlabel.neighbors import TransformerNeighbors as TransformerNeighbors
 from nearlabel.neighbors import UsearchNeighbors as UsearchNeighbors
 from nearlabel.preprocessing import FeatureScaler as FeatureScaler
 from nearlabel.preprocessing import MixedFeaturesEncoder as MixedFeaturesEncoder
+from nearlabel.resampling import MLROS as MLROS
+from nearlabel.resampling import MLRUS as MLRUS
+from nearlabel.resampling import MLSMOTE as MLSMOTE
+from nearlabel.resampling import MLTL as MLTL
+from nearlabel.resampling import MRHC as MRHC
+from nearlabel.resampling import MRSP1 as MRSP1
+from nearlabel.resampling import MRSP2 as MRSP2
+from nearlabel.resampling import MRSP3 as MRSP3
+from nearlabel.resampling import REMEDIAL as REMEDIAL
+from nearlabel.resampling import MChen as MChen
+from nearlabel.resampling import MLeNN as MLeNN
+from nearlabel.resampling import ResampledClassifier as ResampledClassifier
 from nearlabel.streams import StreamClassifier as StreamClassifier
 from nearlabel.thresholds import FixedThresholdsClassifier as FixedThresholdsClassifier
 from nearlabel.thresholds import TunedThresholdsClassifierCV as TunedThresholdsClassifierCV

@@ -38,6 +38,7 @@ FEATURES = {
     "RandomForestPCT": _SHARES | {"draws_samples": True},
     "FixedThresholdsClassifier": _COUNTS | {"scores_tie": True},
     "NeighborsClassifierCV": _SHARES | {"min_samples": 2, "labels_follow_scores": False},
+    "ResampledClassifier": _SHARES,
     "StreamClassifier": _COUNTS | {"scores_tie": True},
     "TunedThresholdsClassifierCV": {"min_samples": 14, "scores_tie": True},
 }
@@ -52,6 +53,7 @@ OTHERS = {
     "BRkNNa": _VOTE_WEIGHTS
     | {"check_classifiers_train": "it never predicts an empty label set, so one label is always predicted"},
     "BRkNNb": _VOTE_WEIGHTS,
+    "ResampledClassifier": _VOTE_WEIGHTS,  # of BRkNN
     "HOMER": {
         "check_dont_overwrite_parameters": _ONE_CLUSTER,
         "check_fit2d_1feature": _ONE_CLUSTER,
