@@ -32,6 +32,7 @@ NAMES = (
     "databases",
     "examine",
     "unknown_labels",
+    "resampling",
 )
 INTRODUCTION = """# Benchmarks
 

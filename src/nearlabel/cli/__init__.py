@@ -42,6 +42,7 @@ from nearlabel.cli.arguments import (
     predict,
     report,
     reproduce,
+    resample,
     tune,
     update,
 )
@@ -61,6 +62,11 @@ _COMMANDS = {
         evaluate,
         "compare methods on a data set by cross-validation",
         ("nearlabel evaluate emotions --methods mlknn,brknn-a --k 1-30 --scale minmax --out results",),
+    ),
+    "resample": (
+        resample,
+        "write other training rows where labels are rare",
+        ("nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlros --out resampled.csv",),
     ),
     "compare": (
         compare,

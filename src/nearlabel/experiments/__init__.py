@@ -15,6 +15,7 @@ from nearlabel.experiments._methods import (
     THRESHOLDS,
     MethodSpec,
     make_method,
+    make_sampler,
 )
 from nearlabel.experiments._metrics import make_metric
 from nearlabel.experiments._parts import ESTIMATORS
@@ -64,6 +65,7 @@ __all__ = [
     "make_method",
     "make_metric",
     "make_preparation",
+    "make_sampler",
     "make_search",
     "problem_digest",
     "read_records",

@@ -237,6 +237,43 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
     return MethodSpec.of(spec).make(n_neighbors, search)
 
 
+def make_sampler(spec: str) -> Any:
+    """Return the unfitted sampler that a specification stands for.
+
+    Parameters
+    ----------
+    spec : str
+        A key of `SAMPLERS`, or ``package.module:Name``, which is imported, and any number of ``:parameter=value``.
+        Random numbers come from the seed 0 unless the option `random_state` sets another.
+
+    Returns
+    -------
+    sampler
+        With `fit_resample`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such sampler or option.
+    TypeError
+        If it has no `fit_resample`.
+    ImportError
+        If a module cannot be imported.
+
+    Examples
+    --------
+    >>> make_sampler("mlros:share=0.1")
+    MLROS(random_state=0, share=0.1)
+    """
+    return _sampler_part(spec).make()
+
+
+def _sampler_part(sampler: Any) -> Part:
+    part = Part.of("sampler", SAMPLERS, sampler, settable=_OF_SAMPLERS)
+    _check_has("sampler", part.prototype, ("fit_resample",))
+    return part
+
+
 class MethodSpec:
     """A method of a plan: a classifier, the features that it sees, and how its thresholds are set.
 
@@ -273,13 +310,11 @@ class MethodSpec:
     def __init__(self, method: Any, *, selection: Any = None, sampler: Any = None, thresholds: Any = None) -> None:
         self.method = Part.of("method", METHODS, method)
         self.selection = None if selection is None else Part.of("selection", SELECTIONS, selection)
-        self.sampler = None if sampler is None else Part.of("sampler", SAMPLERS, sampler, settable=_OF_SAMPLERS)
+        self.sampler = None if sampler is None else _sampler_part(sampler)
         self.thresholds = None if thresholds is None else _read_thresholds(thresholds)
         _check_has("method", self.method.prototype, ("fit", "predict"))
         if self.selection is not None:
             _check_has("selection", self.selection.prototype, ("fit", "transform"))
-        if self.sampler is not None:
-            _check_has("sampler", self.sampler.prototype, ("fit_resample",))
 
     @classmethod
     def of(cls, spec: Any) -> MethodSpec:
