@@ -1,13 +1,25 @@
-"""The contracts of searches and of metrics: ours keep them, and what breaks one is told which."""
+"""The contracts of searches, samplers and metrics: ours keep them, and what breaks one is told which."""
+
+from itertools import count
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_X_y
 
 from nearlabel.metrics import CATALOGUE, Metric
 from nearlabel.neighbors import ExactNeighbors
-from nearlabel.testing import METRIC_CHECKS, SEARCH_CHECKS, check_metric, check_search, run_checks
+from nearlabel.testing import (
+    METRIC_CHECKS,
+    SAMPLER_CHECKS,
+    SEARCH_CHECKS,
+    check_metric,
+    check_sampler,
+    check_search,
+    run_checks,
+)
+from nearlabel.utils.validation import as_dense, as_label_matrix
 
 
 class Search(BaseEstimator):
@@ -67,6 +79,60 @@ def test_searches_that_break_the_contract(broken, check):
     expected = {each.__name__: "it is broken" for each in SEARCH_CHECKS if each.__name__ == check}
     if broken not in ("order", "shape", "input"):
         check_search(Search(broken), expected_failed_checks=expected)
+
+
+CALLS = count()
+
+
+class Copies(BaseEstimator):
+    """A sampler that copies the first rows, and can be broken in one place."""
+
+    def __init__(self, broken=""):
+        self.broken = broken
+
+    def fit_resample(self, X, y):
+        """Return all rows, then the first five again."""
+        if self.broken == "input":
+            X[0] = 0
+        if self.broken != "checks":
+            check_X_y(X, as_dense(y), accept_sparse=True, multi_output=True)
+            as_label_matrix(y)
+        source = np.append(np.arange(X.shape[0]), np.arange(5))
+        if self.broken == "order":
+            source = source[::-1].copy()
+        if self.broken == "draws":
+            source[-1] = next(CALLS) % X.shape[0]
+        self.sample_indices_ = source
+        self.seed_indices_ = source if self.broken != "seeds" else np.zeros_like(source)
+        taken = X[source]
+        if self.broken == "container":
+            taken = as_dense(taken)
+        return taken, y[source]
+
+
+def test_samplers_that_keep_the_contract():
+    """A user's; ours have tests of their own."""
+    check_sampler(Copies())
+
+
+@pytest.mark.parametrize(
+    ("broken", "check"),
+    [
+        ("seeds", "check_sampler_says_where_rows_come_from"),
+        ("order", "check_sampler_keeps_the_order"),
+        ("draws", "check_sampler_answers_alike"),
+        ("input", "check_sampler_changes_no_input"),
+        ("container", "check_sampler_keeps_containers"),
+        ("checks", "check_sampler_refuses_bad_input"),
+    ],
+)
+def test_samplers_that_break_the_contract(broken, check):
+    """Each breach is found by the check of that name."""
+    (found,) = [each for each in SAMPLER_CHECKS if each.__name__ == check]
+    with pytest.raises(AssertionError, match=f"^{check}: "):
+        run_checks([found], lambda: Copies(broken))
+    with pytest.raises(AssertionError):
+        check_sampler(Copies(broken))
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -131,6 +131,7 @@ def test_samplers():
     selector, resampled = (step for _, step in make_method("igs+mlenn+br").steps)
     assert (type(selector), type(resampled.sampler)) == (InformationGainSelector, MLeNN)
     assert type(make_method("nearlabel.resampling:MLTL:mutual=False+mlknn").sampler) is MLTL
+    assert make_method("mlenn+mlknn@micro-f", 7).cv == 5  # rows of a group may be deleted in part
     spec = MethodSpec("mlknn", sampler=MLeNN(5))
     assert not spec.shares_search
     assert spec.fit_key != MethodSpec("mlknn").fit_key

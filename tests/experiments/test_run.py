@@ -73,7 +73,13 @@ def test_equals_fitting_each_by_itself(toy, make_dataset, scale):
 def test_samplers(toy):
     """Each method is fitted to rows of its own, made of the training rows; others keep theirs."""
     plan = Plan(
-        ("mlros:share=0.5+mlknn", "mlknn", "mlros:share=0.5+mlknn@micro-f", "igs+mlenn+brknn", "mrsp3+brknn@micro-f"),
+        (
+            "mlros:share=0.5+mlknn",
+            "mlknn",
+            "mlros:share=0.5+mlknn@micro-f",
+            "igs+mlenn+brknn@micro-f",
+            "mrsp3+brknn@micro-f",
+        ),
         (2, 3),
         cv=3,
     )

@@ -143,6 +143,8 @@ def test_sparse_equals_dense(sampler, sparse_X):
     X_sparse, y_sparse = sampler.fit_resample(sparse_X(X), sparse.csr_array(y))
     np.testing.assert_array_equal(as_dense(X_sparse), X_made)
     np.testing.assert_array_equal(y_sparse.toarray(), y_made)
+    assert y_sparse.data.all()
+    assert y_sparse.has_canonical_format
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)

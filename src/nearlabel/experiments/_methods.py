@@ -346,10 +346,15 @@ class MethodSpec:
 
     @property
     def has_left_out_scores(self) -> bool:
-        """Whether leave-one-out answers need no refit; a selection has seen the row, so it needs refits."""
-        classifier = self.classifier()  # with its sampler, which may make rows of several
+        """Whether leave-one-out answers, of groups too, need no refit.
+
+        A selection has seen the row, so it needs refits; so does a sampler that may delete some rows of a group, or
+        makes one of several.
+        """
+        classifier = self.classifier()
         has_both = all(hasattr(classifier, name) for name in ("loo_predict", "loo_predict_proba"))
-        return self.selection is None and has_both
+        may_delete = self.sampler is not None and getattr(self.sampler.prototype, "_deletes_rows", True)
+        return self.selection is None and has_both and not may_delete
 
     @property
     def has_neighbors(self) -> bool:

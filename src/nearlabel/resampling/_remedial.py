@@ -73,6 +73,8 @@ class REMEDIAL(Sampler):
 
 def _cells_of(labels: Matrix, rows: BoolArray, columns: BoolArray) -> Matrix:
     """Return label sets with 0 in all other rows and columns."""
-    if sparse.issparse(labels):
-        return sparse.csr_array(labels.multiply(columns[np.newaxis]).multiply(rows[:, np.newaxis]), dtype=np.int64)
-    return labels * columns * rows[:, np.newaxis]
+    if not sparse.issparse(labels):
+        return labels * columns * rows[:, np.newaxis]
+    cells = sparse.csr_array(labels.multiply(columns[np.newaxis]).multiply(rows[:, np.newaxis]), dtype=np.int64)
+    cells.eliminate_zeros()
+    return cells
