@@ -15,7 +15,10 @@ from nearlabel.labels import (
     labelset_diversity,
     labelset_proportion,
     mean_imbalance_ratio,
+    minority_labels,
     most_frequent,
+    scumble,
+    scumble_of_rows,
 )
 
 Y = np.array([[1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0]])
@@ -47,6 +50,10 @@ def test_by_hand(container):
     assert most_frequent(given, 2).tolist() == [0, 2]
     assert imbalance_ratios(given).tolist() == [1, 3, 1.5, np.inf]
     assert mean_imbalance_ratio(given) == (1 + 3 + 1.5) / 3
+    assert minority_labels(given).tolist() == [1]
+    of_rows = [1 - 1.5**0.5 / 1.25, 1 - 3**0.5 / 2, 0, 1 - 1.5**0.5 / 1.25]
+    assert scumble_of_rows(given) == pytest.approx(of_rows)
+    assert scumble(given) == pytest.approx(np.mean(of_rows))
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -134,14 +141,14 @@ def test_describe(container):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_permuted_rows(function):
-    """The order of the rows does not matter, but for the inverse of the distinct label sets."""
+    """The order of the rows does not matter, but for the inverse of the distinct label sets and what is of each row."""
     given = random_labels(50, 5)
     one, other = function(given), function(given[::-1])
     if function is distinct_labelsets:
         one, other = (one[0], one[1][::-1], one[2]), other
         assert all(np.array_equal(left, right) for left, right in zip(one, other, strict=True))
     else:
-        np.testing.assert_equal(one, other)
+        np.testing.assert_equal(one[::-1] if function is scumble_of_rows else one, other)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import fsum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -474,7 +475,8 @@ def scumble(y: MatrixLike) -> float:
     >>> round(scumble([[1, 1], [1, 0], [1, 0], [1, 0]]), 3)
     0.05
     """
-    return float(scumble_of_rows(y).mean())
+    of_rows = scumble_of_rows(y)
+    return fsum(of_rows) / len(of_rows)  # whatever the order of the rows
 
 
 def co_occurrence(y: MatrixLike) -> Matrix:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
@@ -64,7 +66,7 @@ class REMEDIAL(Sampler):
         values, rare = scumble_of_rows(labels), np.zeros(labels.shape[1], dtype=np.bool_)
         rare[minority_labels(labels)] = True
         has_both = carries_any(labels, np.flatnonzero(rare)) & carries_any(labels, np.flatnonzero(~rare))
-        split = is_above(values, float(values.mean())) & has_both
+        split = is_above(values, fsum(values) / len(values)) & has_both
         taken = _cells_of(labels, split, rare)
         halves = np.flatnonzero(split)
         source = np.append(np.arange(labels.shape[0]), halves)
