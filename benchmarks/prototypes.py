@@ -136,17 +136,30 @@ def measures(Y: Any, scores: Any, thresholds: Any) -> dict[str, float]:
     return {"micro_f1": float(micro_f1(Y, predicted)), "hamming_loss": float(hamming_loss(Y, predicted))}
 
 
+def over_folds(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a record of means for each set, noise, way and column."""
+    keys, figures = ("set", "noise", "way", "column"), ("size", "seconds", "micro_f1", "hamming_loss")
+    groups: dict[Any, list[Mapping[str, Any]]] = {}
+    for record in records:
+        groups.setdefault(tuple(record[key] for key in keys), []).append(record)
+    return [
+        dict(zip(keys, key, strict=True))
+        | {name: float(np.mean([one[name] for one in group])) for name in figures if group[0][name] is not None}
+        for key, group in groups.items()
+    ]
+
+
 class Means:
-    """Means of records over folds."""
+    """Tables of the means of records over folds."""
 
     def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
-        self.records = records
+        self.records = over_folds(records)
 
     def of(self, measure: str, name: str, noise: float, way: str, column: str = MAIN) -> float:
         """Return the mean of one measure."""
         wanted = {"set": name, "noise": noise, "way": way, "column": column}
-        values = [r[measure] for r in self.records if all(r[key] == value for key, value in wanted.items())]
-        return float(np.mean(values))
+        (found,) = (one[measure] for one in self.records if all(one[key] == value for key, value in wanted.items()))
+        return float(found)
 
     def beside_random(self, measure: str, name: str, noise: float, way: str, column: str) -> str:
         """Return the mean of a reduction, and in brackets that of the random subset."""
@@ -279,7 +292,13 @@ def main() -> None:
     ]
     goals = goals_of(means, sets, speed)
     show(tables, goals)
-    save(options, __doc__, {"records": records, "speed": {n: m.describe() for n, m in measured.items()}}, tables, goals)
+    save(
+        options,
+        __doc__,
+        {"means": means.records, "speed": {n: m.describe() for n, m in measured.items()}},
+        tables,
+        goals,
+    )
     if not options.quick:
         write_page(tables)
 
