@@ -41,7 +41,20 @@ from nearlabel.neighbors import (
     UsearchNeighbors,
 )
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
-from nearlabel.resampling import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
+from nearlabel.resampling import (
+    MLROS,
+    MLRUS,
+    MLSMOTE,
+    MLTL,
+    MRHC,
+    MRSP1,
+    MRSP2,
+    MRSP3,
+    REMEDIAL,
+    MChen,
+    MLeNN,
+    ResampledClassifier,
+)
 from nearlabel.streams import StreamClassifier
 from nearlabel.thresholds import (
     FBR,
@@ -179,6 +192,11 @@ _SAMPLERS = (
     MLeNN(search=NearestNeighbors()),
     MLTL(),
     REMEDIAL(),
+    MRHC(),
+    MRSP1(0.5),
+    MRSP2(0.5),
+    MRSP3(),
+    MChen(0.5),
 )
 
 MODELS: dict[str, Callable[[], Fitted]] = (

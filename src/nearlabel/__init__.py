@@ -12,7 +12,7 @@ sub-package:
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.calibration` (probabilities),
   `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
-- `nearlabel.resampling` (other training rows for labels that are rare);
+- `nearlabel.resampling` (other training rows: where labels are rare, or fewer);
 - `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`, `nearlabel.databases` (rows in vector databases);
 - `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
 - `nearlabel.streams` (a bounded memory of rows that keep coming), `nearlabel.updates` (rows that come and go);
@@ -62,7 +62,7 @@ _OFFERED = {
     "plots": "",
     "preprocessing": "FeatureScaler MixedFeaturesEncoder",
     "report": "",
-    "resampling": "MLROS MLRUS MLSMOTE MLTL MLeNN REMEDIAL ResampledClassifier",
+    "resampling": "MChen MLROS MLRUS MLSMOTE MLTL MLeNN MRHC MRSP1 MRSP2 MRSP3 REMEDIAL ResampledClassifier",
     "streams": "StreamClassifier",
     "testing": "",
     "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",

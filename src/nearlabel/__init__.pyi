@@ -73,7 +73,12 @@ from nearlabel.resampling import MLROS as MLROS
 from nearlabel.resampling import MLRUS as MLRUS
 from nearlabel.resampling import MLSMOTE as MLSMOTE
 from nearlabel.resampling import MLTL as MLTL
+from nearlabel.resampling import MRHC as MRHC
+from nearlabel.resampling import MRSP1 as MRSP1
+from nearlabel.resampling import MRSP2 as MRSP2
+from nearlabel.resampling import MRSP3 as MRSP3
 from nearlabel.resampling import REMEDIAL as REMEDIAL
+from nearlabel.resampling import MChen as MChen
 from nearlabel.resampling import MLeNN as MLeNN
 from nearlabel.resampling import ResampledClassifier as ResampledClassifier
 from nearlabel.streams import StreamClassifier as StreamClassifier

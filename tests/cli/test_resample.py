@@ -44,6 +44,16 @@ def test_rows(nearlabel, songs, tmp_path, spec, sampler):
     assert line.startswith("3,5,")
 
 
+def test_prototypes_have_no_seed(nearlabel, songs, tmp_path):
+    """They are made of several rows, so none is like another, and there is no note."""
+    out = tmp_path / "o.csv"
+    answer = nearlabel("resample", songs[0], *LABELS, "--ignore", "id", "--sampler", "mchen:share=0.2", "--out", out)
+    assert answer.err == ""
+    rows = out.read_text().splitlines()[1:]
+    assert len(rows) == 6
+    assert all(row.startswith("-1,") for row in rows)
+
+
 def test_rows_that_only_go(nearlabel, songs, tmp_path):
     """Nothing is alike, so there is no note; figures are a table."""
     answer = nearlabel(

@@ -155,7 +155,8 @@ def test_samplers():
 
 
 def test_thresholds_of_methods_without_leave_one_out():
-    """They are tuned on a five-fold cross-validation."""
+    """They are tuned on a five-fold cross-validation; so are those of prototypes, which are made of several rows."""
+    assert make_method("mrsp3+mlknn@micro-f", 3).cv == 5
     assert make_method("nldd@micro-f").cv == make_method("iblr@micro-f", 3).cv == 5
     assert make_method("cmlknn@micro-f", 3).cv == "loo"
 

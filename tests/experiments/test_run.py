@@ -73,7 +73,15 @@ def test_equals_fitting_each_by_itself(toy, make_dataset, scale):
 def test_samplers(toy):
     """Each method is fitted to rows of its own, made of the training rows; others keep theirs."""
     plan = Plan(
-        ("mlros:share=0.5+mlknn", "mlknn", "mlros:share=0.5+mlknn@micro-f", "igs+mlenn+brknn@micro-f"), (2, 3), cv=3
+        (
+            "mlros:share=0.5+mlknn",
+            "mlknn",
+            "mlros:share=0.5+mlknn@micro-f",
+            "igs+mlenn+brknn@micro-f",
+            "mrsp3+brknn@micro-f",
+        ),
+        (2, 3),
+        cv=3,
     )
     assert run(plan, {"toy": toy}) == list(fitted_one_by_one(plan, {"toy": toy}))
 

@@ -29,7 +29,8 @@ def main(arguments: argparse.Namespace) -> None:
     with whole_file(arguments.file, name="--out") as partial:
         _write(partial, dataset, X, Y, sampler.seed_indices_)
     _print_changes(arguments, dataset, Y)
-    if len(set(sampler.seed_indices_.tolist())) < X.shape[0]:
+    seeds = sampler.seed_indices_[sampler.seed_indices_ >= 0]  # prototypes have none, and are not alike
+    if len(set(seeds.tolist())) < len(seeds):
         _console.print_notes(
             [f"Rows of one {SEED} are alike. Hint: --groups {SEED} of evaluate, fit and tune holds them out together."]
         )

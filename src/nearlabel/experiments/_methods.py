@@ -34,7 +34,20 @@ from nearlabel.experiments._guests import check_classifier, describe_object
 from nearlabel.experiments._parts import Part, from_text, hint
 from nearlabel.feature_selection import InformationGainSelector
 from nearlabel.lazy import IBLR, MLMLM, NLDD, BRkNN, BRkNNa, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
-from nearlabel.resampling import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
+from nearlabel.resampling import (
+    MLROS,
+    MLRUS,
+    MLSMOTE,
+    MLTL,
+    MRHC,
+    MRSP1,
+    MRSP2,
+    MRSP3,
+    REMEDIAL,
+    MChen,
+    MLeNN,
+    ResampledClassifier,
+)
 from nearlabel.thresholds import (
     FBR,
     CyclicAscent,
@@ -137,7 +150,19 @@ SELECTIONS: Mapping[str, Any] = MappingProxyType(
 
 # What changes the training rows of each fit.
 SAMPLERS: Mapping[str, Any] = MappingProxyType(
-    {"mlros": MLROS, "mlrus": MLRUS, "mlsmote": MLSMOTE, "mlenn": MLeNN, "mltl": MLTL, "remedial": REMEDIAL}
+    {
+        "mlros": MLROS,
+        "mlrus": MLRUS,
+        "mlsmote": MLSMOTE,
+        "mlenn": MLeNN,
+        "mltl": MLTL,
+        "remedial": REMEDIAL,
+        "mrhc": MRHC,
+        "mrsp1": MRSP1,
+        "mrsp2": MRSP2,
+        "mrsp3": MRSP3,
+        "mchen": MChen,
+    }
 )
 _OF_SAMPLERS = ("n_neighbors",)  # an option of theirs, not the plan's
 
@@ -356,14 +381,15 @@ class MethodSpec:
         """Whether leave-one-out answers, of groups too, need no refit.
 
         A selection or calibration has seen the row, so it needs refits; so does a sampler that may delete some rows of
-        a group.
+        a group, or makes one of several.
         """
         return self.selection is None and self.calibration is None and self._leaves_one_out
 
     @property
     def _leaves_one_out(self) -> bool:
         may_delete = self.sampler is not None and getattr(self.sampler.prototype, "_deletes_rows", True)
-        has_both = all(hasattr(self.method.prototype, name) for name in ("loo_predict", "loo_predict_proba"))
+        classifier = self._uncalibrated()
+        has_both = all(hasattr(classifier, name) for name in ("loo_predict", "loo_predict_proba"))
         return has_both and not may_delete
 
     @property

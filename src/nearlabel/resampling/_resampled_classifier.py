@@ -28,9 +28,9 @@ def _if_estimator_has(method: str) -> Callable[[Method], Method]:
 
 
 def _leaves_out(self: ResampledClassifier) -> bool:
-    """Return whether the base classifier, alone or as the last step of a pipeline, has leave-one-out answers."""
+    """Return whether the base classifier, alone or in a pipeline, has leave-one-out answers for rows of known seeds."""
     steps = getattr(self.estimator, "steps", [(None, self.estimator)])
-    return hasattr(steps[-1][1], "loo_predict_proba")
+    return hasattr(steps[-1][1], "loo_predict_proba") and getattr(self.sampler, "_names_seeds", True)
 
 
 class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
@@ -39,7 +39,7 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
     The sampler acts on the training rows of `fit` alone. Leave-one-out answers are those for the original rows, each
     left out together with all that was made from it: so thresholds may be tuned around this classifier, by
     ``TunedThresholdsClassifierCV(ResampledClassifier(MLkNN(), MLSMOTE()), cv="loo")`` or by folds, within which it
-    resamples anew.
+    resamples anew. Prototypes (`MRSP3`) are made of several rows, none of which can be left out: they take folds.
 
     Parameters
     ----------
@@ -115,12 +115,17 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
         self.sampler_ = clone(self.sampler)
         rows, label_sets = self.sampler_.fit_resample(X, labels)
         seeds = self.sampler_.seed_indices_
-        if len(np.unique(seeds)) < len(seeds):
+        has_unknown = bool((seeds < 0).any())
+        if has_unknown or len(np.unique(seeds)) < len(seeds):
             _check_chooses_nothing(self.estimator)
+        if has_unknown and params:
+            raise ValueError(f"{', '.join(params)} must be None where rows are made of several, got {self.sampler!r}.")
         self.estimator_ = clone(self.estimator)
         with requiring_multilabel(self.estimator):
             self.estimator_.fit(rows, label_sets, **params_of_samples(params, seeds, X.shape[0]))
-        self._deleted = np.setdiff1d(np.arange(X.shape[0]), self.sampler_.sample_indices_)
+        # Where seeds are unknown no row is left out, and a model of few prototypes should not hold all rows.
+        n_kept = 0 if has_unknown else X.shape[0]
+        self._deleted = np.setdiff1d(np.arange(n_kept), self.sampler_.sample_indices_)
         self._deleted_rows = X[self._deleted]
 
     def _score(self, X: Matrix) -> FloatArray:
@@ -229,7 +234,10 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
         """Return the group of each resampled row: that of its seed."""
         seeds = self.sampler_.seed_indices_
         if (seeds < 0).any():
-            raise ValueError(f"sampler must name a seed of each row to leave rows out, got {self.sampler!r}.")
+            raise ValueError(
+                f"sampler must name a seed of each row to leave rows out, got {self.sampler!r}."
+                " Hint: cv=5 in place of cv='loo'."
+            )
         names = np.arange(n_samples) if groups is None else check_groups(groups, n_samples)
         not_left_out = self._deleted[np.isin(names[self._deleted], names[seeds])]
         if len(not_left_out):

@@ -36,6 +36,7 @@ class Sampler(BaseEstimator, ABC):
 
     _reads_features: ClassVar[bool] = True  # else X may hold anything: texts, categories, missing values
     _deletes_rows: ClassVar[bool] = False  # then a group may be in the fit in part, and cannot be left out
+    _names_seeds: ClassVar[bool] = True  # else rows are made of several, none of which can be left out
 
     random_state: int | RandomState | None = None
     sample_indices_: IntArray

@@ -12,7 +12,9 @@ LEADERBOARD_METHODS = (
 )  # fmt: skip
 ESTIMATORS = ("svm", "svm-hinge", "logistic", "tree")
 SELECTIONS = ("igs", "ig")
-SAMPLERS = ("mlros", "mlrus", "mlsmote", "mlenn", "mltl", "remedial")
+SAMPLERS = (
+    "mlros", "mlrus", "mlsmote", "mlenn", "mltl", "remedial", "mrhc", "mrsp1", "mrsp2", "mrsp3", "mchen",
+)  # fmt: skip
 THRESHOLDS = (
     "micro-f", "pillai", "macro-f", "fbr0", "fbr1", "global-f", "examples-f", "expected-f", "rcut", "pcut",
     "cardinality", "mcut", "risk",

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         help=f"CSV of the rows, overwritten if it exists; its column {SEED} says which row of DATA, from 0, each is or"
-        " was made from",
+        " was made from (-1: from several)",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
     parser.set_defaults(check=_check)

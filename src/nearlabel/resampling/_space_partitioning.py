@@ -1,0 +1,304 @@
+"""MChen and MRSP1 to 3: sets of rows divided by their farthest pair (Valero-Mas and others 2023)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from nearlabel.labels import distinct_labelsets
+from nearlabel.resampling._farthest_pair import FarthestPairs, Pair, Part, divide_into, divide_until
+from nearlabel.resampling._prototypes import group_of_each, have_a_label_in_common, numbered_by_first
+from nearlabel.resampling._reduction import Reduction
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
+from nearlabel.utils.validation import check_integer, check_positive
+
+
+class MRSP3(Reduction):
+    """Put prototypes in the place of rows: of sets divided until all their rows have a label in common.
+
+    A set of rows, at first that of all, is divided by its farthest pair, each row to the nearer of the two; and so each
+    part again, until it is a single row or *homogeneous*: its rows have at least one label in common. It then becomes
+    one prototype: the median of each feature, with the labels on more than half of its rows. How many prototypes there
+    are follows from the data.
+
+    Parameters
+    ----------
+    exact_up_to : int, default=2000
+        Most rows of a set whose farthest pair is looked for among all pairs. In a larger set a walk from the first row
+        to the farthest, and from there to the farthest again, finds a pair of at least half of the largest distance:
+        its time grows with the rows, not with their square.
+
+    Attributes
+    ----------
+    prototype_of_ : ndarray of shape (n_samples,)
+        The prototype that each row went to; prototypes are in the order of their first rows.
+    sample_indices_, seed_indices_ : ndarray of shape (n_prototypes,)
+        -1: prototypes are made of several rows.
+    label_names_ : ndarray of shape (n_labels,)
+        Tags, column names of the data frame y, or 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    MRHC : Divides by k-means from the labels' medians.
+    MChen : As many prototypes as you want.
+
+    Notes
+    -----
+    Rows without labels have none in common: each becomes a prototype, but rows with equal features end in one set that
+    nothing divides, and become one.
+
+    Nothing is drawn. Of equally far pairs that of the lowest rows counts, and a row as near to both goes to the lower
+    row; so another order of the rows may give other prototypes where distances tie, or where a set is larger than
+    `exact_up_to`. Distances are Euclidean: scale features of different units first.
+
+    The authors' program divides the whole set once even if it is homogeneous; here it becomes one prototype.
+
+    References
+    ----------
+    J. J. Valero-Mas, A. J. Gallego, P. Alonso-Jiménez, X. Serra: Multilabel Prototype Generation for Data Reduction in
+    k-Nearest Neighbour Classification. Pattern Recognition 135, 2023. arXiv:2207.10947.
+
+    J. S. Sánchez: High Training Set Size Reduction by Space Partitioning and Prototype Abstraction. Pattern
+    Recognition, 2004. (RSP3, for one label)
+
+    Examples
+    --------
+    >>> from nearlabel.resampling import MRSP3
+    >>> X, y = MRSP3().fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
+    >>> X.tolist(), y.tolist()
+    ([[1.0], [8.5]], [[1, 0], [0, 1]])
+    """
+
+    def __init__(self, exact_up_to: int = 2000) -> None:
+        self.exact_up_to = exact_up_to
+
+    def _check_parameters(self) -> None:
+        check_integer("exact_up_to", self.exact_up_to, low=1)
+
+    def _groups(self, X: Matrix, labels: CSR) -> IntArray:
+        pairs = FarthestPairs(X, self.exact_up_to)
+        return group_of_each(divide_until(pairs, labels.shape[0], partial(have_a_label_in_common, labels)))
+
+
+class _OfSize(Reduction):
+    """Reductions to a share of the rows: the most urgent part is divided, until there are so many parts."""
+
+    def __init__(self, share: float = 0.25, *, exact_up_to: int = 2000) -> None:
+        self.share = share
+        self.exact_up_to = exact_up_to
+
+    def _check_parameters(self) -> None:
+        if check_positive("share", self.share) > 1:
+            raise ValueError(f"share must be above 0, at most 1, got {self.share}.")
+        check_integer("exact_up_to", self.exact_up_to, low=1)
+
+    def _groups(self, X: Matrix, labels: CSR) -> IntArray:
+        label_set = distinct_labelsets(labels)[1]
+        n_parts = math.floor(round(self.share * len(label_set), 9))  # 0.29 * 100 is a little less than 29
+        pairs = FarthestPairs(X, self.exact_up_to)
+        parts = divide_into(pairs, len(label_set), n_parts, partial(self._urgency, label_set))
+        return self._groups_of_parts(group_of_each(parts), label_set)
+
+    def _urgency(self, label_set: IntArray, part: Part, pair: Pair) -> tuple[float, float]:
+        """Return what says which part is divided next: whether its rows have several label sets, and its diameter."""
+        sets = label_set[part.rows]
+        return float((sets != sets[0]).any()), pair.distance
+
+    def _groups_of_parts(self, part_of: IntArray, label_set: IntArray) -> IntArray:
+        """Return the groups that become prototypes: the parts."""
+        return part_of
+
+
+class MChen(_OfSize):
+    """Put prototypes in the place of rows: of as many sets as you want, divided where they are largest.
+
+    Of all sets, at first that of all rows, the one of the largest diameter is divided by its farthest pair, each row to
+    the nearer of the two, until there are enough; sets whose rows all have one label set wait until no other is left.
+    Each set becomes one prototype: the median of each feature, with the labels on more than half of its rows.
+
+    Parameters
+    ----------
+    share : float, default=0.25
+        How many prototypes, as a share of the rows; rounded down, but at least one, and fewer where rows are equal. The
+        authors tried 0.1 to 0.9.
+    exact_up_to : int, default=2000
+        Most rows of a set whose farthest pair is looked for among all pairs; see `MRSP3`.
+
+    Attributes
+    ----------
+    prototype_of_ : ndarray of shape (n_samples,)
+        The prototype that each row went to; prototypes are in the order of their first rows.
+    sample_indices_, seed_indices_ : ndarray of shape (n_prototypes,)
+        -1: prototypes are made of several rows.
+    label_names_ : ndarray of shape (n_labels,)
+        Tags, column names of the data frame y, or 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    MRSP1 : The same sets, with a prototype for each of their label sets.
+    MRSP3 : As many prototypes as the data ask for.
+
+    Notes
+    -----
+    The majority rule drops labels: a set may become a prototype without any. Tune thresholds on what is predicted from
+    the prototypes. Of sets of equal diameter the one of the lowest row is divided. Nothing is drawn; what `MRSP3` says
+    of ties and of the order of the rows holds here too.
+
+    References
+    ----------
+    J. J. Valero-Mas, A. J. Gallego, P. Alonso-Jiménez, X. Serra: Multilabel Prototype Generation for Data Reduction in
+    k-Nearest Neighbour Classification. Pattern Recognition 135, 2023. arXiv:2207.10947.
+
+    C. H. Chen, A. Jóźwik: A Sample Set Condensation Algorithm for the Class Sensitive Artificial Neural Network.
+    Pattern Recognition Letters, 1996. (for one label)
+
+    Examples
+    --------
+    >>> from nearlabel.resampling import MChen
+    >>> X, y = MChen(0.4).fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
+    >>> X.tolist(), y.tolist()
+    ([[1.0], [8.5]], [[1, 0], [0, 1]])
+    """
+
+
+class MRSP1(_OfSize):
+    """Put prototypes in the place of rows: one for each label set in each of as many sets of rows as you want.
+
+    Rows are divided as by `MChen`. But a set becomes a prototype for each label set among its rows: the median of each
+    feature of the rows that have it. So no label is lost, and there are more prototypes than sets.
+
+    Parameters
+    ----------
+    share : float, default=0.25
+        How many sets of rows, as a share of the rows; rounded down, but at least one, and fewer where rows are equal.
+        The authors tried 0.1 to 0.9.
+    exact_up_to : int, default=2000
+        Most rows of a set whose farthest pair is looked for among all pairs; see `MRSP3`.
+
+    Attributes
+    ----------
+    prototype_of_ : ndarray of shape (n_samples,)
+        The prototype that each row went to; prototypes are in the order of their first rows.
+    sample_indices_, seed_indices_ : ndarray of shape (n_prototypes,)
+        -1: prototypes are made of several rows.
+    label_names_ : ndarray of shape (n_labels,)
+        Tags, column names of the data frame y, or 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    MChen : One prototype for each set of rows.
+    MRSP2 : Divides the sets where label sets overlap.
+
+    Notes
+    -----
+    Nothing is drawn; what `MRSP3` says of ties and of the order of the rows holds here too.
+
+    References
+    ----------
+    J. J. Valero-Mas, A. J. Gallego, P. Alonso-Jiménez, X. Serra: Multilabel Prototype Generation for Data Reduction in
+    k-Nearest Neighbour Classification. Pattern Recognition 135, 2023. arXiv:2207.10947.
+
+    J. S. Sánchez: High Training Set Size Reduction by Space Partitioning and Prototype Abstraction. Pattern
+    Recognition, 2004. (RSP1, for one label)
+
+    Examples
+    --------
+    >>> from nearlabel.resampling import MRSP1
+    >>> X, y = MRSP1(0.4).fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
+    >>> X.tolist(), y.tolist()
+    ([[1.0], [1.0], [8.5]], [[1, 0], [1, 1], [0, 1]])
+    """
+
+    def _groups_of_parts(self, part_of: IntArray, label_set: IntArray) -> IntArray:
+        """Return a group for each label set in each part."""
+        return numbered_by_first(part_of * (label_set.max() + 1) + label_set)
+
+
+class MRSP2(MRSP1):
+    """Put prototypes in the place of rows: as `MRSP1`, but sets are divided where their label sets overlap most.
+
+    The overlap of a set is the mean distance between its rows of different label sets, divided by that between its rows
+    of equal label sets. The set of the largest overlap is divided by its farthest pair, until there are enough; each
+    becomes a prototype for each label set among its rows.
+
+    Parameters
+    ----------
+    share : float, default=0.25
+        How many sets of rows, as a share of the rows; rounded down, but at least one, and fewer where rows are equal.
+        The authors tried 0.1 to 0.9.
+    exact_up_to : int, default=2000
+        Most rows of a set whose farthest pair is looked for among all pairs; see `MRSP3`. Larger sets of several label
+        sets are divided first, whatever their overlap, which would take all pairs.
+
+    Attributes
+    ----------
+    prototype_of_ : ndarray of shape (n_samples,)
+        The prototype that each row went to; prototypes are in the order of their first rows.
+    sample_indices_, seed_indices_ : ndarray of shape (n_prototypes,)
+        -1: prototypes are made of several rows.
+    label_names_ : ndarray of shape (n_labels,)
+        Tags, column names of the data frame y, or 0 .. n_labels - 1.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    MRSP1 : Divides the set of the largest diameter.
+
+    Notes
+    -----
+    A set whose rows all have one label set, or all different ones, has the overlap 0: to divide the latter changes no
+    prototype. Of sets of equal overlap that of the largest diameter is divided, then that of the lowest row, where the
+    authors' program draws one. The program also takes the label sets of other rows, by their places in the set instead
+    of their numbers; here they are those of the rows.
+
+    Nothing is drawn; what `MRSP3` says of ties and of the order of the rows holds here too.
+
+    References
+    ----------
+    J. J. Valero-Mas, A. J. Gallego, P. Alonso-Jiménez, X. Serra: Multilabel Prototype Generation for Data Reduction in
+    k-Nearest Neighbour Classification. Pattern Recognition 135, 2023. arXiv:2207.10947.
+
+    J. S. Sánchez: High Training Set Size Reduction by Space Partitioning and Prototype Abstraction. Pattern
+    Recognition, 2004. (RSP2, for one label)
+
+    Examples
+    --------
+    >>> from nearlabel.resampling import MRSP2
+    >>> X, y = MRSP2(0.4).fit_resample([[0.0], [1.0], [2.0], [8.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
+    >>> X.tolist(), y.tolist()
+    ([[1.0], [1.0], [8.5]], [[1, 0], [1, 1], [0, 1]])
+    """
+
+    def _urgency(self, label_set: IntArray, part: Part, pair: Pair) -> tuple[float, float]:
+        """Return what says which part is divided next: its overlap, and its diameter."""
+        if part.distances is not None:
+            return overlap(part.distances, label_set[part.rows]), pair.distance
+        has_several, diameter = super()._urgency(label_set, part, pair)
+        return math.inf if has_several else 0.0, diameter
+
+
+def overlap(squared_distances: FloatArray, label_set: IntArray) -> float:
+    """Return the mean distance of pairs of rows of different label sets, divided by that of equal ones.
+
+    It is 0 where there are no pairs of the one or the other kind, and infinite where rows of equal label sets are at
+    distance 0, and others not.
+    """
+    is_equal = np.equal.outer(label_set, label_set)
+    n_equal = np.count_nonzero(is_equal) - len(label_set)  # without the rows themselves; each pair twice
+    n_different = is_equal.size - np.count_nonzero(is_equal)
+    if n_equal == 0 or n_different == 0:
+        return 0.0
+    distances = np.sqrt(squared_distances)
+    of_equal, of_different = (distances[which].sum() for which in (is_equal, ~is_equal))
+    if of_equal == 0:
+        return math.inf if of_different > 0 else 0.0
+    return float((of_different / n_different) / (of_equal / n_equal))
