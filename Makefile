@@ -73,7 +73,10 @@ bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write
 	$(BIN)/python benchmarks/reading.py $(QUICK)
 	$(BIN)/python benchmarks/encoder.py $(QUICK)
 	$(BIN)/python benchmarks/databases.py $(QUICK)
+	$(BIN)/python benchmarks/auditing.py $(QUICK)
+	$(BIN)/python benchmarks/calibration.py $(QUICK)
 	$(BIN)/python benchmarks/resampling.py $(QUICK)
+	$(BIN)/python benchmarks/prototypes.py $(QUICK)
 	$(BIN)/python benchmarks/tables.py $(QUICK)
 
 docs: $(BIN)/python  ## install and build the documentation site, build/docs/index.html; a warning is an error

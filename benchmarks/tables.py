@@ -33,7 +33,10 @@ NAMES = (
     "databases",
     "examine",
     "unknown_labels",
+    "auditing",
+    "calibration",
     "resampling",
+    "prototypes",
 )
 INTRODUCTION = """# Benchmarks
 

@@ -303,3 +303,13 @@ def test_better_than_mlknn_on_the_embedded_set():
     digits = load_multidigits()
     model = TunedThresholdsClassifierCV(MLMLM(n_landmarks=500), cv="loo").fit(digits.X[:1000], digits.Y[:1000])
     assert micro_f1(digits.Y[1500:], model.predict(digits.X[1500:])) > 0.72
+
+
+def test_scores_are_never_above_one():
+    """Shares of all candidates add up to 1, not to more by rounding, as they did for these rows."""
+    rng = np.random.default_rng(236)
+    X, y = rng.standard_normal((30, 2)), np.ones((30, 2), dtype=int)
+    y[rng.integers(30), 0] = 0
+    y[rng.integers(30), 1] = 0
+    scores = MLMLM().fit(X, y).loo_predict_proba()
+    assert scores.max() == 1

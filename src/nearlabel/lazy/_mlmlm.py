@@ -232,7 +232,7 @@ class MLMLM(WithProbabilities):
         """Return the scores: the share of each label in the weights of the candidates."""
         shares = np.asarray(candidates.weights(power) @ self.labelsets_)
         shares[:, self._carried_by_all == 1] = 1.0  # not 1 by rounding
-        return shares
+        return np.minimum(shares, 1.0, out=shares)  # a sum of shares may be above 1 by rounding
 
     def _scaled(self, X: MatrixLike) -> Matrix:
         """Return queries as they are compared with training rows."""
