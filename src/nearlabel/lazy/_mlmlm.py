@@ -232,7 +232,8 @@ class MLMLM(WithProbabilities):
         """Return the scores: the share of each label in the weights of the candidates."""
         shares = np.asarray(candidates.weights(power) @ self.labelsets_)
         shares[:, self._carried_by_all == 1] = 1.0  # not 1 by rounding
-        return np.minimum(shares, 1.0, out=shares)  # a sum of shares may be above 1 by rounding
+        shares[shares > 1.0] = 1.0  # a sum of shares may be above 1 by rounding
+        return shares
 
     def _scaled(self, X: MatrixLike) -> Matrix:
         """Return queries as they are compared with training rows."""
