@@ -9,7 +9,7 @@ from nearlabel.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
-    "adaptation", "comparison", "databases", "datasets", "decision", "ensemble", "environment", "experiments",
+    "active", "adaptation", "comparison", "databases", "datasets", "decision", "ensemble", "environment", "experiments",
     "feature_selection", "inspection", "labels", "lazy", "metrics", "model_selection", "neighbors", "papers",
     "persistence", "plots", "preprocessing", "report", "streams", "testing", "thresholds", "transformation", "updates",
 ]  # fmt: skip

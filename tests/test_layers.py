@@ -13,7 +13,7 @@ LEVELS = {
     "out_of_sample": 3, "environment": 3, "databases": 3, "updates": 3,
     "lazy": 4, "transformation": 4, "adaptation": 4, "thresholds": 4,
     "ensemble": 5, "testing": 5, "model_selection": 5, "inspection": 5, "streams": 5,
-    "experiments": 6, "persistence": 6,
+    "experiments": 6, "persistence": 6, "active": 6,
     "comparison": 7,
     "papers": 8,
     "plots": 9,

@@ -109,7 +109,7 @@ def explains(model: Any) -> bool:
     >>> explains(MLkNN()), explains(RandomForestPCT())
     (True, False)
     """
-    return _unwrapped(model).can("explain")
+    return unwrapped(model).can("explain")
 
 
 def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
@@ -155,7 +155,7 @@ def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | No
     return names
 
 
-class _Unwrapped(NamedTuple):
+class Unwrapped(NamedTuple):
     """What decides in a model: a classifier, the outermost thresholds around it, and pipelines that samples go through.
 
     Copies of them learn names, so that the model does not change.
@@ -164,6 +164,11 @@ class _Unwrapped(NamedTuple):
     classifier: Any
     thresholds: Any = None
     before: tuple[Pipeline, ...] = ()
+
+    @property
+    def decides(self) -> Any:
+        """The thresholds, or the classifier where there are none: what knows the names of the labels."""
+        return self.classifier if self.thresholds is None else self.thresholds
 
     def can(self, method: str) -> bool:
         """Return whether it can answer; thresholds name labels whatever is inside."""
@@ -197,24 +202,24 @@ class _Unwrapped(NamedTuple):
         return names
 
 
-def _unwrapped(model: Any) -> _Unwrapped:
-    """Return what decides in a fitted model."""
+def unwrapped(model: Any) -> Unwrapped:
+    """Return what decides in a fitted model: for other rooms, not for users."""
     if isinstance(model, FrozenEstimator):
-        return _unwrapped(model.estimator)
+        return unwrapped(model.estimator)
     if isinstance(model, Pipeline):
-        last = _unwrapped(model[-1])
+        last = unwrapped(model[-1])
         return last._replace(before=(model[:-1], *last.before)) if len(model) > 1 else last
     if hasattr(model, "best_estimator_") and not hasattr(model, "predict_labels"):  # a search that is none of ours
-        return _unwrapped(model.best_estimator_)
+        return unwrapped(model.best_estimator_)
     if isinstance(model, _WITH_THRESHOLDS):
         check_is_fitted(model)
-        return _unwrapped(model.estimator_)._replace(thresholds=model)
-    return _Unwrapped(model)
+        return unwrapped(model.estimator_)._replace(thresholds=model)
+    return Unwrapped(model)
 
 
-def _that_can(model: Any, method: str, does: str) -> _Unwrapped:
+def _that_can(model: Any, method: str, does: str) -> Unwrapped:
     """Return what decides in a fitted model; raise TypeError unless it has the method."""
-    found = _unwrapped(model)
+    found = unwrapped(model)
     if found.can(method):
         return found
     if isinstance(model, BaseEstimator):

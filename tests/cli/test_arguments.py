@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nearlabel import comparison, experiments, papers, preprocessing
+from nearlabel import active, comparison, experiments, papers, preprocessing
 from nearlabel.cli import _COMMANDS
 from nearlabel.cli.arguments import registered
 
@@ -83,6 +83,7 @@ def test_a_missing_extra_is_told_before_the_work_is_imported(command):
             "NEIGHBOR_METHODS METHODS LEADERBOARD_METHODS ESTIMATORS SELECTIONS THRESHOLDS SEARCHES IMPUTATIONS",
         ),
         (preprocessing, "SCALES"),
+        (active, "STRATEGIES LOSSES"),
         (comparison, "TESTS OVER POST_HOC"),
     ],
 )
