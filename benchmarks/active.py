@@ -32,10 +32,11 @@ from _harness import Goal, Table, add_record, parser_for, print_facts, read_reco
 from nearlabel.active import expected_loss, suggest
 from nearlabel.active._representatives import N_SCALE, Coverage, most_representative, similarities
 from nearlabel.datasets import fetch_dataset
+from nearlabel.decision import cut
 from nearlabel.lazy import MLkNN
 from nearlabel.metrics import micro_f1
-from nearlabel.neighbors import ExactNeighbors
-from nearlabel.thresholds import FixedThresholdsClassifier, MicroFOptimum
+from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighbors
+from nearlabel.thresholds import ExpectedF, FixedThresholdsClassifier, MicroFOptimum
 from nearlabel.utils.validation import as_dense
 
 SETS = ("emotions", "scene", "yeast", "medical", "enron")
@@ -46,36 +47,41 @@ ROWS = np.arange(START, BUDGET + 1, BATCH)
 
 
 @dataclass
-class Round:
-    """What a criterion may look at: the rows outside the test part, which of them are labelled, and the model."""
+class Split:
+    """The rows outside a test part, then those in it, with what is found once for all rounds."""
 
-    X: Any
-    Y: Any  # of all rows; only those of `labelled` may be asked for
-    distances: Any
-    similarity: Any
-    labelled: Any
-    pool: Any  # the numbers of the other rows
-    model: Any  # None: nothing is labelled
+    Y: Any
+    n_training: int
+    distances: Any  # of all pairs
+    ranks: Any  # of each row among the neighbours of each row
+    similarity: Any  # of the rows outside the test part, by candidates
+
+
+@dataclass
+class Round:
+    """What a criterion may look at: distances, which rows are labelled, and the scores of the others."""
+
+    split: Split
+    labelled: Any  # ascending
+    pool: Any
+    scores: Any  # of the pool
     left_out: Any
     thresholds: Any
     rng: Any
 
-    @property
-    def scores(self) -> Any:
-        """Return the scores of the pool."""
-        return self.model.predict_proba(self.X[self.pool])
-
-    def representatives(self, weights: Any = None) -> Any:
-        """Return the most representative rows of the pool, as `suggest` finds them."""
-        similarity = self.similarity[np.ix_(self.pool, self.pool)]
-        reached = self.similarity[self.labelled][:, self.pool].max(axis=0, initial=0)
-        if weights is not None:
-            similarity, reached = similarity * weights, reached * weights
-        return most_representative(Coverage(similarity, reached), BATCH)[0]
+    def representatives(self, weights: Any = 1) -> Any:
+        """Return the most representative rows, as `suggest` finds them: a labelled row adds nothing."""
+        similarity = self.split.similarity * weights if np.ndim(weights) else self.split.similarity
+        reached = similarity[self.labelled].max(axis=0, initial=0)
+        return np.searchsorted(self.pool, most_representative(Coverage(similarity, reached), BATCH)[0])
 
     def first(self, values: Any) -> Any:
         """Return the rows of the pool of largest value."""
         return np.argsort(-values, kind="stable")[:BATCH]
+
+    def lost_f1(self) -> Any:
+        """Return the expected loss of F1 of the pool."""
+        return 1 - ExpectedF().expected(self.scores)
 
     def uncertainty(self) -> Any:
         """Return how near the scores of each row are to the thresholds, beside those of labelled rows."""
@@ -92,10 +98,10 @@ def at_random(now: Round) -> Any:
 
 def k_center(now: Round) -> Any:
     """Choose what is farthest from all rows labelled or chosen."""
-    nearest, chosen = now.distances[now.labelled][:, now.pool].min(axis=0), []
+    nearest, chosen = now.split.distances[now.labelled][:, now.pool].min(axis=0), []
     for _ in range(BATCH):
         chosen.append(int(nearest.argmax()))
-        nearest = np.minimum(nearest, now.distances[now.pool[chosen[-1]], now.pool])
+        nearest = np.minimum(nearest, now.split.distances[now.pool[chosen[-1]], now.pool])
         nearest[chosen] = -1
     return np.array(chosen)
 
@@ -107,24 +113,19 @@ def representative(now: Round) -> Any:
 
 def doubtful_representative(now: Round) -> Any:
     """Choose what represents rows that are weighted by the loss to be expected of them."""
-    loss = expected_loss(now.model, now.X[now.pool], loss="f1")
-    return now.representatives((loss / loss.max()).astype(np.float32))
+    weights = np.zeros(now.split.n_training, dtype=np.float32)
+    weights[now.pool] = np.rint(now.lost_f1() * 128) / 128
+    return now.representatives(weights)
 
 
-def representative_then_doubtful(now: Round) -> Any:
-    """Choose representative rows until half of the budget is used, then those of largest expected loss."""
-    return representative(now) if len(now.labelled) < BUDGET // 2 else lost_f1(now)
-
-
-def lost_f1(now: Round) -> Any:
+def largest_lost_f1(now: Round) -> Any:
     """Choose rows of largest expected loss of F1."""
-    return now.first(expected_loss(now.model, now.X[now.pool], loss="f1"))
+    return now.first(now.lost_f1())
 
 
 def entropy(now: Round) -> Any:
     """Choose rows whose labels have the largest entropy."""
-    p = np.clip(now.scores, 1e-12, 1 - 1e-12)
-    return now.first(-(p * np.log(p) + (1 - p) * np.log(1 - p)).sum(axis=1))
+    return now.first(entropies(now.scores))
 
 
 def near_thresholds(now: Round) -> Any:
@@ -140,26 +141,30 @@ def uncertain_half(now: Round) -> Any:
 
 def expected_change(now: Round) -> Any:
     """Choose rows that would change most votes of the pool: those of the lists that they enter."""
-    to_labelled = now.distances[np.ix_(now.pool, now.labelled)]
-    order = np.argsort(to_labelled, axis=1, kind="stable")[:, : min(K, len(now.labelled))]
-    reach = np.take_along_axis(to_labelled, order[:, -1:], axis=1)
-    enters = (now.distances[np.ix_(now.pool, now.pool)] < reach).astype(np.float32)  # of lists, by candidates
-    leaves = now.Y[now.labelled][order[:, -1]].astype(np.float32)  # the label sets that give way
+    ranks = now.split.ranks[now.pool]
+    last = nearest_of(ranks[:, now.labelled], K)[:, -1]
+    enters = (ranks[:, now.pool] < ranks[np.arange(len(ranks)), now.labelled[last]][:, np.newaxis]).astype(np.float32)
+    leaves = now.split.Y[now.labelled][last].astype(np.float32)  # the label sets that give way
     p, gone = now.scores, enters.T @ leaves
     return now.first((p * enters.sum(axis=0)[:, np.newaxis] + gone - 2 * p * gone).sum(axis=1))
+
+
+def entropies(scores: Any) -> Any:
+    """Return the summed entropy of the labels of each row."""
+    p = np.clip(scores, 1e-12, 1 - 1e-12)
+    return -(p * np.log(p) + (1 - p) * np.log(1 - p)).sum(axis=1)
 
 
 CRITERIA: Mapping[str, Callable[[Round], Any]] = {
     "random": at_random,
     "representative": representative,
     "k-center": k_center,
-    "expected loss of F1": lost_f1,
+    "expected loss of F1": largest_lost_f1,
     "entropy": entropy,
     "near thresholds": near_thresholds,
     "random of the half near thresholds": uncertain_half,
     "expected change of votes": expected_change,
     "representative of doubtful rows": doubtful_representative,
-    "representative, then expected loss": representative_then_doubtful,
     "representative from the first row": representative,
 }
 ON_FURTHER = ("random", "representative", "k-center")
@@ -178,39 +183,57 @@ def parts_of(X: Any, seed: int) -> tuple[Any, Any, Any]:
     return MinMaxScaler().fit(X[training]).transform(X), training, test
 
 
-def all_distances(X: Any) -> Any:
-    """Return the distances of all pairs, as the search of the model gives them."""
-    distances, indices = ExactNeighbors().fit(X).kneighbors(X, len(X))
-    square = np.empty_like(distances)
+def split_of(X: Any, Y: Any, seed: int) -> Split:
+    """Return a split with all distances, as the search of the model gives them."""
+    Z, training, test = parts_of(X, seed)
+    rows, n = Z[np.concatenate([training, test])], len(training)
+    distances, indices = ExactNeighbors().fit(rows).kneighbors(rows, len(rows))
+    square, ranks = np.empty_like(distances), np.empty(distances.shape, dtype=np.int16)
     np.put_along_axis(square, indices, distances, axis=1)
-    return square
+    np.put_along_axis(ranks, indices, np.arange(len(rows), dtype=np.int16)[np.newaxis], axis=1)
+    of_training = square[:n, :n]
+    scales = np.partition(of_training, N_SCALE, axis=1)[:, N_SCALE]  # the row itself is the first
+    similarity = np.ascontiguousarray(similarities(of_training, scales).T)
+    return Split(Y[np.concatenate([training, test])], n, square, ranks, similarity)
 
 
-def all_similarities(distances: Any) -> Any:
-    """Return the similarities of all pairs, by candidates."""
-    return similarities(distances, np.partition(distances, N_SCALE, axis=1)[:, N_SCALE]).T
+def nearest_of(ranks: Any, n: int) -> Any:
+    """Return the n columns of lowest rank in each row, the nearest first."""
+    some = np.argpartition(ranks, n - 1, axis=1)[:, :n]
+    return np.take_along_axis(some, np.take_along_axis(ranks, some, axis=1).argsort(axis=1), axis=1)
 
 
-def fitted(X: Any, Y: Any) -> tuple[Any, Any, Any]:
-    """Return a model with thresholds, its leave-one-out scores and its thresholds."""
-    model = MLkNN(K).fit(X, Y)
-    left_out = model.loo_predict_proba()
-    thresholds = np.full(Y.shape[1], 0.5) if len(X) < TUNED_FROM else MicroFOptimum().fit(left_out, Y).thresholds_
-    return FixedThresholdsClassifier(FrozenEstimator(model), thresholds).fit(X, Y), left_out, thresholds
+def scored(split: Split, labelled: Any, asked: Any) -> tuple[Any, Any, Any]:
+    """Return the scores of rows by ML-kNN fitted to the labelled ones, leave-one-out scores, and thresholds.
+
+    Neighbours are known: a model that searches finds the same ones.
+    """
+    own = split.ranks[np.ix_(labelled, labelled)].copy()
+    np.fill_diagonal(own, np.iinfo(own.dtype).max)
+    graphs = [nearest_of(own, min(K + 1, len(labelled) - 1)), nearest_of(split.ranks[np.ix_(asked, labelled)], K)]
+    known = [NeighborGraph(np.arange(1.0, graph.size + 1).reshape(graph.shape), graph) for graph in graphs]
+    model = MLkNN(K, search=PrecomputedNeighbors(known[0], (known[1],)))
+    model.fit(np.zeros((len(labelled), 1)), split.Y[labelled])
+    left_out, Y = model.loo_predict_proba(), split.Y[labelled]
+    thresholds = np.full(Y.shape[1], 0.5) if len(Y) < TUNED_FROM else MicroFOptimum().fit(left_out, Y).thresholds_
+    return model.predict_proba(np.zeros((len(asked), 1))), left_out, thresholds
 
 
-def curve(criterion: str, now: Round, test: tuple[Any, Any], start: Any) -> list[float]:
+def curve(criterion: str, split: Split, seed: int) -> list[float]:
     """Return micro F1 of the test part for each number of labelled rows."""
-    reached = []
+    everything, n, rng = np.arange(len(split.Y)), split.n_training, np.random.default_rng(seed + 2)
+    labelled, reached = np.sort(np.random.default_rng(seed + 1).permutation(n)[:START]), []
     if criterion.endswith("from the first row"):
-        start = representative(now)
-    now.labelled = start
+        nothing = Round(split, np.zeros(0, dtype=np.intp), everything[:n], None, None, None, rng)
+        labelled = np.sort(representative(nothing))
     for n_rows in ROWS:
-        now.pool = np.setdiff1d(np.arange(len(now.X)), now.labelled)
-        now.model, now.left_out, now.thresholds = fitted(now.X[now.labelled], now.Y[now.labelled])
-        reached.append(round(float(micro_f1(test[1], now.model.predict(test[0]))), 4))
+        others = np.setdiff1d(everything, labelled)
+        scores, left_out, thresholds = scored(split, labelled, others)
+        in_test = others >= n
+        reached.append(round(float(micro_f1(split.Y[n:], cut(scores[in_test], thresholds))), 4))
         if n_rows < BUDGET:
-            now.labelled = np.concatenate([now.labelled, now.pool[CRITERIA[criterion](now)]])
+            now = Round(split, labelled, others[~in_test], scores[~in_test], left_out, thresholds, rng)
+            labelled = np.sort(np.concatenate([labelled, now.pool[CRITERIA[criterion](now)]]))
     return reached
 
 
@@ -229,17 +252,12 @@ def curves(name: str, criteria: Any, seeds: Any) -> dict[str, Any]:
     X, Y = rows_of(name)
     found: dict[str, Any] = {criterion: [] for criterion in criteria} | {"all rows": []}
     for seed in seeds:
-        Z, training, test = parts_of(X, seed)
-        rows, truth, asked = Z[training], Y[training], (Z[test], Y[test])
-        distances = all_distances(rows)
-        similarity = all_similarities(distances)
-        start = np.random.default_rng(seed + 1).permutation(len(rows))[:START]
+        split = split_of(X, Y, seed)
         for criterion in criteria:
-            nothing, all_rows = np.zeros(0, dtype=np.intp), np.arange(len(rows))
-            rng = np.random.default_rng(seed + 2)
-            now = Round(rows, truth, distances, similarity, nothing, all_rows, None, None, None, rng)
-            found[criterion].append(curve(criterion, now, asked, start))
-        found["all rows"].append(float(micro_f1(asked[1], fitted(rows, truth)[0].predict(asked[0]))))
+            found[criterion].append(curve(criterion, split, seed))
+        training, test = np.split(np.arange(len(Y)), [split.n_training])
+        scores, _, thresholds = scored(split, training, test)
+        found["all rows"].append(round(float(micro_f1(split.Y[test], cut(scores, thresholds))), 4))
     return found
 
 
@@ -247,11 +265,15 @@ def is_what_suggest_gives() -> bool:
     """Return whether the criterion that is measured chooses the rows that `suggest` does."""
     X, Y = rows_of("emotions")
     Z, training, _ = parts_of(X, 0)
-    rows, start = Z[training], np.random.default_rng(1).permutation(len(training))[:START]
-    pool, distances = np.setdiff1d(np.arange(len(rows)), start), all_distances(rows)
-    now = Round(rows, Y[training], distances, all_similarities(distances), start, pool, *[None] * 4)
+    split, rows = split_of(X, Y, 0), Z[training]
+    start = np.sort(np.random.default_rng(1).permutation(len(rows))[:START])
+    pool = np.setdiff1d(np.arange(len(rows)), start)
     model = MLkNN(K).fit(rows[start], Y[training][start])
-    return [one.row for one in suggest(model, rows[pool], BATCH)] == now.representatives().tolist()
+    measured = Round(split, start, pool, None, None, None, None).representatives()
+    scores = scored(split, start, pool)[0]
+    return [one.row for one in suggest(model, rows[pool], BATCH)] == measured.tolist() and (
+        model.predict_proba(rows[pool]) == scores
+    ).all()
 
 
 def area(values: Any) -> Any:
@@ -303,7 +325,7 @@ def _signed(mean: float, half: float) -> str:
 ORDERS = ("chance", "labels", "subset", "f1", "entropy", "score nearest to its threshold", "distance to 10 neighbours")
 
 
-def values_of(order: str, model: Any, left_out: Any, X: Any, rng: Any) -> Any:
+def values_of(order: str, model: Any, X: Any, rng: Any) -> Any:
     """Return what rows are ordered by, largest first."""
     if order in ("labels", "subset", "f1"):
         return expected_loss(model, X, loss=order)
@@ -311,9 +333,9 @@ def values_of(order: str, model: Any, left_out: Any, X: Any, rng: Any) -> Any:
         return rng.random(len(X))
     if order == "distance to 10 neighbours":
         return model.estimator_.estimator.search_.kneighbors(X, K)[0].mean(axis=1)
-    p = np.clip(model.predict_proba(X), 1e-12, 1 - 1e-12)
+    p = model.predict_proba(X)
     if order == "entropy":
-        return -(p * np.log(p) + (1 - p) * np.log(1 - p)).sum(axis=1)
+        return entropies(p)
     return -np.abs(p - np.where(np.isfinite(model.thresholds_), model.thresholds_, 2)).min(axis=1)
 
 
@@ -323,12 +345,14 @@ def reviewed(name: str, seeds: Any) -> dict[str, Any]:
     found: dict[str, list[Any]] = {order: [] for order in ORDERS}
     for seed in seeds:
         Z, training, test = parts_of(X, seed)
-        model, left_out, _ = fitted(Z[training], Y[training])
+        inner = MLkNN(K).fit(Z[training], Y[training])
+        thresholds = MicroFOptimum().fit(inner.loo_predict_proba(), Y[training]).thresholds_
+        model = FixedThresholdsClassifier(FrozenEstimator(inner), thresholds).fit(Z[training], Y[training])
         wrong = model.predict(Z[test]) != Y[test]
         sizes = model.predict(Z[test]).sum(axis=1) + Y[test].sum(axis=1)
         lost = np.where(sizes > 0, wrong.sum(axis=1) / np.maximum(sizes, 1), 0)  # 1 - F1
         for order in ORDERS:
-            values = values_of(order, model, left_out, Z[test], np.random.default_rng(seed))
+            values = values_of(order, model, Z[test], np.random.default_rng(seed))
             first = np.argsort(-values, kind="stable")[: -(-len(test) // 10)]
             of_rows = (wrong.any(axis=1), wrong.sum(axis=1), lost)
             found[order].append([float(of[first].sum() / of.sum()) for of in of_rows] + [wrong.any(axis=1).mean()])

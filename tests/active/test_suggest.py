@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,12 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from nearlabel.active import _suggest, suggest
+from _classifiers import SMALL, default_classifiers
+from nearlabel.active import _representatives, _suggest, review, suggest
 from nearlabel.lazy import MLMLM, BRkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, TransformerNeighbors
 from nearlabel.thresholds import TunedThresholdsClassifierCV
@@ -48,7 +51,9 @@ def slow(labelled, pool, n, distance=math.dist):
     return chosen, gains
 
 
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.coo_matrix, pd.DataFrame, np.ndarray.tolist])
+@pytest.mark.parametrize(
+    "container", [np.asarray, sparse.csr_array, sparse.coo_matrix, pd.DataFrame, np.ndarray.tolist]
+)
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
 def test_the_definition(container, metric):
     """Rows and scores are those of the definition; of equal ones the lower row is first, whatever X is stored in."""
@@ -65,8 +70,6 @@ def test_blocks_change_nothing(monkeypatch):
     """However many rows are compared at a time."""
     model = BRkNN(3).fit(LABELLED, Y[:15])
     whole = suggest(model, POOL, 10)
-    from nearlabel.active import _representatives
-
     monkeypatch.setattr(
         _representatives, "row_blocks", lambda n, size: (slice(start, min(n, start + 7)) for start in range(0, n, 7))
     )
@@ -92,7 +95,9 @@ AROUND = {
     "pipeline": make_pipeline(MaxAbsScaler(), MLkNN(3)),
     "thresholds": TunedThresholdsClassifierCV(make_pipeline(MaxAbsScaler(), MLkNN(3)), cv=3),
     "thresholds in a pipeline": make_pipeline(MaxAbsScaler(), TunedThresholdsClassifierCV(MLkNN(3), cv="loo")),
-    "search": GridSearchCV(make_pipeline(MaxAbsScaler(), MLkNN()), {"mlknn__n_neighbors": [3]}, cv=2, scoring="f1_micro"),
+    "search": GridSearchCV(
+        make_pipeline(MaxAbsScaler(), MLkNN()), {"mlknn__n_neighbors": [3]}, cv=2, scoring="f1_micro"
+    ),
 }
 
 
@@ -110,8 +115,6 @@ def test_whatever_is_around_it(name):
 
 def test_search_without_a_metric():
     """A search of the user's own is asked for the pool, too."""
-    from sklearn.neighbors import KNeighborsTransformer
-
     search = TransformerNeighbors(KNeighborsTransformer(n_neighbors=14))
     model = BRkNN(3, search=search).fit(LABELLED, Y[:15])
     with pytest.raises(ValueError, match="n_neighbors must be at most"):  # the graph of a transformer is bounded
@@ -189,3 +192,20 @@ def test_bad_input(options, message):
     """What is out of range is named."""
     with pytest.raises(ValueError, match=message):
         suggest(BRkNN(3).fit(LABELLED, Y[:15]), POOL, **options)
+
+
+CLASSIFIERS = {name: SMALL.get(name, one) for name, one in default_classifiers().items()}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_classifier(name):
+    """Suggestions and reviews: distinct rows of the pool, the same each time; the model does not change."""
+    model = clone(CLASSIFIERS[name]).fit(LABELLED, Y[:15])
+    before = pickle.dumps(model)
+    ranks = [partial(suggest, X_labelled=LABELLED), *([review] if hasattr(model, "predict_proba") else [])]
+    for rank in ranks:
+        found = rank(model, POOL, 5)
+        assert found == rank(model, POOL, 5)
+        assert len({one.row for one in found} & set(range(45))) == 5
+        assert all(isinstance(one.to_dict()["reason"], str) for one in found)
+    assert pickle.dumps(model) == before

@@ -30,15 +30,17 @@ class CloseLabel:
     ----------
     label : object
         Its name.
-    score, threshold : float
-        Its score, and what that must reach; NaN where no threshold decides.
+    score : float
+        Its score.
+    threshold : float or None
+        What the score must reach; None where no threshold decides.
     carried_by, lacked_by : list of int
         The neighbours that speak for the label and against it: numbers of training rows, nearest first.
     """
 
     label: Any
     score: float
-    threshold: float
+    threshold: float | None
     carried_by: list[int]
     lacked_by: list[int]
 
@@ -227,7 +229,9 @@ def _close_in(explanation: Explanation) -> list[CloseLabel]:
     if "flip" not in labels:  # a method without votes
         return []
     turned = [place for place, flip in enumerate(labels["flip"].tolist()) if flip is not None and abs(flip) <= 1]
-    distance = np.nan_to_num(np.abs(labels["score"] - labels["threshold"])).round(9)  # 1/3 and 2/3 are as near to 1/2
+    distance = np.nan_to_num(np.abs(labels["score"] - labels["threshold"]), posinf=1e9).round(
+        9
+    )  # 1/3 is as near to 1/2 as 2/3
     nearest = sorted(turned, key=lambda place: (distance[place], place))[:_MOST_NAMED]
     return [_close_label(explanation, place) for place in nearest]
 
@@ -238,4 +242,5 @@ def _close_label(explanation: Explanation, place: int) -> CloseLabel:
     for row, carried in zip(neighbors["row"].tolist(), neighbors["labels"], strict=True):
         sides[labels["label"][place] in carried].append(row)
     name, score, threshold = (labels[column][place] for column in ("name", "score", "threshold"))
-    return CloseLabel(plain_value(name), float(score), float(threshold), sides[True], sides[False])
+    threshold = None if np.isnan(threshold) else float(threshold)
+    return CloseLabel(plain_value(name), float(score), threshold, sides[True], sides[False])
