@@ -28,7 +28,19 @@ from scipy.stats import t as student
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import MinMaxScaler
 
-from _harness import Goal, Table, add_record, parser_for, print_facts, read_records, save, show
+from _harness import (
+    Goal,
+    Table,
+    add_record,
+    facts_as_text,
+    machine_facts,
+    parser_for,
+    print_facts,
+    read_records,
+    save,
+    show,
+    write_figures,
+)
 from nearlabel.active import expected_loss, suggest
 from nearlabel.active._representatives import N_SCALE, Coverage, most_representative, similarities
 from nearlabel.datasets import fetch_dataset
@@ -39,6 +51,7 @@ from nearlabel.neighbors import ExactNeighbors, NeighborGraph, PrecomputedNeighb
 from nearlabel.thresholds import ExpectedF, FixedThresholdsClassifier, MicroFOptimum
 from nearlabel.utils.validation import as_dense
 
+PAGE = Path(__file__).parents[1] / "docs" / "howto" / "what_to_label_next.md"
 SETS = ("emotions", "scene", "yeast", "medical", "enron")
 FURTHER = ("image", "cal500", "yahoo-health")
 START, BATCH, BUDGET, TUNED_FROM, K = 20, 20, 300, 50, 10
@@ -167,7 +180,7 @@ CRITERIA: Mapping[str, Callable[[Round], Any]] = {
     "representative of doubtful rows": doubtful_representative,
     "representative from the first row": representative,
 }
-ON_FURTHER = ("random", "representative", "k-center")
+ON_EVERY = ("random", "representative", "k-center")
 
 
 def rows_of(name: str) -> tuple[Any, Any]:
@@ -390,23 +403,39 @@ def main() -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     if not is_what_suggest_gives():
         raise AssertionError("suggest chooses other rows than those measured here")
-    criteria = {name: tuple(CRITERIA) if name in sets else ON_FURTHER for name in (*sets, *further)}
     found = {
-        name: once(file, name, "curves", partial(curves, name, criteria[name], seeds))
-        for name in criteria
+        name: once(file, name, "curves", partial(curves, name, ON_EVERY, seeds))
+        for name in (*sets, *further)
         if name in wanted
     }
+    for name in sets:
+        if name in wanted:
+            others = [criterion for criterion in CRITERIA if criterion not in ON_EVERY]
+            found[name] = found[name] | once(file, name, "other curves", partial(curves, name, others, seeds))
     review = {name: once(file, name, "review", partial(reviewed, name, seeds[:10])) for name in sets if name in wanted}
     if options.sets:
         return
-    of_sets, others = ({name: found[name] for name in names} for names in (sets, further))
+    of_sets, of_others = ({name: found[name] for name in names} for names in (sets, further))
     tables = [table_of_areas("Difference of the area under micro F1 to the random choice", of_sets)]
-    tables += [table_of_areas("The same on further data sets", others)] if others else []
+    tables += [table_of_areas("The same on further data sets", of_others)] if further else []
     tables += [table_of_curves(found), *tables_of_review(review)]
     goals = goals_of(of_sets, review)
     print_facts()
     show(tables, goals)
     save(options, __doc__, {}, tables, goals)
+    if not options.quick:
+        write_figures(PAGE, page_of(tables))
+
+
+def page_of(tables: list[Table]) -> Iterator[str]:
+    """Yield the lines of the tables in Markdown."""
+    yield f"Machine: {facts_as_text(machine_facts())}.\n\n"
+    for one in tables:
+        yield f"**{one.title}**\n\n| {' | '.join(one.headers)} |\n|---|{'---:|' * (len(one.headers) - 1)}\n"
+        for row in one.rows:
+            cells = [*row, *[""] * (len(one.headers) - len(row))]
+            yield f"| {' | '.join([f'**{cells[0]}**' if len(row) == 1 else cells[0], *cells[1:]])} |\n"
+        yield "\n"
 
 
 if __name__ == "__main__":

@@ -94,7 +94,9 @@ def test_other_classifiers():
         expected_loss(RidgeClassifier().fit(X[:25], Y[:25, 0]), X[25:])
 
 
-def test_bad_loss():
-    """An unknown loss is named."""
+def test_bad_input():
+    """No rows, and an unknown loss."""
+    with pytest.raises(ValueError, match="0 sample"):
+        review(MODEL, X[:0], 3)
     with pytest.raises(ValueError, match=r"loss must be .*got 'hamming'"):
         review(MODEL, X, 3, loss="hamming")

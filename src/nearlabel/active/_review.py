@@ -15,11 +15,11 @@ from nearlabel.thresholds import ExpectedF
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.response_methods import label_scores
 from nearlabel.utils.tables import plain_value
-from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
+from nearlabel.utils.types import FloatArray, MatrixLike
 from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 _MOST_NAMED = 3  # labels in a reason
-_BLOCK_ROWS_BYTES = 2**13  # what a row of predictions is taken to need, for a bound on memory
+_BYTES_PER_ROW = 2**13  # what the predictions of a row are taken to need
 
 
 class _Predicted(NamedTuple):
@@ -154,7 +154,7 @@ def expected_loss(model: Any, X: MatrixLike, *, loss: str = "labels") -> FloatAr
     """
     check_choice("loss", loss, LOSSES)
     (X,) = indexable(X)
-    return np.concatenate([_LOSSES[loss](part) for _, part in _blocks(model, X)])
+    return np.concatenate([_LOSSES[loss](part) for part in _blocks(model, X)])
 
 
 def review(
@@ -207,7 +207,7 @@ def review(
     (X,) = indexable(X)
     losses = expected_loss(model, X, loss=loss)
     rows = np.argsort(-losses, kind="stable")[:wanted]
-    ((_, predicted),) = _blocks(model, _safe_indexing(X, rows), whole=True)
+    predicted = _predicted(model, _safe_indexing(X, rows))
     names = _names(model, label_names, predicted.scores.shape[1])
     return [_doubtful(int(row), float(losses[row]), predicted, place, names) for place, row in enumerate(rows.tolist())]
 
@@ -216,16 +216,15 @@ def _doubtful(row: int, loss: float, predicted: _Predicted, place: int, names: S
     wrong, chosen = predicted.wrong[place], predicted.labels[place]
     likeliest = [label for label in np.argsort(-wrong, kind="stable")[:_MOST_NAMED].tolist() if wrong[label] > 0]
     doubts = [LabelDoubt(names[label], bool(chosen[label]), float(wrong[label])) for label in likeliest]
-    return DoubtfulRow(row, loss, [names[label] for label in np.flatnonzero(chosen)], doubts)
+    return DoubtfulRow(row, loss, [names[label] for label in np.flatnonzero(chosen).tolist()], doubts)
 
 
-def _blocks(model: Any, X: MatrixLike, *, whole: bool = False) -> Iterator[tuple[IntArray, _Predicted]]:
-    """Yield row numbers with their predictions, in blocks or all at once."""
+def _blocks(model: Any, X: MatrixLike) -> Iterator[_Predicted]:
+    """Yield predictions for some rows at a time; of no rows the model says itself that there are none."""
     n_rows = _num_samples(X)
-    for block in [slice(0, n_rows)] if whole else row_blocks(n_rows, _BLOCK_ROWS_BYTES):
-        rows = np.arange(block.start, block.stop)
-        some = X if len(rows) == n_rows else _safe_indexing(X, rows)
-        yield rows, _predicted(model, some)
+    for block in row_blocks(n_rows, _BYTES_PER_ROW) if n_rows else [slice(0, 0)]:
+        is_all = block.stop - block.start == n_rows
+        yield _predicted(model, X if is_all else _safe_indexing(X, np.arange(block.start, block.stop)))
 
 
 def _predicted(model: Any, X: MatrixLike) -> _Predicted:

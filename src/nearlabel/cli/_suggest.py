@@ -50,8 +50,8 @@ def _read(arguments: argparse.Namespace, model: _model.OpenModel) -> _Pool:
         raise ValueError(f"DATA must have rows, got none in {arguments.data}.")
     parts = [block.X for block in blocks]
     X = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
-    ids = None if arguments.id is None else [str(one) for block in blocks for one in block.ids.tolist()]
-    return _Pool(X, ids)
+    ids = [str(one) for block in blocks if block.ids is not None for one in block.ids.tolist()]
+    return _Pool(X, ids or None)
 
 
 def _labelled(arguments: argparse.Namespace, model: _model.OpenModel, *, required: bool) -> Matrix | None:
