@@ -53,7 +53,7 @@ from nearlabel.utils.validation import as_dense
 
 PAGE = Path(__file__).parents[1] / "docs" / "howto" / "what_to_label_next.md"
 SETS = ("emotions", "scene", "yeast", "medical", "enron")
-FURTHER = ("image", "cal500", "yahoo-health")
+FURTHER = ("image", "cal500")
 START, BATCH, BUDGET, TUNED_FROM, K = 20, 20, 300, 50, 10
 N_SEEDS, FIRST_SEED = 20, 100
 ROWS = np.arange(START, BUDGET + 1, BATCH)
@@ -260,6 +260,12 @@ def once(file: Path, name: str, what: str, measure: Callable[[], Any]) -> Any:
     return found
 
 
+def saved(file: Path, name: str, what: str, measure: Callable[[], Any]) -> Any:
+    """Return what an earlier run has found of a data set, if any."""
+    known = [record["found"] for record in read_records(file) if (record["data set"], record["what"]) == (name, what)]
+    return known[0] if known else {}
+
+
 def curves(name: str, criteria: Any, seeds: Any) -> dict[str, Any]:
     """Return the curves of each criterion, seed after seed, and micro F1 of a fit to all rows outside the test part."""
     X, Y = rows_of(name)
@@ -303,6 +309,8 @@ def difference(found: Mapping[str, Any], criterion: str) -> tuple[float, float]:
 
 def rows_needed(found: Mapping[str, Any], criterion: str) -> str:
     """Return the median number of labelled rows with which 95 % of the value of all rows is reached."""
+    if criterion not in found:
+        return "-"
     wanted = 0.95 * np.asarray(found["all rows"])[:, np.newaxis]
     reached = np.asarray(found[criterion]) >= wanted
     needed = np.where(reached.any(axis=1), ROWS[reached.argmax(axis=1)], np.inf)
@@ -312,9 +320,9 @@ def rows_needed(found: Mapping[str, Any], criterion: str) -> str:
 
 def table_of_areas(title: str, found: Mapping[str, Mapping[str, Any]]) -> Table:
     """Return the areas of the random choice, and the differences of the others to it."""
-    names = [name for name in CRITERIA if all(name in of_set for of_set in found.values())]
+    names = [name for name in CRITERIA if any(name in of_set for of_set in found.values())]
     rows = [["random: area", *(f"{area(of_set['random']).mean():.4f}" for of_set in found.values())]]
-    rows += [[name, *(_signed(*difference(of_set, name)) for of_set in found.values())] for name in names[1:]]
+    rows += [[name, *(_difference(of_set, name) for of_set in found.values())] for name in names[1:]]
     rows.append([f"rows for 95 % of the value of all rows, medians (> {BUDGET}: not reached)"])
     rows += [[name, *(rows_needed(of_set, name) for of_set in found.values())] for name in names]
     return Table(title, ("", *found), rows)
@@ -331,7 +339,10 @@ def table_of_curves(found: Mapping[str, Mapping[str, Any]]) -> Table:
     return Table("Micro F1 by the number of labelled rows", ("", *(str(ROWS[place]) for place in at)), rows)
 
 
-def _signed(mean: float, half: float) -> str:
+def _difference(found: Mapping[str, Any], criterion: str) -> str:
+    if criterion not in found:
+        return "-"
+    mean, half = difference(found, criterion)
     return f"{mean:+.4f} ± {half:.4f}{' *' if mean > half else ''}"
 
 
@@ -378,7 +389,7 @@ def tables_of_review(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Table]:
         rows = [[order, *(f"{of_set[order][place]:.3f}" for of_set in found.values())] for order in ORDERS]
         if place == 0:
             best = [min(1.0, 0.1 / of_set["chance"][3]) for of_set in found.values()]
-            rows.append(["no order can have more than", *(f"{value:.3f}" for value in best)])
+            rows.append(["about the most that an order can have", *(f"{value:.3f}" for value in best)])
         yield Table(f"Share of all {what} in the first tenth", ("order", *found), rows)
 
 
@@ -396,28 +407,33 @@ def main() -> None:
     """Measure, print and save."""
     parser = parser_for(__doc__, "active", repeats=1)
     parser.add_argument("--sets", help="measure these data sets only, comma-separated, and print nothing")
+    parser.add_argument("--saved", action="store_true", help="show what was measured so far, and measure nothing")
     options = parser.parse_args()
     sets, further, n_seeds = (SETS[:1], (), 2) if options.quick else (SETS, FURTHER, N_SEEDS)
     wanted = set(options.sets.split(",")) if options.sets else {*sets, *further}
+    measure = saved if options.saved else once
     seeds, file = range(FIRST_SEED, FIRST_SEED + n_seeds), options.out.with_suffix(".jsonl")
     file.parent.mkdir(parents=True, exist_ok=True)
     if not is_what_suggest_gives():
         raise AssertionError("suggest chooses other rows than those measured here")
     found = {
-        name: once(file, name, "curves", partial(curves, name, ON_EVERY, seeds))
+        name: measure(file, name, "curves", partial(curves, name, ON_EVERY, seeds))
         for name in (*sets, *further)
         if name in wanted
     }
     for name in sets:
         if name in wanted:
             others = [criterion for criterion in CRITERIA if criterion not in ON_EVERY]
-            found[name] = found[name] | once(file, name, "other curves", partial(curves, name, others, seeds))
-    review = {name: once(file, name, "review", partial(reviewed, name, seeds[:10])) for name in sets if name in wanted}
+            found[name] = found[name] | measure(file, name, "other curves", partial(curves, name, others, seeds))
+    review = {
+        name: measure(file, name, "review", partial(reviewed, name, seeds[:10])) for name in sets if name in wanted
+    }
     if options.sets:
         return
-    of_sets, of_others = ({name: found[name] for name in names} for names in (sets, further))
+    found = {name: of_set for name, of_set in found.items() if of_set}
+    of_sets, of_others = ({name: found[name] for name in names if name in found} for names in (sets, further))
     tables = [table_of_areas("Difference of the area under micro F1 to the random choice", of_sets)]
-    tables += [table_of_areas("The same on further data sets", of_others)] if further else []
+    tables += [table_of_areas("The same on further data sets", of_others)] if of_others else []
     tables += [table_of_curves(found), *tables_of_review(review)]
     goals = goals_of(of_sets, review)
     print_facts()
