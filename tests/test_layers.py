@@ -14,7 +14,7 @@ LEVELS = {
     "lazy": 4, "transformation": 4, "adaptation": 4, "thresholds": 4,
     "ensemble": 5, "testing": 5, "model_selection": 5, "inspection": 5, "streams": 5, "calibration": 5,
     "resampling": 5,
-    "experiments": 6, "persistence": 6, "audit": 6,
+    "experiments": 6, "persistence": 6, "active": 6, "audit": 6,
     "comparison": 7,
     "papers": 8,
     "plots": 9,

@@ -9,6 +9,7 @@ sub-package:
 - `nearlabel.neighbors` (searches, votes) and `nearlabel.lazy` (classifiers by nearest neighbours);
 - `nearlabel.transformation`, `nearlabel.ensemble` and `nearlabel.adaptation` (other multi-label classifiers);
 - `nearlabel.inspection` (explanations and names of labels, through pipelines and searches);
+- `nearlabel.active` (rows to label next, predictions to check);
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.calibration` (probabilities),
   `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 
 # Each sub-package with what it offers at the top. Type checkers read __init__.pyi; a test keeps both equal.
 _OFFERED = {
+    "active": "",
     "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture RankSVM",
     "calibration": "CalibratedLabels",
     "comparison": "",

@@ -1,3 +1,4 @@
+from nearlabel import active as active
 from nearlabel import adaptation as adaptation
 from nearlabel import calibration as calibration
 from nearlabel import comparison as comparison

@@ -113,7 +113,7 @@ def explains(model: Any) -> bool:
     >>> explains(MLkNN()), explains(RandomForestPCT())
     (True, False)
     """
-    return _unwrapped(model).can("explain")
+    return unwrapped(model).can("explain")
 
 
 def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
@@ -196,7 +196,7 @@ def novelty_detector(model: Any, level: float = 0.01) -> Any:
     >>> novelty_detector(model, 0.05).predict([[0.0, 0.0], [8.0, 8.0]])
     array([ 1, -1])
     """
-    found = _unwrapped(model)
+    found = unwrapped(model)
     check_is_fitted(found.classifier)
     steps = [*found.before, *_novelty_steps(found.classifier, level)]
     return make_pipeline(*steps) if len(steps) > 1 else steps[0]
@@ -218,7 +218,7 @@ def _novelty_steps(classifier: Any, level: float) -> list[Any]:
     )
 
 
-class _Unwrapped(NamedTuple):
+class Unwrapped(NamedTuple):
     """What decides in a model: a classifier, what is around it, outermost first, and pipelines that samples go through.
 
     Copies of them learn names, so that the model does not change.
@@ -227,6 +227,11 @@ class _Unwrapped(NamedTuple):
     classifier: Any
     around: tuple[Any, ...] = ()  # thresholds and calibration
     before: tuple[Pipeline, ...] = ()
+
+    @property
+    def decides(self) -> Any:
+        """The outermost of what is around the classifier, or the classifier: what knows the names of the labels."""
+        return self.around[0] if self.around else self.classifier
 
     def can(self, method: str) -> bool:
         """Return whether it can answer; thresholds and calibration name labels whatever is inside."""
@@ -260,25 +265,25 @@ class _Unwrapped(NamedTuple):
         return names
 
 
-def _unwrapped(model: Any) -> _Unwrapped:
-    """Return what decides in a fitted model."""
+def unwrapped(model: Any) -> Unwrapped:
+    """Return what decides in a fitted model: for other rooms, not for users."""
     if isinstance(model, FrozenEstimator):
-        return _unwrapped(model.estimator)
+        return unwrapped(model.estimator)
     if isinstance(model, Pipeline):
-        last = _unwrapped(model[-1])
+        last = unwrapped(model[-1])
         return last._replace(before=(model[:-1], *last.before)) if len(model) > 1 else last
     if hasattr(model, "best_estimator_") and not hasattr(model, "predict_labels"):  # a search that is none of ours
-        return _unwrapped(model.best_estimator_)
+        return unwrapped(model.best_estimator_)
     if isinstance(model, _AROUND):
         check_is_fitted(model)
-        inner = _unwrapped(model.estimator_)
+        inner = unwrapped(model.estimator_)
         return inner._replace(around=(model, *inner.around))
-    return _Unwrapped(model)
+    return Unwrapped(model)
 
 
-def _that_can(model: Any, method: str, does: str) -> _Unwrapped:
+def _that_can(model: Any, method: str, does: str) -> Unwrapped:
     """Return what decides in a fitted model; raise TypeError unless it has the method."""
-    found = _unwrapped(model)
+    found = unwrapped(model)
     if found.can(method):
         return found
     if isinstance(model, BaseEstimator):

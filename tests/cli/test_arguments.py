@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nearlabel import calibration, comparison, experiments, papers, preprocessing
+from nearlabel import active, calibration, comparison, experiments, papers, preprocessing
 from nearlabel.cli import _COMMANDS
 from nearlabel.cli.arguments import registered
 from nearlabel.thresholds import _risk_control
@@ -89,6 +89,7 @@ def test_a_missing_extra_is_told_before_the_work_is_imported(command):
         (experiments, "SEARCHES"),
         (calibration, "CALIBRATIONS"),
         (preprocessing, "SCALES"),
+        (active, "STRATEGIES LOSSES"),
         (comparison, "TESTS OVER POST_HOC"),
         (_risk_control, "PROMISED_MEASURES"),
     ],

@@ -43,6 +43,7 @@ from nearlabel.cli.arguments import (
     report,
     reproduce,
     resample,
+    suggest,
     tune,
     update,
 )
@@ -98,6 +99,14 @@ _COMMANDS = {
         explain,
         "explain a prediction",
         ("nearlabel explain model.skops multidigits --row 17",),
+    ),
+    "suggest": (
+        suggest,
+        "rank unlabelled rows by what labelling them is worth, or predictions to check",
+        (
+            "nearlabel suggest songs.skops new.csv --n 2 --id id",
+            "nearlabel suggest model.skops multidigits --for review --n 20",
+        ),
     ),
     "update": (
         update,
