@@ -17,7 +17,7 @@ from nearlabel.experiments import Candidate, usual_search
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
 from nearlabel.persistence import read_kept
 from nearlabel.report import audit_facts, write_report
-from nearlabel.utils.row_names import row_name
+from nearlabel.utils.row_names import names_of_rows
 from nearlabel.utils.validation import check_integer
 
 _BEFORE = ("label", "given", "suggested", "correct")
@@ -44,8 +44,7 @@ def main(arguments: argparse.Namespace) -> None:
     _check_files(arguments)
     audited = _of_model(arguments) if is_model(arguments) else _of_data(arguments)
     written = _written(arguments, audited)
-    _print(audited, arguments.format)
-    _console.print_notes(written)
+    _print(audited, written, arguments.format)
 
 
 def _check_files(arguments: argparse.Namespace) -> None:
@@ -102,10 +101,7 @@ def _found(
 ) -> Audit:
     with _console.progress_bar("labels"):
         found = audit(model, n_cells=arguments.n, label_names=label_names)
-    if not kept:
-        return found
-    of_rows = (dict(zip(kept, texts, strict=True)) for texts in zip(*kept.values(), strict=True))
-    return found.named([row_name(row, texts) for row, texts in enumerate(of_rows)])
+    return found.named(names_of_rows(kept)) if kept else found
 
 
 def _written(arguments: argparse.Namespace, audited: _Audited) -> list[str]:
@@ -149,10 +145,13 @@ def _line(cell: SuspectCell, audited: _Audited) -> dict[str, Any]:
     }
 
 
-def _print(audited: _Audited, format_: str) -> None:
+def _print(audited: _Audited, written: Sequence[str], format_: str) -> None:
+    if format_ != "table":
+        _console.print_notes(written)  # the output is what was found, and nothing else
     if format_ == "json":
         _console.print_json({"name": audited.name, "by": audited.by, **audited.found.to_dict()})
     elif format_ == "csv":
         _console.print_csv([_line(cell, audited) for cell in audited.found.cells], columns=_columns(audited))
     else:
-        _console.print_lines(f"{audited.name}, by {audited.by}\n\n{audited.found}")
+        parts = [f"{audited.name}, by {audited.by}", "", str(audited.found), *([""] if written else []), *written]
+        _console.print_lines("\n".join(parts))

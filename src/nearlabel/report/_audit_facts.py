@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nearlabel.audit import Audit, SuspectCell
+from nearlabel.audit import Audit, SuspectCell, audit
 from nearlabel.environment import made_with
+from nearlabel.utils.row_names import names_of_rows
 
 _MOST_ROWS_OF_A_GROUP = 20  # of near copies
+_MOST_ROWS, _MOST_CELLS = 20_000, 10  # of a model whose page is about more than this
 
 
 def audit_facts(
@@ -71,6 +73,24 @@ def audit_facts(
         "label_pairs": found.to_records("label_pairs"),
         "hubs": found.to_records("hubs"),
     }
+
+
+def suspicious_labels(
+    model: Any, n_rows: int, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
+) -> dict[str, Any] | None:
+    """Return the most suspicious cells of the training rows of a model; None if it is none that can be audited.
+
+    `kept` are columns that name the rows. Of more rows than are searched for a page there is a note instead.
+    """
+    if n_rows > _MOST_ROWS:
+        told = f"The {n_rows:,} training rows are too many for this page: nearlabel audit MODEL looks at all of them."
+        return {"note": told, "n_issues": 0, "cells": []}
+    try:
+        found = audit(model, n_cells=_MOST_CELLS, n_rows=0, n_effects=_MOST_CELLS, label_names=label_names)
+    except (TypeError, ValueError):  # no votes of neighbours, or too few rows to leave one out
+        return None
+    named = found.named(names_of_rows(kept)) if kept else found
+    return {"note": "", "n_issues": found.n_issues, "cells": [cell_facts(cell) for cell in named.cells]}
 
 
 def cell_facts(cell: SuspectCell, row_id: str = "") -> dict[str, Any]:

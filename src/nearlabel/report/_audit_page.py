@@ -44,10 +44,10 @@ def verdict(facts: Facts) -> str:
     """Return the audit in one sentence."""
     n_issues, n_known = facts["n_issues"], facts["n_known"]
     if not n_issues:
-        return f"Of {n_known:,} labels none is contradicted strongly enough to be doubted."
-    share = 100 * n_issues / n_known
+        return f"Of {n_known:,} cells, each a row and a label, none is contradicted strongly enough to be doubted."
+    share = f"{100 * n_issues / n_known:.2g}\N{NO-BREAK SPACE}%"
     are = "is doubted: it is" if n_issues == 1 else "are doubted: they are"
-    return f"Of {n_known:,} labels, yes or no, {n_issues:,} ({share:.2g} %) {are} worth a look."
+    return f"Of {n_known:,} cells, each a row and a label, {n_issues:,} ({share}) {are} worth a look."
 
 
 def suspects(cells: Sequence[Facts], *, to_tick: bool = False, n_open: int = _N_OPEN) -> Markup:
@@ -73,11 +73,12 @@ def _summary(facts: Facts) -> Markup:
 def _ticked(facts: Facts) -> Markup:
     if not facts["cells"]:
         return notes(["No label is contradicted by what is known of its neighbours."])
-    words = "Tick where the suggestion is right, save the corrections, and hand them to nearlabel audit DATA --apply."
+    command = element("code", "nearlabel audit DATA --apply corrections.csv --out FILE")
+    words = join("Tick where the suggestion is right, save the corrections, and apply them: ", command)
     place = element("div", element("p", _WITHOUT_SCRIPT, class_="note"), class_="choice", id="corrections")
     listed = suspects(facts["cells"], to_tick=True)
     view = element("div", place, listed, id="suspects-view", data_id_column=facts["id_column"])
-    return join(notes([words]), view)
+    return join(element("p", words, class_="note"), view)
 
 
 def _suspect(cell: Facts, *, to_tick: bool, is_open: bool) -> Markup:
@@ -105,8 +106,8 @@ def _tick(cell: Facts) -> Markup:
         data_given=cell["given"],
         data_correct=cell["suggested"],
     )
-    right = "it applies" if cell["suggested"] else "it does not apply"
-    return element("label", box, f" {_WORDS[cell['suggested']]} is right: {right}", class_="tick")
+    applies = "applies" if cell["suggested"] else "does not apply"
+    return element("label", box, f" the suggestion is right: {cell['label']} {applies}", class_="tick")
 
 
 def _told_by_neighbors(cell: Facts) -> str:
@@ -114,7 +115,8 @@ def _told_by_neighbors(cell: Facts) -> str:
 
 
 def _evidence(cell: Facts) -> str:
-    told = [f"Probability that it applies: {cell['probability']:.2f}", f"a neighbour of {cell['n_lists']:,} rows"]
+    rows = "row" if cell["n_lists"] == 1 else "rows"
+    told = [f"Probability of the label {cell['probability']:.2f}", f"a neighbour of {cell['n_lists']:,} {rows}"]
     if cell["n_righted"] is not None:
         told.append(
             f"corrected, {_predictions(cell['n_righted'])} of other rows {_become(cell['n_righted'])} right and"
