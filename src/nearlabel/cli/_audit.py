@@ -13,7 +13,7 @@ from nearlabel.cli import _console, _correct, _kept, _missing, _model
 from nearlabel.cli._columns import usual_scale
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli.arguments.audit import METHOD, N_NEIGHBORS, is_model
-from nearlabel.experiments import Candidate, usual_search
+from nearlabel.experiments import Candidate, MethodSpec, usual_search
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
 from nearlabel.persistence import read_kept
 from nearlabel.report import audit_facts, write_report
@@ -81,10 +81,12 @@ def _of_data(arguments: argparse.Namespace) -> _Audited:
 
 
 def _candidate(arguments: argparse.Namespace) -> Candidate:
-    scale = arguments.scale or usual_scale(arguments)
+    method, scale = arguments.method or METHOD, arguments.scale or usual_scale(arguments)
+    if not MethodSpec.of(method).has_neighbors:
+        raise ValueError(f"--method must be a method by votes of neighbours, such as mlknn, got {method}.")
     search = arguments.search or usual_search(scale)
     k = N_NEIGHBORS if arguments.k is None else check_integer("--k", arguments.k, low=1)
-    return Candidate(arguments.method or METHOD, k, scale, search, impute=_missing.imputation(arguments))
+    return Candidate(method, k, scale, search, impute=_missing.imputation(arguments))
 
 
 def _kept_of(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
