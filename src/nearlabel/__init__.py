@@ -8,7 +8,8 @@ sub-package:
 
 - `nearlabel.neighbors` (searches, votes) and `nearlabel.lazy` (classifiers by nearest neighbours);
 - `nearlabel.transformation`, `nearlabel.ensemble` and `nearlabel.adaptation` (other multi-label classifiers);
-- `nearlabel.inspection` (explanations and names of labels, through pipelines and searches);
+- `nearlabel.inspection` (explanations and names of labels, through pipelines and searches), `nearlabel.audit` (labels
+  that are probably wrong);
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.calibration` (probabilities),
   `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 # Each sub-package with what it offers at the top. Type checkers read __init__.pyi; a test keeps both equal.
 _OFFERED = {
     "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture RankSVM",
+    "audit": "",
     "calibration": "CalibratedLabels",
     "comparison": "",
     "databases": "LanceTable PgVectorTable QdrantTable TableClassifier TableNeighbors",

@@ -1,4 +1,5 @@
 from nearlabel import adaptation as adaptation
+from nearlabel import audit as audit
 from nearlabel import calibration as calibration
 from nearlabel import comparison as comparison
 from nearlabel import databases as databases
