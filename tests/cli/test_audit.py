@@ -57,7 +57,7 @@ def test_the_planted_cells_come_first(nearlabel, songs):
     assert answer.out.startswith(
         "songs, by brknn:weights=distance, k 10\n\n60 rows, 2 labels: confident learning doubts 3"
     )
-    assert '"Song" 3, live (sid s97), m_calm: yes, but 10 of 10 neighbours say no' in answer.out
+    assert '"Song" 3, live (sid s97), m_calm: yes, but 10 of 10 neighbours (100% of the weight) say no; ' in answer.out
     told = json.loads(nearlabel("audit", songs, *NAMED, "--n", 3, "--format", "json").out)
     assert {(one["row"], one["label_name"]) for one in told["cells"]} == {(3, "m_calm"), (7, "m_loud"), (40, "m_calm")}
     data = load_dataset(songs, labels_prefix="m_", ignore=["sid", "title"])

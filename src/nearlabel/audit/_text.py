@@ -49,8 +49,9 @@ def _cell(cell: Any) -> str:
     if cell.n_righted is not None:
         effect = f"; corrected, predictions of other rows: {cell.n_righted} righted, {cell.n_wronged} wronged"
     return (
-        f"{called(cell)}, {cell.label_name}: {value_in_words(cell.given)}, but {against} of {len(known)} neighbours say"
-        f" {value_in_words(cell.suggested)} (probability {cell.probability:.2f}){effect}"
+        f"{called(cell)}, {cell.label_name}: {value_in_words(cell.given)}, but {against} of {len(known)} neighbours"
+        f" ({cell.disagreement:.0%} of the weight) say {value_in_words(cell.suggested)}; probability"
+        f" {cell.probability:.2f}{effect}"
     )
 
 

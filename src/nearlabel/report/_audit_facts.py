@@ -107,6 +107,7 @@ def cell_facts(cell: SuspectCell, row_id: str = "") -> dict[str, Any]:
         "is_issue": cell.is_issue,
         "n_against": sum(value != cell.given for value in known),
         "n_known": len(known),
+        "disagreement": cell.disagreement,
         "n_lists": cell.n_lists,
         "n_righted": cell.n_righted,
         "n_wronged": cell.n_wronged,

@@ -111,7 +111,9 @@ def _tick(cell: Facts) -> Markup:
 
 
 def _told_by_neighbors(cell: Facts) -> str:
-    return f"{cell['n_against']} of {cell['n_known']} neighbours say {_WORDS[cell['suggested']]}"
+    share = f"{cell['disagreement']:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
+    told = f"{cell['n_against']} of {cell['n_known']} neighbours, with {share} of the weight by inverse distance,"
+    return f"{told} say {_WORDS[cell['suggested']]}"
 
 
 def _evidence(cell: Facts) -> str:
