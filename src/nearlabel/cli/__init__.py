@@ -65,7 +65,8 @@ _COMMANDS = {
         (
             "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --out audit.html",
             "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --csv suspects.csv",
-            "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --apply corrections.csv --out new.csv",
+            "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --apply corrections.csv"
+            " --out corrected.csv",
         ),
     ),
     "evaluate": (
