@@ -111,6 +111,8 @@ def test_labels_and_rows_by_name():
     y = np.zeros((3, 2), dtype=int)
     found = apply_corrections(y, [Correction("1", 1, id="s9"), Correction(0, 1, id="7")], ids=["s9", 7, "s3"])
     assert found.tolist() == [[0, 1], [1, 0], [0, 0]]
+    found = apply_corrections(y, [Correction("calm", 1, id=7)], ids=["s9 ", "7", "s3"], label_names=[" calm", "loud"])
+    assert found.tolist() == [[0, 0], [1, 0], [0, 0]]
     assert found.dtype == y.dtype
     assert apply_corrections(y, []).tolist() == y.tolist()
 
@@ -184,7 +186,7 @@ def test_read_corrections(written, delimiter, start):
         '3,s3,"calm",0,x,1',
         "4,s4,loud,1,,",
         "5.0,s5,loud,?,,?",
-        "6,s6,calm,1.0,,0.0",
+        "6,s6,calm,TRUE,,no",
     ]
     path = written(start + "\n".join(lines).replace(",", delimiter))
     expected = [("calm", 1, 3, 0), ("loud", None, 5, None), ("calm", 0, 6, 1)]

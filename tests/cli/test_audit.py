@@ -194,7 +194,7 @@ REFUSED = [
     (("--method", "iblr"), "model must be a method by votes of neighbours, such as MLkNN"),
     (("--apply", "c.csv", "--out", "x.csv", "--id", "title"), "--apply must name one row by each id, got 's0'"),
     (("--apply", "c.csv", "--out", "x.csv"), "--apply must name rows from 0 to 59, got row 99, label 'm_calm'."),
-    (("--apply", "bad.csv", "--out", "x.csv"), "bad.csv, line 2: correct must be 0, 1, ? or empty, got 'yes'."),
+    (("--apply", "bad.csv", "--out", "x.csv"), "bad.csv, line 2: correct must be 0, 1, ? or empty, got 'maybe'."),
 ]  # fmt: skip
 
 
@@ -203,7 +203,7 @@ def test_what_is_refused(nearlabel, songs, tmp_path, monkeypatch, options, messa
     """In one line, and nothing is written."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.csv").write_text("row,title,label,correct\n99,s0,m_calm,1\n")
-    (tmp_path / "bad.csv").write_text("row,label,correct\n9,m_calm,yes\n")
+    (tmp_path / "bad.csv").write_text("row,label,correct\n9,m_calm,maybe\n")
     files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     ignored = () if "--id" in options else ("--ignore", "sid,title")
     answer = nearlabel("audit", "songs.csv", *LABELS, *(ignored or ("--ignore", "sid")), *options)

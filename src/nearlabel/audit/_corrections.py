@@ -18,7 +18,7 @@ from nearlabel.utils.types import FloatArray, IntArray
 
 UNKNOWN = "?"
 _COLUMNS = ("label", "correct")  # which each file of corrections has
-_VALUES = {"0": 0, "0.0": 0, "1": 1, "1.0": 1}
+_VALUES = {**dict.fromkeys(("0", "0.0", "false", "no"), 0), **dict.fromkeys(("1", "1.0", "true", "yes"), 1)}
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,10 @@ def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = No
     Parameters
     ----------
     path : path-like
-        CSV, Excel, JSON lines or Parquet with the columns ``label``, the name of a label, and ``correct``: 0, 1 or ?
-        (nobody knows). Lines where that is empty are left out. ``row`` is the number of the row, from 0; ``given``,
-        where it is there and not empty, the value that the cell had. Other columns are ignored.
+        CSV, Excel, JSON lines or Parquet with the columns ``label``, the name of a label, and ``correct``: 0 or 1, also
+        in words such as "no" and "true", or ? (nobody knows). Lines where that is empty are left out. ``row`` is the
+        number of the row, from 0; ``given``, where it is there and not empty, the value that the cell had. Other
+        columns are ignored.
     id_column : str, default=None
         Column of ids, which names rows in place of ``row``.
 
@@ -112,8 +113,8 @@ def _correction(path: Path, at: int, line: Mapping[str, str], id_column: str | N
     def wrong(name: str, expected: str) -> ValueError:
         return ValueError(f"{path}, {locate_row(path, at)}: {name} must be {expected}, got {line[name]!r}.")
 
-    given = line.get("given", "")
-    if line["correct"] not in (*_VALUES, UNKNOWN):
+    given, correct = line.get("given", "").lower(), line["correct"].lower()
+    if correct not in (*_VALUES, UNKNOWN):
         raise wrong("correct", "0, 1, ? or empty")
     if given not in (*_VALUES, UNKNOWN, ""):
         raise wrong("given", "0, 1 or empty")
@@ -126,7 +127,7 @@ def _correction(path: Path, at: int, line: Mapping[str, str], id_column: str | N
             raise wrong("row", "the number of a row, from 0")
         row = int(number)
     row_id = "" if id_column is None else line[id_column]
-    return Correction(line["label"], _VALUES.get(line["correct"]), row, row_id, _VALUES.get(given))
+    return Correction(line["label"], _VALUES.get(correct), row, row_id, _VALUES.get(given))
 
 
 def changes_of(
@@ -172,7 +173,7 @@ def _rows(corrections: Sequence[Correction], n_rows: int, ids: Sequence[Any] | N
     places: dict[str, list[int]] = {}
     for row, name in enumerate(map(_text, ids)):
         places.setdefault(name, []).append(row)
-    found = [places.get(one.id, []) for one in corrections]
+    found = [places.get(_text(one.id), []) for one in corrections]
     for one, rows in zip(corrections, found, strict=True):
         if len(rows) != 1:
             got = f"{one.id!r}, which rows {rows[0]} and {rows[1]} have" if rows else f"{one.id!r}, which no row has"
@@ -182,7 +183,7 @@ def _rows(corrections: Sequence[Correction], n_rows: int, ids: Sequence[Any] | N
 
 def _labels(corrections: Sequence[Correction], label_names: Sequence[Any]) -> list[int]:
     """Return columns; a file has names as texts, whatever they are in the data."""
-    columns = {str(name): column for column, name in enumerate(label_names)}
+    columns: dict[Any, int] = {str(name).strip(): column for column, name in enumerate(label_names)}
     columns |= {name: column for column, name in enumerate(label_names)}
     for one in corrections:
         if one.label not in columns:

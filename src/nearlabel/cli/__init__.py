@@ -65,8 +65,10 @@ _COMMANDS = {
         (
             "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --out audit.html",
             "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --csv suspects.csv",
-            "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --apply corrections.csv"
-            " --out corrected.csv",
+            (
+                "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --apply corrections.csv"
+                " --out corrected.csv"
+            ),
         ),
     ),
     "evaluate": (

@@ -21,7 +21,7 @@ from nearlabel.utils.row_names import names_of_rows
 from nearlabel.utils.validation import check_integer
 
 _BEFORE = ("label", "given", "suggested", "correct")
-_BEHIND = ("probability", "disagreement", "is_issue", "n_lists", "n_righted", "n_wronged", "neighbors")
+_BEHIND = ("probability", "quality", "disagreement", "is_issue", "n_lists", "n_righted", "n_wronged", "neighbors")
 COLUMNS = ("row", *_BEFORE, *_BEHIND)  # of the cells as CSV, beside what is kept of the rows
 _DIGITS = 6
 
@@ -141,6 +141,7 @@ def _line(cell: SuspectCell, audited: _Audited) -> dict[str, Any]:
         "label": cell.label_name,
         "correct": "",
         "probability": round(cell.probability, _DIGITS),
+        "quality": round(cell.quality, _DIGITS),
         "disagreement": round(cell.disagreement, _DIGITS),
         "is_issue": int(cell.is_issue),
         "neighbors": " ".join(map(str, record["neighbors"])),
