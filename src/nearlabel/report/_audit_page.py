@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -73,7 +74,8 @@ def _summary(facts: Facts) -> Markup:
 def _ticked(facts: Facts) -> Markup:
     if not facts["cells"]:
         return notes(["No label is contradicted by what is known of its neighbours."])
-    command = element("code", "nearlabel audit DATA --apply corrections.csv --out FILE")
+    by_id = "" if facts["id_column"] is None else f" --id {shlex.quote(facts['id_column'])}"
+    command = element("code", f"nearlabel audit DATA{by_id} --apply corrections.csv --out FILE")
     words = join("Tick where the suggestion is right, save the corrections, and apply them: ", command)
     place = element("div", element("p", _WITHOUT_SCRIPT, class_="note"), class_="choice", id="corrections")
     listed = suspects(facts["cells"], to_tick=True)
@@ -172,7 +174,10 @@ def _conflicts(facts: Facts) -> Markup:
         (_group(one), _chips(one["labels"]), _chips(one["majority"]), one["distance"], one["n_cells"])
         for one in facts["conflicts"]
     ]
-    told = f"Rows at a distance of at most {shown(facts['radius'])} from each other that do not have the same labels."
+    near = (
+        f"Rows at a distance of at most {shown(facts['radius'])} from each other" if facts["radius"] else "Equal rows"
+    )
+    told = f"{near} that do not have the same labels."
     return join(notes([told]), table(columns, body, "Near copies with different label sets", filtered="rows"))
 
 
