@@ -11,10 +11,7 @@ ROOT = Path(__file__).parents[1]
 MODULES = [
     "adaptation", "audit", "calibration", "comparison", "databases", "datasets", "decision", "ensemble", "environment",
     "experiments", "feature_selection", "inspection", "labels", "lazy", "metrics", "model_selection", "neighbors",
-    "adaptation", "audit", "calibration", "comparison", "databases", "datasets", "decision", "ensemble", "environment",
-    "experiments", "feature_selection", "inspection", "labels", "lazy", "metrics", "model_selection", "neighbors",
     "papers", "persistence", "plots", "preprocessing", "report", "resampling", "streams", "testing", "thresholds",
-    "transformation", "updates",
     "transformation", "updates",
 ]  # fmt: skip
 
