@@ -11,8 +11,8 @@ from nearlabel.experiments import METHODS, make_method
 from test_docstrings import MODULES
 
 DOCS = Path(__file__).parents[1] / "docs"
-# Pages named add_… write files first: they have tests of their own in tests/howto.
-HOWTO = sorted(page for page in DOCS.glob("howto/*.md") if not page.stem.startswith("add_"))
+# Pages named add_…, and that of audits, write files first: they have tests of their own in tests/howto.
+HOWTO = sorted(page for page in DOCS.glob("howto/*.md") if not page.stem.startswith(("add_", "audit")))
 EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
 
 

@@ -9,7 +9,8 @@ from nearlabel.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
-    "active", "adaptation", "calibration", "comparison", "databases", "datasets", "decision", "ensemble", "environment",
+    "active", "adaptation", "audit", "calibration", "comparison", "databases", "datasets", "decision", "ensemble",
+    "environment",
     "experiments", "feature_selection", "inspection", "labels", "lazy", "metrics", "model_selection", "neighbors",
     "papers", "persistence", "plots", "preprocessing", "report", "resampling", "streams", "testing", "thresholds",
     "transformation", "updates",

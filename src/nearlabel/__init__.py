@@ -9,7 +9,7 @@ sub-package:
 - `nearlabel.neighbors` (searches, votes) and `nearlabel.lazy` (classifiers by nearest neighbours);
 - `nearlabel.transformation`, `nearlabel.ensemble` and `nearlabel.adaptation` (other multi-label classifiers);
 - `nearlabel.inspection` (explanations and names of labels, through pipelines and searches);
-- `nearlabel.active` (rows to label next, predictions to check);
+- `nearlabel.audit` (labels that are probably wrong), `nearlabel.active` (rows to label next, predictions to check);
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.calibration` (probabilities),
   `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
@@ -38,6 +38,7 @@ __version__ = "0.1.0"
 _OFFERED = {
     "active": "",
     "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture RankSVM",
+    "audit": "",
     "calibration": "CalibratedLabels",
     "comparison": "",
     "databases": "LanceTable PgVectorTable QdrantTable TableClassifier TableNeighbors",

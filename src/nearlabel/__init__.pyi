@@ -1,5 +1,6 @@
 from nearlabel import active as active
 from nearlabel import adaptation as adaptation
+from nearlabel import audit as audit
 from nearlabel import calibration as calibration
 from nearlabel import comparison as comparison
 from nearlabel import databases as databases

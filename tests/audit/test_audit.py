@@ -370,7 +370,7 @@ def test_the_text_shows_the_first_findings():
     X, y = problem()
     found = audit(BRkNN(3).fit(X, y), label_names=["calm", "loud", "sad", "slow", "fast"])
     text = str(found)
-    assert f"confident learning doubts {found.n_issues} of their 200 cells" in text
+    assert f"confident learning doubts {found.n_issues} of 200 known cells" in text
     assert f"row {found.cells[0].row}, {found.cells[0].label_name}: " in text
     assert f"and {len(found.cells) - 5} more" in text
 

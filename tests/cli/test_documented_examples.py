@@ -90,6 +90,7 @@ def small_world(monkeypatch, tmp_path):
     Path("songs.csv").write_text("\n".join(lines) + "\n")
     Path("new.csv").write_text("\n".join(lines[:4]) + "\n")
     Path("erased.txt").write_text("s3\ns17\n")
+    Path("corrections.csv").write_text("id,label,correct\ns3,mood_calm,1\n")
     monkeypatch.syspath_prepend(tmp_path)
     Path("mypackage").mkdir()
     for name, program in GUESTS.items():

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nearlabel.audit import audit
 from nearlabel.datasets import Dataset, load_multidigits
 from nearlabel.experiments import Plan, run
-from nearlabel.lazy import NLDD, MLkNN
+from nearlabel.lazy import NLDD, BRkNN, MLkNN
 from nearlabel.persistence import ModelCard
-from nearlabel.report import model_facts, run_facts
+from nearlabel.report import audit_facts, model_facts, run_facts
 
 METRICS = ("hamming_loss", "micro_f1", "empty_predictions")
 EVIL = "<script>window.harmed = 1</script>"
@@ -55,6 +56,18 @@ def nldd_facts() -> dict[str, Any]:
     data = Dataset(X[60:], Y[60:], tuple("abc"), ("classification", "regression"), "new")
     own = {"id": [str(4711 + row) for row in range(30)], "title": [f"Song {row % 10}" for row in range(30)]}
     return facts_of(NLDD(random_state=0).fit(X[:60], Y[:60]), data, kept_of_data=own)
+
+
+@pytest.fixture(scope="session")
+def audited_facts() -> dict[str, Any]:
+    """An audit of 120 rows with ids and titles, some labels and rows named like scripts, one of 300 signs."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (120, 3)).astype(float)
+    Y = (X + rng.normal(size=(120, 3)) > 2).astype(int)
+    found = audit(BRkNN(5).fit(X, Y), n_cells=40, label_names=(EVIL, '"quoted", and more', "x" * 300))
+    names = [f"Song {row}{EVIL if row % 2 else ''}" for row in range(120)]
+    ids = [f'id "{row}";' for row in range(120)]
+    return audit_facts(found.named(names), name="songs" + EVIL, by="BRkNN", id_column='the "id"', ids=ids)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nearlabel.audit import read_corrections
 from nearlabel.report import write_report
 
 pytestmark = pytest.mark.long
@@ -22,7 +23,7 @@ PHONE, DESK = {"width": 360, "height": 640}, {"width": 1200, "height": 800}
 PAPER = {"width": 718, "height": 1047}  # A4 with margins of one centimetre
 PAGES = {
     "digits": "digits_facts", "evil": "evil_facts", "nldd": "nldd_facts",
-    "run": "run_of_one", "many": "run_of_many", "wide": "wide_run",
+    "run": "run_of_one", "many": "run_of_many", "wide": "wide_run", "audit": "audited_facts",
 }  # fmt: skip
 
 
@@ -282,6 +283,54 @@ def test_explorer_explains_its_columns(visit, digits_facts):
     words = " ".join(explorer.locator(".note").all_inner_texts())
     assert all(f"{head}: " in words for head in (*heads[1:6], *own))
     assert digits_facts["explorer"]["rows"][0]["rule"] in words
+
+
+def test_ticked_cells_become_corrections(visit, audited_facts, tmp_path):
+    """The file has the ticked cells in their order, whatever names hold; what a file of corrections needs."""
+    page, cells = visit("audit"), audited_facts["cells"]
+    bar = page.locator("#corrections")
+    save, state = bar.get_by_role("button", name="Save corrections"), bar.locator("output")
+    assert (save.get_attribute("aria-disabled"), state.inner_text()) == ("true", "0 of 40 ticked")
+    boxes = page.locator(".tick input")
+    chosen = [0, 7, 39]
+    for at in reversed(chosen):
+        boxes.nth(at).check()
+    assert state.inner_text() == "3 of 40 ticked"
+    with page.expect_download() as saved:
+        save.click()
+    path = tmp_path / saved.value.suggested_filename
+    saved.value.save_as(path)
+    assert path.name == "corrections.csv"
+    by_row, by_id = read_corrections(path), read_corrections(path, id_column='the "id"')
+    expected = [(cells[at]["row"], cells[at]["label"], cells[at]["suggested"], cells[at]["given"]) for at in chosen]
+    assert [(one.row, one.label, one.correct, one.given) for one in by_row] == expected
+    assert [one.id for one in by_id] == [cells[at]["id"] for at in chosen]
+
+
+def test_cells_of_one_label(visit, audited_facts):
+    """A label, and only what is doubted; what is ticked stays ticked, and all is printed."""
+    page, cells = visit("audit"), audited_facts["cells"]
+    seen = page.locator(".suspects > li:not(.off)")
+    page.locator(".tick input").first.check()
+    label = cells[1]["label"]
+    page.locator("#corrections").get_by_role("combobox").select_option(label=label)
+    assert seen.count() == sum(cell["label"] == label for cell in cells)
+    page.get_by_label("doubted only").check()
+    assert seen.count() == sum(cell["label"] == label and cell["is_issue"] for cell in cells)
+    assert page.locator("#corrections output").inner_text() == "1 of 40 ticked"
+    page.emulate_media(media="print")
+    assert page.locator(".suspects > li").first.is_visible()
+    assert page.locator("#corrections").is_hidden()
+
+
+def test_an_audit_without_scripts(browser, files):
+    """Everything is there to be read; a line says what is missing."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(files["audit"].as_uri())
+    assert page.locator("#corrections").inner_text().startswith("Saving corrections needs JavaScript.")
+    assert page.locator(".suspects > li").count() == 40
+    context.close()
 
 
 @pytest.mark.parametrize("name", PAGES)

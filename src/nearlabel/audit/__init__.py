@@ -1,6 +1,24 @@
-"""Which labels of the training rows are wrong: what leave-one-out evidence says of every cell."""
+"""Which labels of the training rows are wrong: what leave-one-out evidence says of every cell.
+
+`audit` finds suspicious cells, rows, near copies that disagree, pairs of labels, and hubs. Whoever has looked at them
+writes down what is right; `read_corrections` reads that, and `apply_corrections` makes it so in y.
+"""
 
 from nearlabel.audit._audit import audit
+from nearlabel.audit._corrected import apply_corrections
+from nearlabel.audit._corrections import Correction, read_corrections
 from nearlabel.audit._findings import Audit, Conflict, Hub, LabelPair, Neighbor, SuspectCell, SuspectRow
 
-__all__ = ["Audit", "Conflict", "Hub", "LabelPair", "Neighbor", "SuspectCell", "SuspectRow", "audit"]
+__all__ = [
+    "Audit",
+    "Conflict",
+    "Correction",
+    "Hub",
+    "LabelPair",
+    "Neighbor",
+    "SuspectCell",
+    "SuspectRow",
+    "apply_corrections",
+    "audit",
+    "read_corrections",
+]

@@ -10,13 +10,13 @@ _FIRST = 5  # findings of a kind that are shown
 
 def text_of(audit: Any) -> str:
     """Return the figures and the first findings of each kind."""
-    size = f"{audit.n_rows:,} rows, {audit.n_labels:,} labels"
+    size, share = f"{audit.n_rows:,} rows, {audit.n_labels:,} labels", audit.n_issues / max(1, audit.n_known)
     lines = [
-        f"{size}: confident learning doubts {audit.n_issues:,} of their {audit.n_known:,} cells.",
-        *_part("Cells", audit.cells, _cell),
-        *_part("Rows", audit.rows, _row),
+        f"{size}: confident learning doubts {audit.n_issues:,} of {audit.n_known:,} known cells ({share:.1%}).",
+        *_part("Cells, the most suspicious first", audit.cells, _cell),
+        *_part("Rows, the most suspicious first", audit.rows, _row),
         *_part("Nearly equal rows with different label sets", audit.conflicts, _conflict),
-        *_part("Labels", audit.label_pairs, _pair),
+        *_part("Labels in trouble together", audit.label_pairs, _pair),
         *_part("Hubs", audit.hubs, _hub),
     ]
     return "\n".join(lines)
@@ -47,15 +47,16 @@ def _cell(cell: Any) -> str:
     against = sum(value != cell.given for value in known)
     effect = ""
     if cell.n_righted is not None:
-        effect = f"; corrected, {cell.n_righted} other predictions become right, {cell.n_wronged} wrong"
+        effect = f"; corrected, predictions of other rows: {cell.n_righted} righted, {cell.n_wronged} wronged"
     return (
-        f"{called(cell)}, {cell.label_name}: {value_in_words(cell.given)}, but {against} of {len(known)} neighbours say"
-        f" {value_in_words(cell.suggested)} (probability {cell.probability:.2f}){effect}"
+        f"{called(cell)}, {cell.label_name}: {value_in_words(cell.given)}, but {against} of {len(known)} neighbours"
+        f" ({cell.disagreement:.0%} of the weight) say {value_in_words(cell.suggested)}; probability"
+        f" {cell.probability:.2f}{effect}"
     )
 
 
 def _row(row: Any) -> str:
-    return f"{called(row)}: has {_labels(row.given)}; without it {_labels(row.predicted)} is predicted"
+    return f"{called(row)}: has {_labels(row.given)}; predicted without it: {_labels(row.predicted)}"
 
 
 def _conflict(conflict: Any) -> str:

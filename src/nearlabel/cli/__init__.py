@@ -30,6 +30,7 @@ from nearlabel import __version__
 from nearlabel.cli import _console, _standard_input
 from nearlabel.cli._error_message import message_of
 from nearlabel.cli.arguments import (
+    audit,
     card,
     compare,
     demo,
@@ -58,6 +59,18 @@ _COMMANDS = {
         examine,
         "find what keeps neighbours from being good ones",
         ("nearlabel examine yeast", "nearlabel examine songs.csv --labels-prefix mood_ --ignore id,title"),
+    ),
+    "audit": (
+        audit,
+        "find labels that are probably wrong, and correct them",
+        (
+            "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --out audit.html",
+            "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --csv suspects.csv",
+            (
+                "nearlabel audit songs.csv --labels-prefix mood_ --id id --show title --apply corrections.csv"
+                " --out corrected.csv"
+            ),
+        ),
     ),
     "evaluate": (
         evaluate,

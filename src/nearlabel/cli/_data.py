@@ -19,7 +19,7 @@ from nearlabel.datasets import (
     load_dataset,
     load_multidigits,
 )
-from nearlabel.datasets.tables import feature_names_of, guess_separator_of, read_columns
+from nearlabel.datasets.tables import SEPARATOR, feature_names_of, guess_separator_of, read_columns
 
 _SAME = (
     "labels", "labels_prefix", "labels_column", "labels_separator", "unknown", "ignore", "decimal", "categorical",
@@ -83,6 +83,12 @@ def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
         [f"{guess!r} was taken for the separator between tags, as most cells have one. Hint: --labels-separator."]
     )
     return options | {"labels_separator": guess}
+
+
+def separator_of(arguments: argparse.Namespace) -> str:
+    """Return what separates the tags in the column of tags of a table, said or guessed."""
+    guess = arguments.labels_separator or guess_separator_of(Path(arguments.data), arguments.labels_column)
+    return guess or SEPARATOR
 
 
 def feature_names(arguments: argparse.Namespace, id_column: str | None) -> tuple[str, ...] | None:

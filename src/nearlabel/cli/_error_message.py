@@ -16,6 +16,7 @@ from nearlabel.utils.errors import ParameterError
 # the specification of a method or search, such as `metric` and `thresholds`, keep their names.
 _OPTIONS = {
     "categorical": ("categorical",),
+    "corrections": ("apply",),
     "cv": ("cv", "validate"),
     "dates": ("date",),
     "decimal": ("decimal",),
@@ -29,6 +30,7 @@ _OPTIONS = {
     "method": ("method", "methods"),
     "methods": ("methods", "method"),
     "metrics": ("metrics",),
+    "n_cells": ("n",),
     "n_neighbors": ("k",),
     "n_rows": ("rows",),
     "n_workers": ("jobs",),

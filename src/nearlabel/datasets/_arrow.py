@@ -5,7 +5,7 @@ Other modules call methods of the returned arrays only, so this is the one place
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -88,6 +88,36 @@ class ParquetWriter:
             return known[kind]
         found = self._arrow.array(values).type
         return text if found == self._arrow.null() else found
+
+
+def copy_parquet(path: Path, place: Path, edits: Mapping[str, Mapping[int, Callable[[Any], Any]]]) -> None:
+    """Write a copy of a Parquet file, group by group, in which functions have changed cells by column and row."""
+    parquet = import_optional("pyarrow.parquet", extra=_EXTRA, purpose="Writing tables")
+    with open_parquet(path) as file:
+        codec = file.metadata.row_group(0).column(0).compression.lower()
+        compression = "none" if codec == "uncompressed" else codec
+        with parquet.ParquetWriter(place, file.schema_arrow, compression=compression) as writer:
+            first = 0
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group)
+                rows = range(first, first + table.num_rows)
+                for name, of_rows in edits.items():
+                    here = {row - first: edit for row, edit in of_rows.items() if row in rows}
+                    table = _with_edited(table, name, here) if here else table
+                writer.write_table(table)
+                first = rows.stop
+
+
+def _with_edited(table: Any, name: str, edits: Mapping[int, Callable[[Any], Any]]) -> Any:
+    """Return a table in which some cells of a column were changed; the type of the column stays."""
+    arrow = import_optional("pyarrow", extra=_EXTRA, purpose="Writing tables")
+    place = table.schema.get_field_index(name)
+    field = table.schema.field(place)
+    values = table.column(place).to_pylist()
+    for row, edit in edits.items():
+        was_missing, new = values[row] is None, edit(values[row])
+        values[row] = bool(new) if was_missing and field.type == arrow.bool_() else new
+    return table.set_column(place, field, arrow.array(values, field.type))
 
 
 def kind_of(data_type: Any) -> Kind:

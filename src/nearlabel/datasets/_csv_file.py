@@ -43,15 +43,15 @@ class CsvFile:
     def __init__(self, path: Path, decimal: str = ".") -> None:
         self.path = path
         self.decimal = decimal
-        self._delimiter = _delimiter(path)
-        self._names, header, self._header_lines = _read_header(path, self._delimiter)
+        self.delimiter = _delimiter(path)
+        self._names, header, self.header_lines = _read_header(path, self.delimiter)
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         self.columns = named_columns(path, self._names)
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the cells as text, an empty one as null."""
         places = [self._names.index(name) for name in names]
-        parser = CsvParser(len(self._names), places, self._delimiter)
+        parser = CsvParser(len(self._names), places, self.delimiter)
         with Lines(self.path) as lines:
             for first_line, block in self._whole_rows(lines):
                 try:
@@ -62,13 +62,36 @@ class CsvFile:
                 columns = dict(zip(names, arrays, strict=True))
                 yield Batch(len(arrays[0]), columns, lines.share_read, self._locator(first_line, block))
 
+    @property
+    def places(self) -> dict[str, int]:
+        """The place of each column in a row."""
+        return {name: place for place, name in enumerate(self._names)}
+
+    def raw_rows(self, lines: Lines) -> Generator[tuple[bytes, list[str]], None, None]:
+        """Yield the text of each row behind the header, with blank lines before it, and its cells as Latin-1.
+
+        What is behind the last row comes last, without a cell.
+        """
+        read: list[bytes] = []
+
+        def remembered() -> Iterator[bytes]:
+            while line := lines.raw_line():
+                read.append(line)
+                yield line
+
+        with closing(_rows(self.path, lines.number + 1, remembered(), self.delimiter)) as rows:
+            for _, cells in rows:
+                yield b"".join(read), cells
+                read.clear()
+        yield b"".join(read), []
+
     def width(self, name: str) -> int:
         """Refuse: no cell is a list of numbers."""
         raise TypeError(f"column {name!r} of {self.path} must contain lists of numbers, got text.")
 
     def _whole_rows(self, lines: Lines) -> Iterator[tuple[int, bytes]]:
         """Yield (number of the first line, whole rows) behind the header."""
-        for _ in range(self._header_lines):
+        for _ in range(self.header_lines):
             lines.next_bytes()
         first_line = lines.number + 1
         while block := lines.block(self._least_block):
@@ -105,7 +128,7 @@ class CsvFile:
         return lambda row: f"line {[line for line, _ in self._rows(first_line, block)][row]}"
 
     def _rows(self, first_line: int, block: bytes) -> _Rows:
-        return _rows(self.path, first_line, io.BytesIO(block), self._delimiter)
+        return _rows(self.path, first_line, io.BytesIO(block), self.delimiter)
 
 
 class _OpenQuoteError(ValueError):

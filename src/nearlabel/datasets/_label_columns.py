@@ -28,7 +28,7 @@ from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 # What looks like a list of texts or whole numbers; and one as Python writes it, with the commas, without which Python
 # would join two texts.
-_WRITTEN_LIST = re.compile(r"\s*+\[\s*+(?:['\"].*|\d[\d\s,]*+)?\]\s*+", re.DOTALL)
+WRITTEN_LIST = re.compile(r"\s*+\[\s*+(?:['\"].*|\d[\d\s,]*+)?\]\s*+", re.DOTALL)
 _PYTHON_TEXT = r"(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")"
 _PYTHON_LIST = re.compile(rf"\[\s*+{_PYTHON_TEXT}\s*+(?:,\s*+{_PYTHON_TEXT}\s*+)*+(?:,\s*+)?\]", re.DOTALL)
 _SEPARATORS = ("|", ",")  # the first is seldom a part of a tag
@@ -182,21 +182,21 @@ class TagColumn:
             raise ValueError(shortened(value))
         if self._kind == "texts":
             return [value] if value.strip() else []
-        if _WRITTEN_LIST.fullmatch(value):
+        if WRITTEN_LIST.fullmatch(value):
             return _tags_of_list(value, self._separator)
         return [tag for part in value.split(self._separator) if (tag := part.strip())]
 
 
 def _tags_of_list(text: str, separator: str) -> list[str]:
     """Return the tags of a list as JSON or Python writes it; raise ValueError with what was got."""
-    tags = _parsed_list(text.strip())
+    tags = parsed_list(text.strip())
     if not all(isinstance(tag, str) or type(tag) is int for tag in tags):
         hint = f'Hint: a list is like ["red", "blue"], or tags are joined, as in \'red{separator}blue\''
         raise ValueError(f"{shortened(text)}. {hint}")
     return [tag for one in tags if (tag := str(one)).strip()]
 
 
-def _parsed_list(text: str) -> list[Any]:
+def parsed_list(text: str) -> list[Any]:
     """Return a list as JSON or Python writes it; one with None where it is neither."""
     with suppress(ValueError, RecursionError):
         tags = json.loads(text)
@@ -212,7 +212,7 @@ def guess_separator(table: TableFile, column: str) -> str | None:
         return None
     cells: list[str] = []
     for batch in table.batches([column]):
-        cells += [cell for cell in batch.columns[column].to_pylist() if cell and not _WRITTEN_LIST.fullmatch(cell)]
+        cells += [cell for cell in batch.columns[column].to_pylist() if cell and not WRITTEN_LIST.fullmatch(cell)]
         if len(cells) >= _CELLS_TO_GUESS_BY:
             break
     some = cells[:_CELLS_TO_GUESS_BY]

@@ -14,6 +14,7 @@ from nearlabel.utils.progress import tell
 
 BLOCK_BYTES = 2**19  # large enough for numpy to be fast, small enough that a block's arrays do not matter
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _COMPRESSIONS = (".gz", ".bz2")
 
 
@@ -58,11 +59,16 @@ class Lines:
 
     def next_bytes(self) -> bytes | None:
         """Return the next line without a byte order mark, or None after the last."""
-        line = self._read(0)
+        line = self.raw_line()
         if not line:
             return None
-        self.number += 1
-        return line.removeprefix(b"\xef\xbb\xbf") if self.number == 1 else line
+        return line.removeprefix(BYTE_ORDER_MARK) if self.number == 1 else line
+
+    def raw_line(self) -> bytes:
+        """Return the next line as it is; nothing after the last."""
+        line = self._read(0)
+        self.number += bool(line)
+        return line
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Yield the rest as (number of the first line, whole lines that each end in a newline)."""

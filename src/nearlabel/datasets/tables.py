@@ -1,4 +1,4 @@
-"""What the command line needs of files beside their data: names, columns for people, lines, and writing Parquet."""
+"""What the command line needs of files beside their data: names, columns for people, lines, Parquet, changed copies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from nearlabel.datasets._arff_header import Header, read_header
 from nearlabel.datasets._arrow import ParquetWriter
+from nearlabel.datasets._changed_table import check_same_format, copy_with_labels
 from nearlabel.datasets._content import suffix_of_content
 from nearlabel.datasets._formats import TABLES, Format, format_of
 from nearlabel.datasets._label_columns import TagColumn, guess_separator
@@ -22,12 +23,15 @@ from nearlabel.datasets._table import POINT, SEPARATOR, features_beside, open_ta
 from nearlabel.datasets._table_file import Kind, TableFile, require_columns
 
 __all__ = [
+    "SEPARATOR",
     "FeatureMatch",
     "Kind",
     "ParquetWriter",
     "attribute_of",
+    "check_same_format",
     "column_names_of",
     "columns_of_model",
+    "copy_with_labels",
     "feature_names_of",
     "guess_separator_of",
     "locate_row",

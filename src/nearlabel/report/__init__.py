@@ -1,7 +1,8 @@
 """One page about a run, or about a model on some data: first the facts as plain data, then the page that shows them."""
 
+from nearlabel.report._audit_facts import audit_facts
 from nearlabel.report._model_facts import model_facts
 from nearlabel.report._page import report_page, write_report
 from nearlabel.report._run_facts import run_facts
 
-__all__ = ["model_facts", "report_page", "run_facts", "write_report"]
+__all__ = ["audit_facts", "model_facts", "report_page", "run_facts", "write_report"]

@@ -12,6 +12,7 @@ from nearlabel.datasets import Dataset
 from nearlabel.environment import made_with
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
 from nearlabel.metrics.counts import Counts, compare
+from nearlabel.report._audit_facts import suspicious_labels
 from nearlabel.report._examination import examination_of_model
 from nearlabel.report._explorer_facts import explorer_facts
 from nearlabel.report._label_facts import finite, labelset_facts
@@ -119,8 +120,16 @@ def model_facts(
         "co_occurrence": of_labels["co_occurrence"],
         "notes": [],
         "examination": examination_of_model(model, data, training, seen=seen),
+        "suspects": _suspects(model, data if seen else training, data.label_names, kept),
         "explorer": explorer_facts(model, data, predicted, scores, training, n_rows, kept=kept, own=own),
     }
+
+
+def _suspects(
+    model: Any, training: Dataset | None, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
+) -> dict[str, Any] | None:
+    """Return the suspicious labels of the training rows, if these are at hand."""
+    return None if training is None else suspicious_labels(model, training.Y.shape[0], label_names, kept)
 
 
 def _answers(model: Any, X: Matrix, n_labels: int) -> tuple[Matrix, FloatArray | None, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nearlabel.report._audit_page import suspects
 from nearlabel.report._examination_section import examination_section
 from nearlabel.report._figures import draw_co_occurrence, draw_precision_recall, draw_reliability
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
@@ -29,6 +30,7 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
         ("Model", _card(facts["card"], facts["made_with"])),
         ("Data", join(notes([*_seen(facts), *facts["notes"]]), data_figures(facts["data"]))),
         ("Findings in the data", examination_section(facts["examination"])),
+        *([] if facts["suspects"] is None else [("Suspicious labels", _suspects(facts["suspects"]))]),
         ("Metrics", _metrics(facts)),
         ("Labels", _labels(facts)),
         ("Calibration", _calibration(facts["calibration"])),
@@ -79,6 +81,14 @@ def _card(card: Facts, made_with: Sequence[Mapping[str, str]]) -> Markup:
     ]
     remarks = notes([card["notes"]] if card["notes"] else [])
     return join(facts_list(pairs), remarks, more(f"{len(card['parameters'])} parameters", parameters))
+
+
+def _suspects(found: Facts) -> Markup:
+    if found["note"]:
+        return notes([found["note"]])
+    doubted = f"{found['n_issues']:,} cells of the training rows are doubted, by leave-one-out answers."
+    words = f"{doubted} nearlabel audit MODEL --out FILE lists them, to be ticked and corrected. The most suspicious:"
+    return join(notes([words]), suspects(found["cells"], n_open=3))
 
 
 def _metrics(facts: Facts) -> Markup:

@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from nearlabel.files.atomic_file import whole_file
+from nearlabel.report._audit_page import audit_sections, audit_title
 from nearlabel.report._markup import Markup, element
 from nearlabel.report._model_page import model_sections, model_title
 from nearlabel.report._run_page import run_sections, run_title
 from nearlabel.report._tables import anchors_of, section
 from nearlabel.utils.validation import check_choice
 
-_PAGES = {"run": (run_title, run_sections), "model": (model_title, model_sections)}
+_PAGES = {
+    "run": (run_title, run_sections),
+    "model": (model_title, model_sections),
+    "audit": (audit_title, audit_sections),
+}
 _ENDINGS = (".html", ".htm")
 # The browser loads nothing, whatever a name contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -28,7 +33,7 @@ def write_report(facts: Mapping[str, Any], path: str | os.PathLike[str], *, titl
     Parameters
     ----------
     facts : mapping
-        As returned by `run_facts` or `model_facts`.
+        As returned by `run_facts`, `model_facts` or `audit_facts`.
     path : path-like
         The file, ending in ``.html``; its folder is made if it is not there.
     title : str, default=None
@@ -76,7 +81,7 @@ def report_page(facts: Mapping[str, Any], *, title: str | None = None) -> str:
     Parameters
     ----------
     facts : mapping
-        As returned by `run_facts` or `model_facts`.
+        As returned by `run_facts`, `model_facts` or `audit_facts`.
     title : str, default=None
         Heading of the page. None or blank: made from the facts.
 

@@ -319,7 +319,60 @@
     fill();
   }
 
+  // An audit: which of its cells are seen, and the ticked ones as a file of corrections.
+
+  function quoted(text) {
+    return /[",;\t\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  }
+
+  function correctionsOf(boxes, idColumn) {
+    const head = ["row", ...(idColumn ? [idColumn] : []), "label", "given", "correct"];
+    const lines = boxes.map(({ dataset: cell }) =>
+      [cell.row, ...(idColumn ? [cell.id] : []), cell.label, cell.given, cell.correct]);
+    return [head, ...lines].map((line) => `${line.map(quoted).join(",")}\r\n`).join("");
+  }
+
+  function save(name, text) {
+    const url = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" })); // spreadsheets want the mark
+    make("a", { href: url, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  }
+
+  function suspects(view) {
+    const boxes = [...view.querySelectorAll(".tick input")];
+    const labels = [...new Set(boxes.map((box) => box.dataset.label))].sort(collator.compare);
+    const select = make("select", { onchange: show }, make("option", { value: "" }, "all labels"),
+      ...labels.map((label, i) => make("option", { value: i + 1 }, label)));
+    const onlyDoubted = make("input", { type: "checkbox", autocomplete: "off", onchange: show });
+    const button = push("Save corrections", () => save("corrections.csv", correctionsOf(ticked(), view.dataset.idColumn)));
+    const state = make("output", { "aria-live": "polite" });
+    view.querySelector("#corrections").replaceChildren(
+      make("label", {}, "Label", select), make("label", { class: "check" }, onlyDoubted, "doubted only"),
+      make("span", { class: "steps" }, button, state));
+
+    function ticked() {
+      return boxes.filter((box) => box.checked);
+    }
+
+    function isWanted(box) {
+      return (select.value === "" || box.dataset.label === labels[select.value - 1])
+        && (!onlyDoubted.checked || box.closest("li").classList.contains("doubted"));
+    }
+
+    function show() {
+      for (const box of boxes) box.closest("li").classList.toggle("off", !isWanted(box));
+      const count = ticked().length;
+      state.textContent = `${count} of ${boxes.length} ticked`;
+      allow(button, count > 0);
+    }
+
+    view.addEventListener("change", show);
+    show();
+  }
+
   document.querySelectorAll(".sorted").forEach(sortedTable);
+  const audited = document.getElementById("suspects-view");
+  if (audited) suspects(audited);
   const view = document.getElementById("explorer-view");
   if (view) explorer(JSON.parse(document.getElementById("facts").textContent), view);
 })();

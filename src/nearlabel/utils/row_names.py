@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.utils.truncate import shortened
@@ -45,6 +45,12 @@ def row_name(row: int, kept: Mapping[str, Any], longest: int = _LONGEST) -> str:
     if titles:
         return " ".join([named[titles[0]], *(f"({text})" for text in beside)])
     return beside[0] if beside else f"row {row}"
+
+
+def names_of_rows(kept: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return what people call each of the rows that some columns, at least one, are kept of."""
+    of_rows = (dict(zip(kept, texts, strict=True)) for texts in zip(*kept.values(), strict=True))
+    return [row_name(row, texts) for row, texts in enumerate(of_rows)]
 
 
 def _printable(text: str) -> str:

@@ -14,14 +14,16 @@ TEST_DATA = "--test-data"
 NOT_IMPUTED = "none"
 
 
-def add_data_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """Add DATA and the options that name the label columns of a table."""
+def add_data_options(
+    parser: argparse.ArgumentParser, *, optional: bool = False, metavar: str = "DATA", before: str = ""
+) -> None:
+    """Add DATA and the options that name the label columns of a table; `before` says what else it may be."""
     parser.add_argument(
         "data",
-        metavar="DATA",
+        metavar=metavar,
         nargs="?" if optional else None,
-        help=f"a name of the catalogue, {EMBEDDED!r} (embedded), or a file: ARFF, svmlight, CSV, Excel, JSON lines,"
-        " Parquet or NPZ; - is standard input",
+        help=f"{before}a name of the catalogue, {EMBEDDED!r} (embedded), or a file: ARFF, svmlight, CSV, Excel, JSON"
+        " lines, Parquet or NPZ; - is standard input",
     )
     table = parser.add_argument_group(
         "labels of a table: CSV, Excel, JSON lines or Parquet (exactly one of the first three)"

@@ -1,0 +1,218 @@
+"""Corrections of cells of y: read from a file, and checked against the data that they are for."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nearlabel.datasets.tables import column_names_of, locate_row, read_columns
+from nearlabel.utils.cells import cells_of
+from nearlabel.utils.partial_labels import PartialLabels
+from nearlabel.utils.types import FloatArray, IntArray
+
+UNKNOWN = "?"
+_COLUMNS = ("label", "correct")  # which each file of corrections has
+_VALUES = {**dict.fromkeys(("0", "0.0", "false", "no"), 0), **dict.fromkeys(("1", "1.0", "true", "yes"), 1)}
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What one cell of y should be.
+
+    Parameters
+    ----------
+    label : object
+        Name of the label.
+    correct : int or None
+        0 or 1; None: nobody knows whether the label applies.
+    row : int, default=None
+        Number of the row, from 0. None: the id names it.
+    id : str, default=""
+        Id of the row.
+    given : int, default=None
+        The value, 0 or 1, that the cell had when it was looked at. None: any.
+    """
+
+    label: Any
+    correct: int | None
+    row: int | None = None
+    id: str = ""
+    given: int | None = None
+
+
+class Changes(NamedTuple):
+    """Cells whose value changes, row by row; NaN is unknown."""
+
+    rows: IntArray
+    labels: IntArray
+    values: FloatArray
+
+
+def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = None) -> list[Correction]:
+    r"""Read corrections from a table, such as `nearlabel audit --csv` and the page of an audit write.
+
+    Parameters
+    ----------
+    path : path-like
+        CSV, Excel, JSON lines or Parquet with the columns ``label``, the name of a label, and ``correct``: 0 or 1, also
+        in words such as "no" and "true", or ? (nobody knows). Lines where that is empty are left out. ``row`` is the
+        number of the row, from 0; ``given``, where it is there and not empty, the value that the cell had. Other
+        columns are ignored.
+    id_column : str, default=None
+        Column of ids, which names rows in place of ``row``.
+
+    Returns
+    -------
+    list of Correction
+        In the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or a cell holds anything else; the message names the line.
+    OSError
+        If the file cannot be read.
+    ImportError
+        If pyarrow (extra ``tables``) is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nearlabel.audit import read_corrections
+    >>> path = Path(tempfile.mkdtemp()) / "corrections.csv"
+    >>> _ = path.write_text("row,label,given,correct\n3,calm,0,1\n5,calm,1,\n8,loud,1,?\n")
+    >>> read_corrections(path)  # doctest: +NORMALIZE_WHITESPACE
+    [Correction(label='calm', correct=1, row=3, id='', given=0),
+     Correction(label='loud', correct=None, row=8, id='', given=1)]
+    """
+    path = Path(path)
+    names = column_names_of(path)
+    if names is None:
+        raise ValueError(f"corrections must be a CSV, Excel, JSON lines or Parquet file, got {path}.")
+    wanted = [*_COLUMNS, "row" if id_column is None else id_column]
+    for name in wanted:
+        if name not in names:
+            raise ValueError(f"corrections must have a column {name!r}, got {', '.join(names)} in {path}.")
+    cells = read_columns(path, dict.fromkeys([*wanted, *({"given"} & set(names))], "corrections"))
+    said = {name: [_text(value) for value in values] for name, values in cells.items()}
+    lines = [dict(zip(said, line, strict=True)) for line in zip(*said.values(), strict=True)]
+    return [_correction(path, at, line, id_column) for at, line in enumerate(lines) if line["correct"]]
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _correction(path: Path, at: int, line: Mapping[str, str], id_column: str | None) -> Correction:
+    def wrong(name: str, expected: str) -> ValueError:
+        return ValueError(f"{path}, {locate_row(path, at)}: {name} must be {expected}, got {line[name]!r}.")
+
+    given, correct = line.get("given", "").lower(), line["correct"].lower()
+    if correct not in (*_VALUES, UNKNOWN):
+        raise wrong("correct", "0, 1, ? or empty")
+    if given not in (*_VALUES, UNKNOWN, ""):
+        raise wrong("given", "0, 1 or empty")
+    if id_column is not None and not line[id_column]:
+        raise wrong(id_column, "the id of a row")
+    row = None
+    if id_column is None:
+        number = line["row"].removesuffix(".0")  # spreadsheets may write numbers so
+        if not (number.isascii() and number.isdecimal()):
+            raise wrong("row", "the number of a row, from 0")
+        row = int(number)
+    row_id = "" if id_column is None else line[id_column]
+    return Correction(line["label"], _VALUES.get(correct), row, row_id, _VALUES.get(given))
+
+
+def changes_of(
+    corrections: Iterable[Correction],
+    given: PartialLabels,
+    label_names: Sequence[Any],
+    ids: Sequence[Any] | None = None,
+) -> Changes:
+    """Return what corrections change in label sets, after all of them were checked.
+
+    Raises
+    ------
+    ValueError
+        If a row or label is not there, a cell is to have two values, or had another value when it was looked at.
+    """
+    corrections = list(corrections)
+    rows = _rows(corrections, given.labels.shape[0], ids)
+    labels = _labels(corrections, label_names)
+    wanted: dict[tuple[int, int], Correction] = {}
+    for place, one in zip(zip(rows, labels, strict=True), corrections, strict=True):
+        other = wanted.setdefault(place, one)
+        if other.correct != one.correct:
+            both = " and ".join(_shown(value) for value in (other.correct, one.correct))
+            raise ValueError(f"corrections must give each cell one value, got {both} for {_cell(one)}.")
+    places = sorted(wanted)
+    at = np.array(places, dtype=np.intp).reshape(-1, 2)
+    present = _present(given, at[:, 0], at[:, 1])
+    for place, value in zip(places, present.tolist(), strict=True):
+        _check_present(wanted[place], value)
+    correct = np.array([wanted[place].correct for place in places], dtype=np.float64)  # None becomes NaN
+    differ = ~((correct == present) | (np.isnan(correct) & np.isnan(present)))
+    return Changes(at[differ, 0], at[differ, 1], correct[differ])
+
+
+def _rows(corrections: Sequence[Correction], n_rows: int, ids: Sequence[Any] | None) -> list[int]:
+    if ids is None:
+        for one in corrections:
+            if one.row is None or not 0 <= one.row < n_rows:
+                raise ValueError(f"corrections must name rows from 0 to {n_rows - 1}, got {_cell(one)}.")
+        return [int(one.row) for one in corrections if one.row is not None]
+    if len(ids) != n_rows:
+        raise ValueError(f"ids must be {n_rows}, one for each row, got {len(ids)}.")
+    places: dict[str, list[int]] = {}
+    for row, name in enumerate(map(_text, ids)):
+        places.setdefault(name, []).append(row)
+    found = [places.get(_text(one.id), []) for one in corrections]
+    for one, rows in zip(corrections, found, strict=True):
+        if len(rows) != 1:
+            got = f"{one.id!r}, which rows {rows[0]} and {rows[1]} have" if rows else f"{one.id!r}, which no row has"
+            raise ValueError(f"corrections must name one row by each id, got {got}.")
+    return [rows[0] for rows in found]
+
+
+def _labels(corrections: Sequence[Correction], label_names: Sequence[Any]) -> list[int]:
+    """Return columns; a file has names as texts, whatever they are in the data."""
+    columns: dict[Any, int] = {str(name).strip(): column for column, name in enumerate(label_names)}
+    columns |= {name: column for column, name in enumerate(label_names)}
+    for one in corrections:
+        if one.label not in columns:
+            near = difflib.get_close_matches(str(one.label), [str(name) for name in label_names], n=1)
+            hint = f" Hint: {near[0]!r}?" if near else ""
+            raise ValueError(f"corrections must name labels of the data, got {one.label!r}.{hint}")
+    return [columns[one.label] for one in corrections]
+
+
+def _present(given: PartialLabels, rows: IntArray, labels: IntArray) -> FloatArray:
+    """Return the values of cells, NaN where they are unknown."""
+    present = cells_of(given.labels, rows, labels).astype(np.float64)
+    if given.unknown is not None:
+        present[cells_of(given.unknown, rows, labels).astype(np.bool_)] = np.nan
+    return present
+
+
+def _check_present(one: Correction, present: float) -> None:
+    if one.given is not None and one.given != present:
+        is_now = _shown(None if np.isnan(present) else int(present))
+        raise ValueError(
+            f"corrections must be of the data as they are, got {_cell(one)}, which was {one.given} and is {is_now}."
+            " Hint: audit the data anew."
+        )
+
+
+def _cell(one: Correction) -> str:
+    return f"row {one.id or one.row}, label {one.label!r}"
+
+
+def _shown(value: int | None) -> str:
+    return UNKNOWN if value is None else str(value)

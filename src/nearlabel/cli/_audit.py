@@ -1,0 +1,160 @@
+"""``nearlabel audit``: which labels are probably wrong, as text, page and list; and the corrected data."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nearlabel.audit import Audit, SuspectCell, audit
+from nearlabel.cli import _console, _correct, _kept, _missing, _model
+from nearlabel.cli._columns import usual_scale
+from nearlabel.cli._first_look import print_severe
+from nearlabel.cli.arguments.audit import METHOD, N_NEIGHBORS, is_model
+from nearlabel.experiments import Candidate, MethodSpec, usual_search
+from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.persistence import read_kept
+from nearlabel.report import audit_facts, write_report
+from nearlabel.utils.row_names import names_of_rows
+from nearlabel.utils.validation import check_integer
+
+_BEFORE = ("label", "given", "suggested", "correct")
+_BEHIND = ("probability", "quality", "disagreement", "is_issue", "n_lists", "n_righted", "n_wronged", "neighbors")
+COLUMNS = ("row", *_BEFORE, *_BEHIND)  # of the cells as CSV, beside what is kept of the rows
+_DIGITS = 6
+
+
+class _Audited(NamedTuple):
+    """What was found, of what, by what, and the columns that name the rows."""
+
+    found: Audit
+    name: str
+    by: str
+    kept: Mapping[str, Sequence[str]]
+    id_column: str | None
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Audit a model or DATA, and write what was found; or correct DATA."""
+    if arguments.apply is not None:
+        _correct.main(arguments)
+        return
+    _check_files(arguments)
+    audited = _of_model(arguments) if is_model(arguments) else _of_data(arguments)
+    written = _written(arguments, audited)
+    _print(audited, written, arguments.format)
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Refuse what cannot be written or is no number, before anything is computed."""
+    check_integer("--n", arguments.n, low=1)
+    for option, file in (("--out", arguments.file), ("--csv", arguments.csv)):
+        if file is not None:
+            check_can_be_written(file, name=option)
+    if arguments.csv is not None and arguments.csv.exists() and not arguments.force:
+        raise FileExistsError(f"{arguments.csv} already exists. Hint: --force overwrites it.")
+
+
+def _of_model(arguments: argparse.Namespace) -> _Audited:
+    """Audit the training rows of the model in a file."""
+    with _console.progress_bar("model"):
+        opened = _model.open_model(argparse.Namespace(model=arguments.data, trusted=arguments.trusted))
+    kept, name = read_kept(arguments.data), opened.card.data.name or Path(arguments.data).stem
+    found = _found(arguments, opened.model, opened.label_names, kept)
+    first = next(iter(kept), None)
+    has_ids = first not in (None, *COLUMNS) and len(set(kept[first])) == found.n_rows and "" not in kept[first]
+    return _Audited(found, name, opened.card.method, kept, first if has_ids else None)
+
+
+def _of_data(arguments: argparse.Namespace) -> _Audited:
+    """Fit a method to DATA, and audit these."""
+    candidate = _candidate(arguments)
+    kept = {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in _kept_of(arguments).items()}
+    data = _missing.open_training_data(_kept.without_kept(arguments))
+    print_severe(data, scales=(candidate.scale,), searches=(str(candidate.search),), by_neighbors=True)
+    with _console.progress_bar(f"neighbours of {data.name}"):
+        model = candidate.fit(data)
+    found = _found(arguments, model, data.label_names, kept)
+    return _Audited(found, data.name, f"{candidate.method}, k {candidate.n_neighbors}", kept, arguments.id)
+
+
+def _candidate(arguments: argparse.Namespace) -> Candidate:
+    method, scale = arguments.method or METHOD, arguments.scale or usual_scale(arguments)
+    if not MethodSpec.of(method).has_neighbors:
+        raise ValueError(f"--method must be a method by votes of neighbours, such as mlknn, got {method}.")
+    search = arguments.search or usual_search(scale)
+    k = N_NEIGHBORS if arguments.k is None else check_integer("--k", arguments.k, low=1)
+    return Candidate(method, k, scale, search, impute=_missing.imputation(arguments))
+
+
+def _kept_of(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
+    kept = _kept.open_kept(arguments)
+    for name in kept:
+        if name in COLUMNS:
+            option = "--id" if name == arguments.id else "--show"
+            raise ValueError(f"{option} must name columns unlike those of corrections, got {name!r}.")
+    return kept
+
+
+def _found(
+    arguments: argparse.Namespace, model: Any, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
+) -> Audit:
+    with _console.progress_bar("labels"):
+        found = audit(model, n_cells=arguments.n, label_names=label_names)
+    return found.named(names_of_rows(kept)) if kept else found
+
+
+def _written(arguments: argparse.Namespace, audited: _Audited) -> list[str]:
+    """Write the page and the list, and return what was written."""
+    written = []
+    if arguments.file is not None:
+        ids = None if audited.id_column is None else audited.kept[audited.id_column]
+        facts = audit_facts(audited.found, name=audited.name, by=audited.by, id_column=audited.id_column, ids=ids)
+        written.append(f"Page: {write_report(facts, arguments.file)}")
+    if arguments.csv is not None:
+        _write_csv(arguments.csv, audited)
+        written.append(f"Cells: {arguments.csv}")
+    return written
+
+
+def _write_csv(path: Path, audited: _Audited) -> None:
+    with whole_file(path, name="--csv") as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, _columns(audited), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(_line(cell, audited) for cell in audited.found.cells)
+
+
+def _columns(audited: _Audited) -> list[str]:
+    return ["row", *(name for name in audited.kept if name not in COLUMNS), *_BEFORE, *_BEHIND]
+
+
+def _line(cell: SuspectCell, audited: _Audited) -> dict[str, Any]:
+    """Return a cell as a line of a list; the column of corrections is empty."""
+    record = cell.to_record()
+    kept = {name: texts[cell.row] for name, texts in audited.kept.items() if name not in COLUMNS}
+    return {
+        "row": cell.row,
+        **kept,
+        **{name: record[name] for name in ("given", "suggested", *_BEHIND)},
+        "label": cell.label_name,
+        "correct": "",
+        "probability": round(cell.probability, _DIGITS),
+        "quality": round(cell.quality, _DIGITS),
+        "disagreement": round(cell.disagreement, _DIGITS),
+        "is_issue": int(cell.is_issue),
+        "neighbors": " ".join(map(str, record["neighbors"])),
+    }
+
+
+def _print(audited: _Audited, written: Sequence[str], format_: str) -> None:
+    if format_ != "table":
+        _console.print_notes(written)  # the output is what was found, and nothing else
+    if format_ == "json":
+        _console.print_json({"name": audited.name, "by": audited.by, **audited.found.to_dict()})
+    elif format_ == "csv":
+        _console.print_csv([_line(cell, audited) for cell in audited.found.cells], columns=_columns(audited))
+    else:
+        parts = [f"{audited.name}, by {audited.by}", "", str(audited.found), *([""] if written else []), *written]
+        _console.print_lines("\n".join(parts))

@@ -1,0 +1,226 @@
+"""The page of an audit: suspicious cells to be ticked, rows, near copies, pairs of labels, hubs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nearlabel.report._made_with import shown_environments
+from nearlabel.report._markup import Markup, element, join
+from nearlabel.report._numbers import shown
+from nearlabel.report._tables import Column, Value, facts_list, notes, table
+
+Facts = Mapping[str, Any]
+
+_N_OPEN = 10  # cells whose neighbours are seen at once
+_WORDS = {1: "yes", 0: "no", None: "unknown"}
+_HOW = (
+    "Probabilities are leave-one-out: by all rows but the row itself, exactly. A cell is doubted where confident"
+    " learning takes it for wrong. It may be right all the same: what is rare, and right, looks alike. So look at it"
+    " before you tick."
+)
+_WITHOUT_SCRIPT = "Saving corrections needs JavaScript. nearlabel audit --csv writes the same list, to be filled in."
+
+
+def audit_title(facts: Facts) -> str:
+    """Return the title of the page."""
+    return f"Labels of {facts['name']}"
+
+
+def audit_sections(facts: Facts) -> list[tuple[str, Markup]]:
+    """Return the headings and contents of the page; what was not found has no section."""
+    parts = [
+        ("Summary", _summary(facts)),
+        ("Suspicious labels", _ticked(facts)),
+        ("Suspicious rows", _rows(facts["rows"])),
+        ("Near copies that differ", _conflicts(facts)),
+        ("Labels in trouble together", _pairs(facts["label_pairs"])),
+        ("Hubs", _hubs(facts)),
+    ]
+    return [(title, content) for title, content in parts if content]
+
+
+def verdict(facts: Facts) -> str:
+    """Return the audit in one sentence."""
+    n_issues, n_known = facts["n_issues"], facts["n_known"]
+    if not n_issues:
+        return f"Of {n_known:,} cells, each a row and a label, none is contradicted strongly enough to be doubted."
+    share = f"{100 * n_issues / n_known:.2g}\N{NO-BREAK SPACE}%"
+    are = "is doubted: it is" if n_issues == 1 else "are doubted: they are"
+    return f"Of {n_known:,} cells, each a row and a label, {n_issues:,} ({share}) {are} worth a look."
+
+
+def suspects(cells: Sequence[Facts], *, to_tick: bool = False, n_open: int = _N_OPEN) -> Markup:
+    """Return suspicious cells as a list, each with its neighbours; of the first ones these are seen at once."""
+    items = [_suspect(cell, to_tick=to_tick, is_open=at < n_open) for at, cell in enumerate(cells)]
+    return element("ol", *items, class_="suspects")
+
+
+def _summary(facts: Facts) -> Markup:
+    pairs: list[tuple[str, Value]] = [
+        ("Rows", facts["n_rows"]),
+        ("Labels", facts["n_labels"]),
+        ("Known cells", facts["n_known"]),
+        ("Doubted cells", facts["n_issues"]),
+        ("Listed below", len(facts["cells"])),
+        ("Rows that are nobody's neighbour", facts["n_antihubs"]),
+        *([("Method", facts["by"])] if facts["by"] else []),
+        ("Made with", shown_environments(facts["made_with"])),
+    ]
+    return join(element("p", verdict(facts), class_="verdict"), facts_list(pairs), notes([_HOW]))
+
+
+def _ticked(facts: Facts) -> Markup:
+    if not facts["cells"]:
+        return notes(["No label is contradicted by what is known of its neighbours."])
+    by_id = "" if facts["id_column"] is None else f" --id {shlex.quote(facts['id_column'])}"
+    command = element("code", f"nearlabel audit DATA{by_id} --apply corrections.csv --out FILE")
+    words = join("Tick where the suggestion is right, save the corrections, and apply them: ", command)
+    place = element("div", element("p", _WITHOUT_SCRIPT, class_="note"), class_="choice", id="corrections")
+    listed = suspects(facts["cells"], to_tick=True)
+    view = element("div", place, listed, id="suspects-view", data_id_column=facts["id_column"])
+    return join(element("p", words, class_="note"), view)
+
+
+def _suspect(cell: Facts, *, to_tick: bool, is_open: bool) -> Markup:
+    name = cell["name"] or f"row {cell['row']}"
+    number = element("span", f"row {cell['row']}", class_="other") if cell["name"] else None
+    change = element("span", f"{_WORDS[cell['given']]} → {_WORDS[cell['suggested']]}", class_="change")
+    title = element(
+        "h3", element("span", cell["label"], class_="chip"), change, element("span", name, class_="who"), number
+    )
+    near = element("details", element("summary", _told_by_neighbors(cell)), _neighbors(cell), open=is_open)
+    box = _tick(cell) if to_tick else None
+    return element(
+        "li", title, box, element("p", _evidence(cell)), near, class_="doubted" if cell["is_issue"] else None
+    )
+
+
+def _tick(cell: Facts) -> Markup:
+    box = element(
+        "input",
+        type="checkbox",
+        autocomplete="off",
+        data_row=cell["row"],
+        data_id=cell["id"],
+        data_label=cell["label"],
+        data_given=cell["given"],
+        data_correct=cell["suggested"],
+    )
+    applies = "applies" if cell["suggested"] else "does not apply"
+    return element("label", box, f" the suggestion is right: {cell['label']} {applies}", class_="tick")
+
+
+def _told_by_neighbors(cell: Facts) -> str:
+    share = f"{cell['disagreement']:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
+    told = f"{cell['n_against']} of {cell['n_known']} neighbours, with {share} of the weight by inverse distance,"
+    return f"{told} say {_WORDS[cell['suggested']]}"
+
+
+def _evidence(cell: Facts) -> str:
+    rows = "row" if cell["n_lists"] == 1 else "rows"
+    told = [f"Probability of the label {cell['probability']:.2f}", f"a neighbour of {cell['n_lists']:,} {rows}"]
+    if cell["n_righted"] is not None:
+        told.append(
+            f"corrected, {_predictions(cell['n_righted'])} of other rows {_become(cell['n_righted'])} right and"
+            f" {cell['n_wronged']:,} wrong"
+        )
+    return "; ".join(told) + "." + (" Doubted." if cell["is_issue"] else "")
+
+
+def _predictions(number: int) -> str:
+    return f"{number:,} prediction{'s' * (number != 1)}"
+
+
+def _become(number: int) -> str:
+    return "becomes" if number == 1 else "become"
+
+
+def _neighbors(cell: Facts) -> Markup:
+    kinds = {1: "yes", 0: "no", None: "unknown"}
+    items = [
+        element(
+            "li",
+            element("b", _WORDS[one["value"]], class_=kinds[one["value"]]),
+            " ",
+            one["name"] or f"row {one['row']}",
+            element("span", f" at {shown(one['distance'])}", class_="other"),
+        )
+        for one in cell["neighbors"]
+    ]
+    return element("ul", *items, class_="near")
+
+
+def _rows(rows: Sequence[Facts]) -> Markup:
+    if not rows:
+        return Markup("")
+    columns = [Column("row", numeric=False), *(Column(t, numeric=False) for t in ("has", "predicted without it"))]
+    columns += [Column("doubted", numeric=False), Column("neighbour of")]
+    body = [
+        (_called(one), _chips(one["given"]), _chips(one["predicted"]), _chips(one["issues"]), one["n_lists"])
+        for one in rows
+    ]
+    told = "Rows by all of their cells, the worst weighted most."
+    return join(notes([told]), table(columns, body, "Suspicious rows, the most suspicious first", filtered="rows"))
+
+
+def _conflicts(facts: Facts) -> Markup:
+    if not facts["conflicts"]:
+        return Markup("")
+    columns = [Column("rows", numeric=False), Column("differ in", numeric=False), Column("most have", numeric=False)]
+    columns += [Column("distance"), Column("cells to correct")]
+    body = [
+        (_group(one), _chips(one["labels"]), _chips(one["majority"]), one["distance"], one["n_cells"])
+        for one in facts["conflicts"]
+    ]
+    near = (
+        f"Rows at a distance of at most {shown(facts['radius'])} from each other" if facts["radius"] else "Equal rows"
+    )
+    told = f"{near} that do not have the same labels."
+    return join(notes([told]), table(columns, body, "Near copies with different label sets", filtered="rows"))
+
+
+def _group(conflict: Facts) -> str:
+    names = conflict.get("names") or [f"row {row}" for row in conflict["rows"]]
+    some = names[: len(conflict["rows"])]
+    others = conflict["n_rows"] - len(some)
+    return ", ".join(some) + (f" and {others} more" if others else "")
+
+
+def _pairs(pairs: Sequence[Facts]) -> Markup:
+    if not pairs:
+        return Markup("")
+    columns = [Column("trouble", numeric=False), Column("rows"), Column("expected by chance")]
+    columns.append(Column("such as rows", numeric=False))
+    body = [(_trouble(one), one["n_rows"], one["expected"], ", ".join(map(str, one["rows"]))) for one in pairs]
+    return table(columns, body, "Labels that are confused, or missing together", filtered="labels")
+
+
+def _trouble(pair: Facts) -> str:
+    first, second = pair["labels"]
+    if pair["kind"] == "confused":
+        return f"{second} is predicted where {first} was given"
+    return f"{first} and {second} are both predicted where neither was given"
+
+
+def _hubs(facts: Facts) -> Markup:
+    if not facts["hubs"]:
+        return Markup("")
+    columns = [Column("row", numeric=False), Column("neighbour of"), Column("disagreement")]
+    columns.append(Column("has", numeric=False))
+    body = [(_called(one), one["n_lists"], one["disagreement"], _chips(one["labels"])) for one in facts["hubs"]]
+    told = (
+        "Rows that are neighbours of many others: their labels count most. Disagreement is the share of labels, of the"
+        " row or of those it votes for, that only one of the two has. Skewness of these numbers:"
+        f" {shown(facts['skewness'])}."
+    )
+    return join(notes([told]), table(columns, body, "Hubs, the largest first"))
+
+
+def _called(finding: Facts) -> str:
+    return f"{finding['name']}, row {finding['row']}" if finding["name"] else f"row {finding['row']}"
+
+
+def _chips(names: Sequence[Any]) -> Markup:
+    return join(*(element("span", str(name), class_="chip") for name in names)) if names else Markup("none")
