@@ -8,8 +8,9 @@ import pytest
 
 from nearlabel.audit import audit
 from nearlabel.datasets import Dataset, load_dataset, read_npz, write_npz
-from nearlabel.lazy import BRkNN, MLkNN
+from nearlabel.lazy import MLMLM, MLkNN
 from nearlabel.persistence import save_model
+from nearlabel.preprocessing import FeatureScaler
 
 LABELS = ("--labels-prefix", "m_")
 NAMED = (*LABELS, "--id", "sid", "--show", "title")
@@ -54,14 +55,15 @@ def test_the_planted_cells_come_first(nearlabel, songs):
     """As text with names, as JSON as the library has it, and as CSV."""
     answer = nearlabel("audit", songs, *NAMED)
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.startswith(
-        "songs, by brknn:weights=distance, k 10\n\n60 rows, 2 labels: confident learning doubts 3"
-    )
-    assert '"Song" 3, live (sid s97), m_calm: yes, but 10 of 10 neighbours (100% of the weight) say no; ' in answer.out
+    assert answer.out.startswith("songs, by mlknn, k 20, and mlmlm\n\n60 rows, 2 labels: confident learning doubts 3")
+    assert '"Song" 3, live (sid s97), m_calm: yes, but 20 of 20 neighbours (' in answer.out
     told = json.loads(nearlabel("audit", songs, *NAMED, "--n", 3, "--format", "json").out)
     assert {(one["row"], one["label_name"]) for one in told["cells"]} == {(3, "m_calm"), (7, "m_loud"), (40, "m_calm")}
     data = load_dataset(songs, labels_prefix="m_", ignore=["sid", "title"])
-    found = audit(BRkNN(10, weights="distance").fit(data.X, data.Y), n_cells=3, label_names=data.label_names)
+    X = FeatureScaler("minmax").fit_transform(data.X)
+    models = MLkNN(20).fit(X, data.Y), MLMLM(scale="none").fit(X, data.Y)
+    scores = sum(model.loo_predict_proba() for model in models) / 2
+    found = audit(models[0], scores=scores, n_cells=3, label_names=data.label_names)
     expected = json.loads(json.dumps(found.to_dict()))
     for of_kind in ("cells", "rows", "conflicts", "hubs"):
         names = {"name", "names"}
@@ -70,8 +72,9 @@ def test_the_planted_cells_come_first(nearlabel, songs):
         ]
     lines = list(csv.DictReader(nearlabel("audit", songs, *NAMED, "--format", "csv").out.splitlines()))
     assert list(lines[0])[:7] == ["row", "sid", "title", "label", "given", "suggested", "correct"]
-    assert (lines[0]["sid"], lines[0]["title"], lines[0]["correct"]) == ("s97", '"Song" 3, live', "")
-    assert [len(line["neighbors"].split()) for line in lines[:3]] == [10] * 3
+    (first,) = (line for line in lines[:3] if line["sid"] == "s97")
+    assert (first["title"], first["label"], first["correct"]) == ('"Song" 3, live', "m_calm", "")
+    assert [len(line["neighbors"].split()) for line in lines[:3]] == [20] * 3
 
 
 @pytest.mark.parametrize("options", [("--method", "mlknn@micro-f"), ("--k", "3", "--scale", "minmax"), ("--n", "1")])
@@ -79,7 +82,7 @@ def test_by_other_methods(nearlabel, songs, options):
     """Another method, k or scaling, and fewer cells."""
     told = json.loads(nearlabel("audit", songs, *LABELS, "--ignore", "sid,title", *options, "--format", "json").out)
     assert told["cells"][0]["row"] in (3, 7, 40)
-    assert len(told["cells"][0]["neighbors"]) == (3 if "--k" in options else 10)
+    assert len(told["cells"][0]["neighbors"]) == (3 if "--k" in options else 20)
     assert "--n" not in options or len(told["cells"]) == 1
 
 
@@ -189,7 +192,7 @@ REFUSED = [
     (("--apply", "c.csv", "--out", "nowhere/x.csv"), "--out must be in a folder that exists, got nowhere/x.csv."),
     (("--csv", "songs.csv"), "songs.csv already exists. Hint: --force overwrites it."),
     (("--n", "0"), "--n must be at least 1, got 0."),
-    (("--k", "60"), "--k must be at most 59 to leave out one of n_samples=60 rows, got 60."),
+    (("--k", "60"), "--k must be smaller than n_samples=60, got 60."),
     (("--method", "br"), "--method must be a method by votes of neighbours, such as mlknn, got br."),
     (("--method", "iblr"), "model must be a method by votes of neighbours, such as MLkNN"),
     (("--apply", "c.csv", "--out", "x.csv", "--id", "title"), "--apply must name one row by each id, got 's0'"),

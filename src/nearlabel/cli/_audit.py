@@ -5,19 +5,26 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from nearlabel.audit import Audit, SuspectCell, audit
 from nearlabel.cli import _console, _correct, _kept, _missing, _model
-from nearlabel.cli._columns import usual_scale
 from nearlabel.cli._first_look import print_severe
-from nearlabel.cli.arguments.audit import METHOD, N_NEIGHBORS, is_model
+from nearlabel.cli.arguments.audit import METHOD, MOST_ROWS, N_NEIGHBORS, SECOND, is_model
+from nearlabel.datasets import Dataset
 from nearlabel.experiments import Candidate, MethodSpec, usual_search
 from nearlabel.files.atomic_file import check_can_be_written, whole_file
+from nearlabel.out_of_sample import Needs, left_out_answer
 from nearlabel.persistence import read_kept
 from nearlabel.report import audit_facts, write_report
+from nearlabel.utils.containers import are_words
+from nearlabel.utils.partial_labels import has_unknown
 from nearlabel.utils.row_names import names_of_rows
+from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_integer
 
 _BEFORE = ("label", "given", "suggested", "correct")
@@ -70,23 +77,49 @@ def _of_model(arguments: argparse.Namespace) -> _Audited:
 
 def _of_data(arguments: argparse.Namespace) -> _Audited:
     """Fit a method to DATA, and audit these."""
-    candidate = _candidate(arguments)
+    _check_method(arguments)
     kept = {name: ["" if cell is None else str(cell) for cell in cells] for name, cells in _kept_of(arguments).items()}
     data = _missing.open_training_data(_kept.without_kept(arguments))
+    candidate = _candidate(arguments, data)
     print_severe(data, scales=(candidate.scale,), searches=(str(candidate.search),), by_neighbors=True)
     with _console.progress_bar(f"neighbours of {data.name}"):
         model = candidate.fit(data)
-    found = _found(arguments, model, data.label_names, kept)
-    return _Audited(found, data.name, f"{candidate.method}, k {candidate.n_neighbors}", kept, arguments.id)
+    by, scores = f"{candidate.method}, k {candidate.n_neighbors}", None
+    if arguments.method is None and data.X.shape[0] <= MOST_ROWS and not has_unknown(data.Y):
+        with _console.progress_bar(f"distances of label sets of {data.name}"):
+            scores = _mean_scores(data, model, _second(candidate).fit(data))
+        by = f"{by}, and {SECOND}"
+    return _Audited(_found(arguments, model, data.label_names, kept, scores), data.name, by, kept, arguments.id)
 
 
-def _candidate(arguments: argparse.Namespace) -> Candidate:
-    method, scale = arguments.method or METHOD, arguments.scale or usual_scale(arguments)
-    if not MethodSpec.of(method).has_neighbors:
-        raise ValueError(f"--method must be a method by votes of neighbours, such as mlknn, got {method}.")
+def _check_method(arguments: argparse.Namespace) -> None:
+    """Refuse a method without neighbours, before the data are read."""
+    if arguments.method is not None and not MethodSpec.of(arguments.method).has_neighbors:
+        raise ValueError(f"--method must be a method by votes of neighbours, such as mlknn, got {arguments.method}.")
+    if arguments.k is not None:
+        check_integer("--k", arguments.k, low=1)
+
+
+def _candidate(arguments: argparse.Namespace, data: Dataset) -> Candidate:
+    """Return the named method, or the usual one, on features scaled as its kind is best compared."""
+    scale = arguments.scale
+    if scale is None:
+        scale = "tfidf" if data.X.dtype.kind != "O" and are_words(data.X) else "minmax"
+    k = min(N_NEIGHBORS, data.X.shape[0] - 2) if arguments.k is None else arguments.k
     search = arguments.search or usual_search(scale)
-    k = N_NEIGHBORS if arguments.k is None else check_integer("--k", arguments.k, low=1)
-    return Candidate(method, k, scale, search, impute=_missing.imputation(arguments))
+    return Candidate(arguments.method or METHOD, max(1, k), scale, search, impute=_missing.imputation(arguments))
+
+
+def _second(candidate: Candidate) -> Candidate:
+    """Return what answers beside the usual method: ML-MLM, which errs elsewhere, by the same distance."""
+    metric = ":metric=cosine" if candidate.scale == "tfidf" else ""
+    return replace(candidate, method=f"{SECOND}:scale=none{metric}", n_neighbors=None, search=None)
+
+
+def _mean_scores(data: Dataset, *models: Any) -> FloatArray:
+    """Return the mean of the leave-one-out probabilities."""
+    found = [left_out_answer(model, data.Y.shape[1], Needs(labels=False)).scores for model in models]
+    return np.asarray(sum(found) / len(found))
 
 
 def _kept_of(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
@@ -99,10 +132,14 @@ def _kept_of(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
 
 
 def _found(
-    arguments: argparse.Namespace, model: Any, label_names: Sequence[str], kept: Mapping[str, Sequence[str]]
+    arguments: argparse.Namespace,
+    model: Any,
+    label_names: Sequence[str],
+    kept: Mapping[str, Sequence[str]],
+    scores: FloatArray | None = None,
 ) -> Audit:
     with _console.progress_bar("labels"):
-        found = audit(model, n_cells=arguments.n, label_names=label_names)
+        found = audit(model, scores=scores, n_cells=arguments.n, label_names=label_names)
     return found.named(names_of_rows(kept)) if kept else found
 
 

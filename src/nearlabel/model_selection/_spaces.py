@@ -12,10 +12,9 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from nearlabel.preprocessing import FeatureScaler, MixedFeaturesEncoder
-from nearlabel.utils.containers import columns_of, is_frame, kind_of
-from nearlabel.utils.types import Matrix, MatrixLike
+from nearlabel.utils.containers import are_words, columns_of, is_frame, kind_of
+from nearlabel.utils.types import MatrixLike
 
-_MOST_FILLED = 0.25  # of the values of words and flags
 _MOST_TERMS_OF_MANHATTAN = 4e9  # n² d: it is no matrix product, and 10 times as slow as the Euclidean distance
 
 
@@ -64,18 +63,10 @@ def _automatic(X: MatrixLike) -> list[tuple[str, str]]:
     """Return pairs of scale and metric; they depend on what X holds, not on how it is stored."""
     if is_mixed(X):
         return [("minmax", "euclidean"), ("standard", "euclidean")]
-    if _are_words(X):
+    if are_words(X):
         return [("minmax", "euclidean"), ("minmax", "cosine"), ("tfidf", "cosine")]
     few = X.shape[0] ** 2 * X.shape[1] <= _MOST_TERMS_OF_MANHATTAN
     return [("minmax", "euclidean"), ("standard", "euclidean"), *([("minmax", "manhattan")] if few else [])]
-
-
-def _are_words(X: Matrix) -> bool:
-    """Return whether X looks like counts of words or flags: no value below 0, and most are 0."""
-    if X.min() < 0:
-        return False
-    n_filled = X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)
-    return bool(n_filled <= _MOST_FILLED * X.shape[0] * X.shape[1])
 
 
 def is_mixed(X: MatrixLike) -> bool:

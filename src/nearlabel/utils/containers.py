@@ -11,15 +11,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from nearlabel.utils.types import BoolArray, MatrixLike
+from nearlabel.utils.types import BoolArray, Matrix, MatrixLike
 
 NONE = np.array(None)
+_MOST_FILLED = 0.25  # of the values of words and flags
 
 
 def is_frame(X: MatrixLike) -> bool:
     """Return whether X is a data frame of pandas or polars, or an Arrow table."""
     return any(hasattr(X, name) for name in ("iloc", "get_columns", "column_names"))
+
+
+def are_words(X: Matrix) -> bool:
+    """Return whether X, an array or CSR, looks like counts of words or flags: no value below 0, and most are 0."""
+    if X.min() < 0:
+        return False
+    n_filled = X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)
+    return bool(n_filled <= _MOST_FILLED * X.shape[0] * X.shape[1])
 
 
 def columns_of(X: MatrixLike) -> list[Any]:

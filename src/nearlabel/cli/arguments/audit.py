@@ -15,7 +15,8 @@ from nearlabel.cli.arguments.data import (
 from nearlabel.cli.arguments.parsing import columns
 from nearlabel.cli.arguments.registered import SCALES, SEARCHES
 
-METHOD, N_NEIGHBORS = "brknn:weights=distance", 10  # by which DATA are audited where no option says it
+METHOD, N_NEIGHBORS = "mlknn", 20  # by which DATA are audited where no option says it
+SECOND, MOST_ROWS = "mlmlm", 5_000  # what answers beside it, for so many rows: its cost grows faster than theirs
 MODEL_ENDING = ".skops"
 _PAGES = (".html", ".htm")
 _OF_DATA = (
@@ -42,14 +43,15 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         "--method",
         default=None,
         metavar="SPEC",
-        help=f"a method by votes of neighbours, with options and thresholds as of nearlabel fit; default: {METHOD}",
+        help=f"a method by votes of neighbours, with options and thresholds as of nearlabel fit; default: {METHOD} and,"
+        f" for at most {MOST_ROWS:,} rows, {SECOND} beside it",
     )
     group.add_argument("--k", type=int, default=None, help=f"number of neighbours; default: {N_NEIGHBORS}")
     group.add_argument(
         "--scale",
         choices=SCALES,
         default=None,
-        help="how to scale numbers before the search; default: none, beside columns of other kinds minmax",
+        help="how to scale numbers before the search; default: minmax, for counts of words tfidf",
     )
     add_impute_option(parser)
     group.add_argument(
