@@ -1,5 +1,6 @@
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -360,3 +361,25 @@ def test_figures_of_label_sets_with_unknown_cells():
     assert facts["figures"]["unknown_cells"] == 5
     assert facts["figures"]["rows_without_known_labels"] == 1
     assert facts["figures"]["labelset_proportion"] is None
+
+
+def test_predictions_to_check_are_those_of_largest_expected_loss():
+    """Of rows that the model has not seen; with what is doubted, and whether it is wrong. Of its own rows: none."""
+    training, test = problem(), problem(30, seed=1)
+    holes = np.where(np.random.default_rng(2).random(test.Y.shape) < 0.3, np.nan, test.Y)
+    test = replace(test, Y=holes)
+    model = MLkNN(3).fit(training.X, training.Y)
+    found = facts_of(model, training, test, kept_of_data={"id": [f"r{row}" for row in range(30)]})["doubtful"]
+    p = model.predict_proba(test.X)
+    wrong = np.minimum(p, 1 - p)
+    order = np.argsort(-wrong.sum(axis=1), kind="stable")[:10]
+    assert [one["row"] for one in found] == order.tolist()
+    assert [one["name"] for one in found] == [f"id r{row}" for row in order]
+    for one in found:
+        assert one["expected"] == pytest.approx(wrong[one["row"]].sum())
+        for doubt in one["doubts"]:
+            label = list(test.label_names).index(doubt["label"])
+            given = holes[one["row"], label]
+            assert doubt["predicted"] == (p[one["row"], label] >= 0.5)
+            assert doubt["is_wrong"] == (None if np.isnan(given) else bool(given != doubt["predicted"]))
+    assert facts_of(model, training, training, seen=True)["doubtful"] is None

@@ -231,7 +231,7 @@ def _predicted(model: Any, X: MatrixLike) -> _Predicted:
     if not hasattr(model, "predict_proba"):
         raise ValueError(
             f"model must have predict_proba, got {type(model).__name__}."
-            " Hint: sklearn.calibration.CalibratedClassifierCV makes probabilities of decision values."
+            " Hint: nearlabel.calibration.CalibratedLabels makes probabilities of decision values."
         )
     labels = model.predict(X)
     if np.ndim(labels) == 1:  # of a one-dimensional y: the second class is the label

@@ -16,6 +16,7 @@ from nearlabel.report._audit_facts import suspicious_labels
 from nearlabel.report._examination import examination_of_model
 from nearlabel.report._explorer_facts import explorer_facts
 from nearlabel.report._label_facts import finite, labelset_facts
+from nearlabel.report._review_facts import doubtful_predictions
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.response_methods import label_scores
@@ -120,6 +121,7 @@ def model_facts(
         "co_occurrence": of_labels["co_occurrence"],
         "notes": [],
         "examination": examination_of_model(model, data, training, seen=seen),
+        "doubtful": None if seen else doubtful_predictions(model, data, own),
         "suspects": _suspects(model, data if seen else training, data.label_names, kept),
         "explorer": explorer_facts(model, data, predicted, scores, training, n_rows, kept=kept, own=own),
     }

@@ -31,6 +31,7 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
         ("Data", join(notes([*_seen(facts), *facts["notes"]]), data_figures(facts["data"]))),
         ("Findings in the data", examination_section(facts["examination"])),
         *([] if facts["suspects"] is None else [("Suspicious labels", _suspects(facts["suspects"]))]),
+        *([("Predictions to check", _doubtful(facts["doubtful"]))] if facts["doubtful"] else []),
         ("Metrics", _metrics(facts)),
         ("Labels", _labels(facts)),
         ("Calibration", _calibration(facts["calibration"])),
@@ -89,6 +90,33 @@ def _suspects(found: Facts) -> Markup:
     doubted = f"{found['n_issues']:,} cells of the training rows are doubted, by leave-one-out answers."
     words = f"{doubted} nearlabel audit MODEL --out FILE lists them, to be ticked and corrected. The most suspicious:"
     return join(notes([words]), suspects(found["cells"], n_open=3))
+
+
+def _doubtful(found: Sequence[Facts]) -> Markup:
+    words = (
+        "The samples whose predictions are expected to have most wrong labels, by the model's own probabilities."
+        " nearlabel suggest MODEL POOL --for review lists more, also where nobody knows the labels."
+    )
+    columns = [Column("sample", numeric=False), Column("predicted", numeric=False), Column("wrong labels expected")]
+    columns.append(Column("most doubtful labels, and the probability that they are wrong", numeric=False))
+    rows = [
+        (
+            one["name"],
+            ", ".join(one["predicted"]) or "no label",
+            one["expected"],
+            "; ".join(map(_doubt, one["doubts"])),
+        )
+        for one in found
+    ]
+    told = table(columns, rows, "Predictions of largest expected loss, the worst first")
+    return join(notes([words]), element("div", told, class_="prose"))
+
+
+def _doubt(doubt: Facts) -> str:
+    """Return a decision that may be wrong, and whether it is."""
+    decided = "predicted" if doubt["predicted"] else "not predicted"
+    verdict = {None: "unknown", True: "wrong", False: "right"}[doubt["is_wrong"]]
+    return f"{doubt['label']} {decided}, {doubt['probability_wrong']:.0%} ({verdict})"
 
 
 def _metrics(facts: Facts) -> Markup:
