@@ -164,7 +164,7 @@ class DaskNeighbors(BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame, sparse container, dask array or path of a store, (n_added, n_features)
-            Their numbers are n_samples_fit_, n_samples_fit_ + 1, ...
+            Their numbers are ``n_samples_fit_``, ``n_samples_fit_ + 1``, ...
 
         Returns
         -------

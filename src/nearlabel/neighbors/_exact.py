@@ -162,7 +162,7 @@ class ExactNeighbors(BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_added, n_features)
-            Their numbers are n_samples_fit_, n_samples_fit_ + 1, ...
+            Their numbers are ``n_samples_fit_``, ``n_samples_fit_ + 1``, ...
 
         Returns
         -------
