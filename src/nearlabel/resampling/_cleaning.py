@@ -56,7 +56,7 @@ def _distances(labels: Matrix, others: IntArray) -> FloatArray:
 class MLeNN(_Cleaning):
     """Delete rows without a rare label whose neighbours have other labels (MLeNN).
 
-    Two label sets differ if ``|difference| / (|one| + |other|)``, the labels of only one of them by the sizes of
+    Two label sets differ if ``|difference| / (|one| + |other|)``, the labels of only one of them over the sizes of
     both, is above a threshold; two empty ones do not. A row without any minority label
     (`nearlabel.labels.minority_labels`) is deleted if at least half of its neighbours differ from it. All decisions are
     made on the original rows. None is deleted if all labels are equally frequent.
