@@ -69,7 +69,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     >>> detector.predict([[0.0, 0.0], [8.0, 8.0]])
     array([ 1, -1])
     >>> detector.p_values([[0.0, 0.0], [8.0, 8.0]]).round(3).tolist()
-    [1.0, 0.002]
+    [0.902, 0.002]
     """
 
     def __init__(self, n_neighbors: int = 10, level: float = 0.01, *, search: Any = None) -> None:
