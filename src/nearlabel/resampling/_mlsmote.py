@@ -84,6 +84,7 @@ class MLSMOTE(Sampler):
     [0, 1, 2, 3, 2, 3]
     """
 
+    _stands_for_refits = False
     reference_indices_: IntArray
 
     def __init__(

@@ -72,8 +72,10 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
     -----
     A fit without a row would also have resampled without it. What is made from other rows stays as it is, though the
     row left out may have been their reference or one of the neighbours that voted on their labels (`MLSMOTE`), and
-    counted in the imbalance ratios. So leave-one-out answers are not exactly those of refits; they are a little too
-    good where many rows are synthetic. Folds (``cv=5``) have no such leak.
+    counted in the imbalance ratios. So leave-one-out answers are not exactly those of refits. After `MLSMOTE` they are
+    too good, the more so the fewer neighbours vote: on the data set emotions micro F1 of ``MLkNN(1)`` is 0.73 by
+    leaving rows out and 0.63 by ten folds, of ``MLkNN(10)`` 0.70 and 0.66. Choose a number of neighbours by folds
+    (``cv=5``), which have no such leak.
 
     References
     ----------
