@@ -185,6 +185,16 @@ def test_bad_parameters(sampler, error, message):
         sampler.fit_resample(*problem(0))
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_new_rows_between_the_largest_numbers_of_float32(container):
+    """Their difference is no float32, but what lies between them is."""
+    X = np.array([[2e38], [-2e38], [0], [0]], dtype=np.float32)
+    made, _ = MLSMOTE(1, random_state=0).fit_resample(container(X), [[1, 1], [1, 1], [1, 0], [1, 0]])
+    assert made.dtype == np.float32
+    assert made.shape == (6, 1)
+    assert (np.abs(as_dense(made)[4:]) < 2e38).all()
+
+
 def test_categories_of_sparse_rows():
     """They would need dense columns."""
     X, y = problem(0)

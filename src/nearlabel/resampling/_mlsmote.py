@@ -141,12 +141,12 @@ class MLSMOTE(Sampler):
 
 
 def _between(seeds: Matrix, references: Matrix, random: RandomState) -> Matrix:
-    """Return rows in the box of each seed and its reference, drawn feature by feature.
+    """Return rows in the box of each seed and its reference, drawn feature by feature, in float64.
 
     Random numbers are drawn where the two differ only: so sparse rows cost no more than what they store, and the
     answer is that of dense ones.
     """
-    step = references - seeds
+    step = references.astype(np.float64) - seeds  # which float32 may not hold
     if sparse.issparse(step):
         step.eliminate_zeros()
         step.sort_indices()
