@@ -137,7 +137,7 @@ class MLSMOTE(Sampler):
         columns = np.asarray(self.categorical_features)
         if columns.dtype == np.bool_ and columns.shape == (X.shape[1],):
             return np.flatnonzero(columns)
-        return check_row_numbers("categorical_features", columns, X.shape[1])
+        return check_row_numbers("categorical_features", columns, X.shape[1], of="column")
 
 
 def _between(seeds: Matrix, references: Matrix, random: RandomState) -> Matrix:
