@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_multilabel_classification
+from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -12,10 +13,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.adaptation import AdaBoostMH
-from nearlabel.lazy import BRkNN, LPkNN, MLkNN
+from nearlabel.calibration import CalibratedLabels
+from nearlabel.ensemble import NeighborInterpolation
+from nearlabel.lazy import MLMLM, BRkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.resampling import MLROS, MLRUS, MLSMOTE, MLTL, REMEDIAL, MLeNN, ResampledClassifier
 from nearlabel.testing import check_multilabel_estimator
 from nearlabel.thresholds import TunedThresholdsClassifierCV
+from nearlabel.transformation import BinaryRelevance
 from nearlabel.utils.validation import as_dense
 
 X, Y = make_multilabel_classification(60, 5, n_classes=4, n_labels=1, random_state=0)
@@ -135,8 +139,20 @@ def test_what_copies_would_mislead_is_refused():
         ResampledClassifier(MLkNN("auto"), MLROS(random_state=0)).fit(X, Y)
     with pytest.raises(ValueError, match=r"\{'estimator__mlknn__n_neighbors': \[5, 10, 20\]\}"):
         ResampledClassifier(make_pipeline(MinMaxScaler(), MLkNN("auto")), MLSMOTE(random_state=0)).fit(X, Y)
-    with pytest.raises(ValueError, match="estimator must have no tuned thresholds where rows were added"):
-        ResampledClassifier(TunedThresholdsClassifierCV(MLkNN(3), cv="loo"), REMEDIAL()).fit(X, Y)
+    for estimator, parameter in (
+        (TunedThresholdsClassifierCV(MLkNN(3), cv="loo"), "cv"),
+        (CalibratedLabels(MLkNN(3), cv=3), "cv"),
+        (NeighborInterpolation(neighbors=MLkNN(3)), "cv"),
+        (GridSearchCV(MLkNN(), {"n_neighbors": [1, 3]}), "cv"),
+        (make_pipeline(MinMaxScaler(), BinaryRelevance(LogisticRegressionCV())), "binaryrelevance__estimator__cv"),
+    ):
+        with pytest.raises(ValueError, match=f"estimator must learn nothing by folds .* got {parameter}="):
+            ResampledClassifier(estimator, REMEDIAL()).fit(X, Y)
+    with pytest.raises(ValueError, match="estimator must have a number as delta where rows were added"):
+        ResampledClassifier(DMLkNN(3, delta="auto"), REMEDIAL()).fit(X, Y)
+    with pytest.raises(ValueError, match=r"\{'estimator__power': \[8, 16, 32\]\}"):
+        ResampledClassifier(MLMLM(), REMEDIAL()).fit(X, Y)
+    assert ResampledClassifier(MLMLM(8), REMEDIAL()).fit(X, Y).estimator_.power_ == 8
     assert ResampledClassifier(MLkNN("auto"), MLeNN()).fit(X, Y).estimator_.n_neighbors_ > 0
 
 

@@ -171,7 +171,8 @@ def test_another_search_is_asked():
         (MLRUS(1.5), ValueError, "share must be above 0, at most 1, got 1.5"),
         (MLSMOTE(0), ValueError, "n_neighbors must be at least 1, got 0"),
         (MLSMOTE(categorical_features=[3]), ValueError, "categorical_features must be numbers from 0 to 2, got 3"),
-        (MLSMOTE(categorical_features=[True]), TypeError, "categorical_features must be a list of"),
+        (MLSMOTE(categorical_features=[True]), TypeError, "categorical_features must be a list of column numbers"),
+        (MLSMOTE(categorical_features=[1, 1]), ValueError, "categorical_features must name each column once, got 1 2"),
         (MLeNN(2.5), TypeError, "n_neighbors must be an integer"),
         (MLeNN(40), ValueError, "n_neighbors must be smaller than n_samples=40"),
         (MLeNN(threshold=1.0), ValueError, "threshold must be above 0 and below 1, got 1.0"),
@@ -183,6 +184,16 @@ def test_bad_parameters(sampler, error, message):
     """Each message names the parameter."""
     with pytest.raises(error, match=message):
         sampler.fit_resample(*problem(0))
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_new_rows_between_the_largest_numbers_of_float32(container):
+    """Their difference is no float32, but what lies between them is."""
+    X = np.array([[2e38], [-2e38], [0], [0]], dtype=np.float32)
+    made, _ = MLSMOTE(1, random_state=0).fit_resample(container(X), [[1, 1], [1, 1], [1, 0], [1, 0]])
+    assert made.dtype == np.float32
+    assert made.shape == (6, 1)
+    assert (np.abs(as_dense(made)[4:]) < 2e38).all()
 
 
 def test_categories_of_sparse_rows():

@@ -387,10 +387,10 @@ class MethodSpec:
 
     @property
     def _leaves_one_out(self) -> bool:
-        may_delete = self.sampler is not None and getattr(self.sampler.prototype, "_deletes_rows", True)
+        if self.sampler is not None and not getattr(self.sampler.prototype, "_stands_for_refits", False):
+            return False
         classifier = self._uncalibrated()
-        has_both = all(hasattr(classifier, name) for name in ("loo_predict", "loo_predict_proba"))
-        return has_both and not may_delete
+        return all(hasattr(classifier, name) for name in ("loo_predict", "loo_predict_proba"))
 
     @property
     def has_neighbors(self) -> bool:

@@ -18,7 +18,7 @@ from nearlabel.utils.validation import check_flag, check_integer, check_n_neighb
 class _Cleaning(Sampler):
     """Delete rows without a minority label that disagree with their neighbours; all decisions on the original rows."""
 
-    _deletes_rows = True
+    _stands_for_refits = False
     threshold: float
     search: NeighborSearch | None
 

@@ -84,6 +84,7 @@ class MLSMOTE(Sampler):
     [0, 1, 2, 3, 2, 3]
     """
 
+    _stands_for_refits = False
     reference_indices_: IntArray
 
     def __init__(
@@ -136,16 +137,16 @@ class MLSMOTE(Sampler):
         columns = np.asarray(self.categorical_features)
         if columns.dtype == np.bool_ and columns.shape == (X.shape[1],):
             return np.flatnonzero(columns)
-        return check_row_numbers("categorical_features", columns, X.shape[1])
+        return check_row_numbers("categorical_features", columns, X.shape[1], of="column")
 
 
 def _between(seeds: Matrix, references: Matrix, random: RandomState) -> Matrix:
-    """Return rows in the box of each seed and its reference, drawn feature by feature.
+    """Return rows in the box of each seed and its reference, drawn feature by feature, in float64.
 
     Random numbers are drawn where the two differ only: so sparse rows cost no more than what they store, and the
     answer is that of dense ones.
     """
-    step = references - seeds
+    step = references.astype(np.float64) - seeds  # which float32 may not hold
     if sparse.issparse(step):
         step.eliminate_zeros()
         step.sort_indices()

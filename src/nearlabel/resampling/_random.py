@@ -142,7 +142,7 @@ class MLRUS(Sampler):
     """
 
     _reads_features = False
-    _deletes_rows = True
+    _stands_for_refits = False
 
     def __init__(self, share: float = 0.25, *, random_state: int | RandomState | None = None) -> None:
         self.share = share

@@ -21,6 +21,7 @@ class Reduction(Sampler):
     """
 
     _names_seeds = False
+    _stands_for_refits = False
     prototype_of_: IntArray
 
     @abstractmethod

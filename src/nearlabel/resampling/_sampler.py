@@ -35,7 +35,9 @@ class Sampler(BaseEstimator, ABC):
     """
 
     _reads_features: ClassVar[bool] = True  # else X may hold anything: texts, categories, missing values
-    _deletes_rows: ClassVar[bool] = False  # then a group may be in the fit in part, and cannot be left out
+    # Leave-one-out answers, of groups too, are nearly those of refits: not where rows go, as some of a group may stay,
+    # nor where a row is made of several, as it goes with its seed only.
+    _stands_for_refits: ClassVar[bool] = True
     _names_seeds: ClassVar[bool] = True  # else rows are made of several, none of which can be left out
 
     random_state: int | RandomState | None = None

@@ -103,21 +103,26 @@ def check_n_neighbors(n_neighbors: object, n_samples: int, *, leave_one_out: boo
     return k
 
 
-def check_row_numbers(name: str, rows: ArrayLike, n_samples: int, *, distinct: bool = True) -> IntArray:
-    """Return numbers of training rows as an array; raise ValueError or TypeError unless they are, each once."""
+def check_row_numbers(
+    name: str, rows: ArrayLike, n_samples: int, *, distinct: bool = True, of: str = "row"
+) -> IntArray:
+    """Return numbers of training rows as an array; raise ValueError or TypeError unless they are, each once.
+
+    `of` is what messages call a row: another word where the numbers are of columns.
+    """
     numbers = np.asarray(rows)
     if numbers.size == 0:
         return np.empty(0, dtype=np.intp)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise TypeError(
-            f"{name} must be a list of row numbers, got an array of {numbers.dtype} of shape {numbers.shape}."
+            f"{name} must be a list of {of} numbers, got an array of {numbers.dtype} of shape {numbers.shape}."
         )
     outside = numbers[(numbers < 0) | (numbers >= n_samples)]
     if len(outside):
         raise ValueError(f"{name} must be numbers from 0 to {n_samples - 1}, got {outside[0]}.")
     if distinct and len(np.unique(numbers)) < len(numbers):
         twice, count = Counter(numbers.tolist()).most_common(1)[0]
-        raise ValueError(f"{name} must name each row once, got {twice} {count} times.")
+        raise ValueError(f"{name} must name each {of} once, got {twice} {count} times.")
     return numbers.astype(np.intp)
 
 
