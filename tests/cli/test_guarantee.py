@@ -16,7 +16,10 @@ from nearlabel.persistence import load_model, read_card
 from nearlabel.thresholds import RiskControl
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
-SENTENCE = "On new rows like those of calibration, at least 70 % of the labels of a row are predicted on average."
+SENTENCE = (
+    "On new rows like those of calibration that have labels, at least 70 % of the labels of a row are predicted on"
+    " average."
+)
 METHOD = ("--method", "mlknn", "--k", 3, "--scale", "minmax")
 
 
