@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from scipy.stats import binom
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import ShuffleSplit
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 
 from nearlabel.lazy import MLkNN
 from nearlabel.thresholds import (
@@ -390,6 +390,19 @@ def test_only_rows_held_out_carry_the_theorem(how, begin):
     promise = TunedThresholdsClassifierCV(model, RiskControl(level=0.8), **how).fit(X[40:], Y[40:]).promise_
     assert promise.startswith(begin)
     assert promise.endswith(SENTENCE[3:])
+
+
+def test_rows_of_groups_and_rows_seen_do_not_carry_the_theorem():
+    """Rows of one group are not drawn one by one, and a split may test rows that it trains on."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(80, 3)), (rng.random((80, 3)) < 0.5).astype(int)
+    groups = np.arange(80) // 4
+    fitted = TunedThresholdsClassifierCV(MLkNN(5).fit(X, Y), RiskControl(level=0.8), cv="prefit")
+    assert fitted.fit(X, Y, groups=groups).promise_.startswith("Approximately")
+    by_group = TunedThresholdsClassifierCV(MLkNN(5), RiskControl(level=0.8), cv=GroupShuffleSplit(1), refit=False)
+    assert by_group.fit(X, Y, groups=groups).promise_.startswith("Approximately")
+    seen = TunedThresholdsClassifierCV(MLkNN(5), RiskControl(level=0.8), cv=[(range(60), range(59, 80))], refit=False)
+    assert seen.fit(X, Y).promise_.startswith("Approximately")
 
 
 def test_what_is_promised_in_words():
