@@ -6,14 +6,16 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.datasets import read_table
 from nearlabel.inspection import novelty_detector
 from nearlabel.lazy import MLkNN
-from nearlabel.persistence import load_model, read_card
-from nearlabel.thresholds import RiskControl
+from nearlabel.persistence import load_model, read_card, save_model
+from nearlabel.thresholds import RiskControl, TunedThresholdsClassifierCV
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
 SENTENCE = (
@@ -116,6 +118,17 @@ def test_predict_tells_of_the_promise_and_of_shifted_scores(nearlabel, many, tmp
     far = tmp_path / "far.csv"
     far.write_text("x0,x1,x2\n" + "9,9,9\n" * 100)
     assert "are unlike those of calibration, so the guarantee may not hold" in nearlabel("predict", out, far).err
+
+
+def test_scores_are_compared_as_they_are_cut(nearlabel, many, tmp_path):
+    """Decision values with decision values, though the model has probabilities, too."""
+    data = read_table(many[0], labels_column="tags", ignore=("id",))
+    inner = OneVsRestClassifier(LogisticRegression()).fit(data.X[:100], data.Y[:100])
+    control = RiskControl(level=0.7)
+    model = TunedThresholdsClassifierCV(inner, control, cv="prefit", response_method="decision_function")
+    out = save_model(model.fit(data.X[100:], data.Y[100:]), tmp_path / "m.skops", data=data)
+    shift = model.strategy_.score_shift(model.decision_function(data.X))
+    assert f"distance {shift.statistic:.2f}, p = {shift.p_value:.2g}." in nearlabel("predict", out, many[0], *CSV).err
 
 
 def test_abstention(nearlabel, many, tmp_path):
