@@ -11,6 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import read_table
 from nearlabel.inspection import novelty_detector
 from nearlabel.lazy import MLkNN
@@ -162,10 +163,27 @@ def test_who_cannot_abstain(nearlabel, many, tmp_path):
     assert "model must ask for a number of neighbours" in answer.err
 
 
+@pytest.mark.parametrize("method", [("--method", "mlknn", "--calibrate", "isotonic"), ("--method", "mlknn@isotonic")])
+def test_the_promise_of_calibrated_probabilities(nearlabel, many, tmp_path, method):
+    """The calibration, by either name, has not seen the rows held out."""
+    model = load_model(fit(nearlabel, many[0], tmp_path, "--guarantee", "recall=0.7", "--k", 3, *method)[1])
+    data = read_table(many[0], labels_column="tags", ignore=("id",))
+    order = np.random.default_rng(0).permutation(200)
+    held, others = np.sort(order[:60]), np.sort(order[60:])
+    calibrated = CalibratedLabels(MLkNN(3), "isotonic", cv="loo").fit(data.X[others], data.Y[others])
+    again = RiskControl(level=0.7).fit(calibrated.predict_proba(data.X[held]), data.Y[held])
+    assert model.thresholds_.tolist() == again.thresholds_.tolist()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--guarantee", "recall"), "argument --guarantee: must be a number between 0 and 1, got ''"),
+        (
+            ("--guarantee", "recall"),
+            "argument --guarantee: must be MEASURE=LEVEL with one of recall, all_labels, preci",
+        ),
+        (("--guarantee", "recall="), "argument --guarantee: must be a number between 0 and 1, got ''"),
+        (("--guarantee", "recall=0.9", "--method", "mlknn@beta@pcut"), "--guarantee must go without other thresholds"),
         (("--guarantee", "f1=0.9"), "must be MEASURE=LEVEL with one of recall, all_labels, precision, got 'f1=0.9'"),
         (("--guarantee", "precision=0.9"), "--guarantee precision must go with --confidence."),
         (("--confidence", "0.9"), "--confidence must go with --guarantee."),
