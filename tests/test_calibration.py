@@ -115,6 +115,16 @@ def test_logistic_maps_by_definition(method, seed):
     np.testing.assert_array_equal(one.predict(np.array([0.0])), one.predict(np.array([0.05])))
 
 
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "beta"])
+def test_shares_of_0_and_1_alone(method):
+    """Hard answers, as of one neighbour or a tree, differ: each gets the mean target of its rows."""
+    scores, y = np.repeat([0.0, 1.0], [60, 40]), np.repeat([0, 1, 0, 1], [50, 10, 8, 32])
+    one = fit_score_map(method, scores, y, np.ones(100), are_probabilities=True)
+    targets = targets_of(y, np.ones(100))
+    expected = [targets[:60].mean(), targets[60:].mean()]
+    np.testing.assert_allclose(one.predict(np.array([0.0, 1.0])), expected, atol=2e-4)  # the ridge
+
+
 def test_a_slope_of_beta_is_at_least_zero():
     """Where the best slope of one logarithm is negative, the other one is fitted alone."""
     scores = np.repeat([0.1, 0.5, 0.9], 40)

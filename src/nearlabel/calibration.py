@@ -83,7 +83,7 @@ class CalibratedLabels(HoldsRowsOut):
     Of a label with n1 positives and n0 negatives the maps are fitted to (n1 + 1) / (n1 + 2) and 1 / (n0 + 2) in place
     of 1 and 0, as Platt's: a label of few positives is never certain, and one without any gets 1 / (n0 + 2). A label
     of which no row is known gets 0. Probabilities of 0 and 1, which have no log-odds, count as halfway to the nearest
-    other one.
+    one between them, or to 0.5.
 
     It has no leave-one-out answers of its own: its maps have seen the score of each row. Judge it on folds. Unknown
     cells of y, NaN, are left out of a label's map; the inner classifier must take them. ``fit(X, y, groups=...)``

@@ -6,17 +6,23 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import read_table
 from nearlabel.inspection import novelty_detector
 from nearlabel.lazy import MLkNN
-from nearlabel.persistence import load_model, read_card
-from nearlabel.thresholds import RiskControl
+from nearlabel.persistence import load_model, read_card, save_model
+from nearlabel.thresholds import RiskControl, TunedThresholdsClassifierCV
 
 CSV = ("--labels-column", "tags", "--ignore", "id")
-SENTENCE = "On new rows like those of calibration, at least 70 % of the labels of a row are predicted on average."
+SENTENCE = (
+    "On new rows like those of calibration that have labels, at least 70 % of the labels of a row are predicted on"
+    " average."
+)
 METHOD = ("--method", "mlknn", "--k", 3, "--scale", "minmax")
 
 
@@ -115,6 +121,17 @@ def test_predict_tells_of_the_promise_and_of_shifted_scores(nearlabel, many, tmp
     assert "are unlike those of calibration, so the guarantee may not hold" in nearlabel("predict", out, far).err
 
 
+def test_scores_are_compared_as_they_are_cut(nearlabel, many, tmp_path):
+    """Decision values with decision values, though the model has probabilities, too."""
+    data = read_table(many[0], labels_column="tags", ignore=("id",))
+    inner = OneVsRestClassifier(LogisticRegression()).fit(data.X[:100], data.Y[:100])
+    control = RiskControl(level=0.7)
+    model = TunedThresholdsClassifierCV(inner, control, cv="prefit", response_method="decision_function")
+    out = save_model(model.fit(data.X[100:], data.Y[100:]), tmp_path / "m.skops", data=data)
+    shift = model.strategy_.score_shift(model.decision_function(data.X))
+    assert f"distance {shift.statistic:.2f}, p = {shift.p_value:.2g}." in nearlabel("predict", out, many[0], *CSV).err
+
+
 def test_abstention(nearlabel, many, tmp_path):
     """Rows unlike the training rows get no label and are marked, in every form; metrics are of the other rows."""
     _, out = fit(nearlabel, many[0], tmp_path, *METHOD)
@@ -146,10 +163,27 @@ def test_who_cannot_abstain(nearlabel, many, tmp_path):
     assert "model must ask for a number of neighbours" in answer.err
 
 
+@pytest.mark.parametrize("method", [("--method", "mlknn", "--calibrate", "isotonic"), ("--method", "mlknn@isotonic")])
+def test_the_promise_of_calibrated_probabilities(nearlabel, many, tmp_path, method):
+    """The calibration, by either name, has not seen the rows held out."""
+    model = load_model(fit(nearlabel, many[0], tmp_path, "--guarantee", "recall=0.7", "--k", 3, *method)[1])
+    data = read_table(many[0], labels_column="tags", ignore=("id",))
+    order = np.random.default_rng(0).permutation(200)
+    held, others = np.sort(order[:60]), np.sort(order[60:])
+    calibrated = CalibratedLabels(MLkNN(3), "isotonic", cv="loo").fit(data.X[others], data.Y[others])
+    again = RiskControl(level=0.7).fit(calibrated.predict_proba(data.X[held]), data.Y[held])
+    assert model.thresholds_.tolist() == again.thresholds_.tolist()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--guarantee", "recall"), "argument --guarantee: must be a number between 0 and 1, got ''"),
+        (
+            ("--guarantee", "recall"),
+            "argument --guarantee: must be MEASURE=LEVEL with one of recall, all_labels, preci",
+        ),
+        (("--guarantee", "recall="), "argument --guarantee: must be a number between 0 and 1, got ''"),
+        (("--guarantee", "recall=0.9", "--method", "mlknn@beta@pcut"), "--guarantee must go without other thresholds"),
         (("--guarantee", "f1=0.9"), "must be MEASURE=LEVEL with one of recall, all_labels, precision, got 'f1=0.9'"),
         (("--guarantee", "precision=0.9"), "--guarantee precision must go with --confidence."),
         (("--confidence", "0.9"), "--confidence must go with --guarantee."),

@@ -116,6 +116,14 @@ def test_the_detector_of_a_model(method):
     assert p_values == pytest.approx((1 + len(X) * (1 - novelty)) / (len(X) + 1))
 
 
+@pytest.mark.parametrize("model", [MLkNN, BRkNN])
+def test_the_detector_of_a_model_knows_equal_distances(model):
+    """Rows that are all as far from each other as new ones are no novelty, however many distances are added up."""
+    X = np.eye(60) * 0.05  # distances of 0.1: ten of them, added one by one, are less than in pairs
+    fitted = model(10, search=ExactNeighbors("manhattan")).fit(X[:40], X[:40, :2] > 0)
+    assert novelty_detector(fitted, 0.1).p_values(X[40:]).tolist() == [1.0] * 20
+
+
 def test_the_detector_of_ml_mlm():
     """Ten neighbours among the rows as the method scales them."""
     X, queries = rows(0), rows(1, 15) * 3

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.stats import binom
-from sklearn.model_selection import ShuffleSplit
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 
 from nearlabel.lazy import MLkNN
 from nearlabel.thresholds import (
@@ -232,6 +233,18 @@ def test_no_threshold_passes():
     assert control.thresholds_.tolist() == [math.inf]
 
 
+def test_infinite_scores_are_predicted_by_every_threshold():
+    """So where no threshold passes, the risk is theirs, and the warning says what is predicted."""
+    scores = np.column_stack([np.full(40, np.inf), np.zeros(40)])
+    Y = np.column_stack([np.arange(40) % 4 == 0, np.ones(40)]).astype(int)
+    control = RiskControl("precision", 0.9, confidence=0.9, grid=[1.0, 0.0])
+    with pytest.warns(UserWarning, match=r"on 40 rows, so no label is predicted but those of infinite score\."):
+        control.fit(scores, Y)
+    assert control.predict(scores).sum(axis=0).tolist() == [40, 0]
+    assert control.risk_ == 1 - control.score(scores, Y) == 0.75
+    assert control.bound_ > 0.75
+
+
 def test_unknown_cells():
     """Rows with one are left out; by labels only the cell is; without a row known in full nothing can be said."""
     scores, Y = draw(3, 60)
@@ -251,6 +264,30 @@ def test_unknown_cells():
 
 
 @pytest.mark.parametrize(
+    "control",
+    [
+        RiskControl(level=0.7),
+        RiskControl("all_labels", 0.7),
+        RiskControl("precision", 0.3, confidence=0.8),
+        RiskControl(level=0.7, per_label=True),
+    ],
+)
+def test_the_score_of_weighted_rows(control):
+    """A row of weight 2 counts as two; NaN where no row counts: no weight, no label, or none known in full."""
+    scores, Y = draw(0, 40)
+    control.fit(scores, Y)
+    weights = np.arange(40) % 3
+    doubled = np.repeat(np.arange(40), weights)
+    assert control.score(scores, Y, weights) == pytest.approx(control.score(scores[doubled], Y[doubled]), rel=1e-12)
+    holes = np.where(np.arange(4) == 0, np.nan, Y)
+    nothing = [holes if not control.per_label else holes * 0]
+    if control.measure != "precision":
+        nothing.append(np.zeros_like(Y))
+    for unjudged in nothing:
+        assert math.isnan(control.score(scores, unjudged))
+
+
+@pytest.mark.parametrize(
     ("control", "error", "message"),
     [
         (RiskControl("recal"), ValueError, r"measure must be one of .*, got 'recal'"),
@@ -265,6 +302,8 @@ def test_unknown_cells():
         (RiskControl("precision", confidence=0.9, grid=[]), ValueError, r"grid must be numbers of shape \(n_cuts"),
         (RiskControl(offsets=[0.1]), ValueError, r"offsets must be 4 finite numbers, one for each label, got \[0\.1\]"),
         (RiskControl(offsets=[0, 0, 0, np.inf]), ValueError, r"offsets must be 4 finite numbers"),
+        (RiskControl(offsets=["a"] * 4), ValueError, r"offsets must be 4 finite numbers, .* got \['a'"),
+        (RiskControl("precision", confidence=0.9, grid=["a"]), ValueError, r"grid must be numbers .* got \['a'\]"),
     ],
 )
 def test_wrong_parameters(control, error, message):
@@ -318,12 +357,19 @@ def test_shifted_scores_are_told():
     assert control.score_shift(draw(1, 300)[0]).p_value > 0.1
     assert control.score_shift(draw(1, 300)[0] + 0.3).p_value < 1e-6
     assert score_shift([0.1, 0.2], [0.2, 0.3]) == ScoreShift(0.5, 1.0)
+    with pytest.raises(ValueError, match=r"scores must have the 4 labels seen in fit, got 2\."):
+        control.score_shift(draw(1, 30)[0][:, :2])
+    with pytest.raises(NotFittedError):
+        RiskControl().score_shift([[0.1]])
     for bad in ([], [[0.1]], [np.nan]):
         with pytest.raises(ValueError, match=r"scores must be a score for each of some rows, none of them NaN"):
             score_shift([0.1], bad)
 
 
-SENTENCE = "On new rows like those of calibration, at least 80 % of the labels of a row are predicted on average."
+SENTENCE = (
+    "On new rows like those of calibration that have labels, at least 80 % of the labels of a row are predicted on"
+    " average."
+)
 
 
 @pytest.mark.parametrize(
@@ -344,6 +390,19 @@ def test_only_rows_held_out_carry_the_theorem(how, begin):
     promise = TunedThresholdsClassifierCV(model, RiskControl(level=0.8), **how).fit(X[40:], Y[40:]).promise_
     assert promise.startswith(begin)
     assert promise.endswith(SENTENCE[3:])
+
+
+def test_rows_of_groups_and_rows_seen_do_not_carry_the_theorem():
+    """Rows of one group are not drawn one by one, and a split may test rows that it trains on."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(80, 3)), (rng.random((80, 3)) < 0.5).astype(int)
+    groups = np.arange(80) // 4
+    fitted = TunedThresholdsClassifierCV(MLkNN(5).fit(X, Y), RiskControl(level=0.8), cv="prefit")
+    assert fitted.fit(X, Y, groups=groups).promise_.startswith("Approximately")
+    by_group = TunedThresholdsClassifierCV(MLkNN(5), RiskControl(level=0.8), cv=GroupShuffleSplit(1), refit=False)
+    assert by_group.fit(X, Y, groups=groups).promise_.startswith("Approximately")
+    seen = TunedThresholdsClassifierCV(MLkNN(5), RiskControl(level=0.8), cv=[(range(60), range(59, 80))], refit=False)
+    assert seen.fit(X, Y).promise_.startswith("Approximately")
 
 
 def test_what_is_promised_in_words():

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from nearlabel.cli import _console, _model, _scored
-from nearlabel.cli._guarantee import risk_control_of, shift_in_words
+from nearlabel.cli._guarantee import last_step, risk_control_of, shift_in_words
 from nearlabel.cli._matched_data import open_matched
 from nearlabel.cli._predictions import Layout, Write, csv_writer, open_predictions
 from nearlabel.datasets import RowBlock
@@ -41,7 +41,8 @@ def main(arguments: argparse.Namespace) -> None:
     blocks = _model.open_blocks(arguments, model, id_column=arguments.id)
     control = risk_control_of(model.model)
     with_scores = truth is not None or arguments.scores.which != "none" or control is not None
-    answers = _answers(model, arguments.data, blocks, with_scores=with_scores, abstain=arguments.abstain)
+    method = _method_of_scores(model.model, control) if with_scores else None
+    answers = _answers(model, arguments.data, blocks, method, abstain=arguments.abstain)
     judged: list[_Answer] = []
     told = _Told(model.card.guarantee, control)
     with _output(arguments, layout) as write:
@@ -102,11 +103,15 @@ class _Told:
             yield f"abstained from {self._n_abstained} of {self._n_rows} rows, which are unlike the training rows."
 
 
+def _method_of_scores(model: Any, control: RiskControl | None) -> str:
+    """Return the method that gives the scores: those that are cut, where they are compared with calibration."""
+    return response_method_of(model) if control is None else str(last_step(model).response_method_)
+
+
 def _answers(
-    model: _model.OpenModel, data: str, blocks: Iterable[RowBlock], *, with_scores: bool, abstain: float | None
+    model: _model.OpenModel, data: str, blocks: Iterable[RowBlock], method: str | None, *, abstain: float | None
 ) -> Iterator[_Answer]:
     asked = searching_once(model.model)
-    method = response_method_of(asked) if with_scores else ""
     detector = None if abstain is None else novelty_detector(asked, abstain)
     first = 0
     with _console.progress_bar("rows") as progress:
@@ -115,7 +120,7 @@ def _answers(
             first = numbers.stop
             with _model.asking(model, data, X, first=numbers.start):
                 labels = asked.predict(X)
-                scores = label_scores(asked, X, len(model.label_names), method) if with_scores else None
+                scores = None if method is None else label_scores(asked, X, len(model.label_names), method)
                 abstained = np.zeros(X.shape[0], bool) if detector is None else detector.predict(X) == -1
             yield _Answer(numbers if ids is None else ids.tolist(), _without(labels, abstained), scores, abstained)
             progress(round(_STEPS * share_done), _STEPS)

@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from scipy import sparse
 
 from nearlabel.neighbors import label_votes
-from nearlabel.neighbors.contract import Weights, vote_weights
+from nearlabel.neighbors.contract import Weights, mean_distances, vote_weights
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
@@ -45,14 +45,8 @@ class Neighbors:
         return Neighbors(distances, np.take_along_axis(self.indices, places, axis=1), self.rows)
 
     def mean_distances(self) -> FloatArray:
-        """Return the mean distance of each query to its neighbours, added nearest first.
-
-        The order of the additions does not depend on how the array is stored: equal distances give equal means.
-        """
-        total: FloatArray = np.zeros(len(self.distances))
-        for of_neighbor in self.distances.T:
-            total += of_neighbor
-        return np.asarray(total / self.distances.shape[1])
+        """Return the mean distance of each query to its neighbours."""
+        return mean_distances(self.distances)
 
 
 class NeighborLabelSets(NamedTuple):

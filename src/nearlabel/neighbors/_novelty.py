@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.neighbors._mean_distances import mean_distances
 from nearlabel.neighbors._transformer import clone_search, takes_missing_values
 from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
 from nearlabel.utils.validation import check_n_neighbors, check_rows, check_share
@@ -217,7 +218,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
     def _distances(self, search: Any, X: Any) -> FloatArray:
         """Return the mean distance of rows, or of the training rows, to their neighbours."""
-        return np.asarray(search.kneighbors(X, self.n_neighbors)[0].mean(axis=1))
+        return mean_distances(search.kneighbors(X, self.n_neighbors)[0])
 
     def _n_at_least(self, distances: FloatArray) -> IntArray:
         """Return how many training rows are at least so far from their neighbours."""

@@ -2,6 +2,7 @@
 
 from nearlabel.neighbors._drop_self import drop_self
 from nearlabel.neighbors._exact import as_float_rows
+from nearlabel.neighbors._mean_distances import mean_distances
 from nearlabel.neighbors._named_distances import distance_named
 from nearlabel.neighbors._training_lists import RESERVE, TrainingLists
 from nearlabel.neighbors._transformer import as_search, clone_search, takes_missing_values
@@ -18,6 +19,7 @@ __all__ = [
     "clone_search",
     "distance_named",
     "drop_self",
+    "mean_distances",
     "takes_missing_values",
     "vote_weights",
 ]

@@ -127,11 +127,10 @@ def _isotonic(levels: Levels) -> Interpolation:
 
 
 def _limits(shares: FloatArray) -> tuple[float, float]:
-    """Return what 0 and 1, which have no log-odds, count as: halfway to the nearest other share."""
-    above, below = shares[shares > 0], shares[shares < 1]
-    low = max(above.min() / 2, _LEAST) if len(above) else _LEAST
-    high = max((1 - below.max()) / 2, _LEAST) if len(below) else _LEAST
-    return float(low), float(1 - high)
+    """Return what 0 and 1, which have no log-odds, count as: halfway to the nearest share between them, or to 0.5."""
+    between = shares[(shares > 0) & (shares < 1)]
+    least, most = (between.min(), between.max()) if len(between) else (0.5, 0.5)
+    return float(max(least / 2, _LEAST)), float(1 - max((1 - most) / 2, _LEAST))
 
 
 def _logistic(kind: str, levels: Levels, low: float, high: float) -> Logistic:

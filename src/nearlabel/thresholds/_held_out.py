@@ -23,6 +23,7 @@ class HeldOutScores(NamedTuple):
 
     rows: list[IntArray]
     scores: list[NDArray[Any]]
+    unseen: bool = False  # whether the classifier that is kept was fitted to none of these rows
 
 
 class HoldsRowsOut(AroundClassifier):
@@ -53,7 +54,7 @@ class HoldsRowsOut(AroundClassifier):
         method = method_of(self.estimator, self.response_method)
         if self.cv == "prefit":
             self._keep(Scorer(self.estimator, method, OneClass.none(n_labels)))
-            return HeldOutScores(everything, [self._scores(X, method)])
+            return HeldOutScores(everything, [self._scores(X, method)], unseen=True)
         to_fit = dict(routed.estimator.fit)
         if isinstance(self.estimator, HoldsRowsOut) and not get_config()["enable_metadata_routing"]:
             to_fit |= of_groups(groups)  # which it holds out of its own scores, too; with routing they are in there
@@ -68,7 +69,8 @@ class HoldsRowsOut(AroundClassifier):
         scored = score_folds(estimator, method, X, y, splits, params=to_fit, n_jobs=self.n_jobs, keep=not refit)
         of_split = scored[0][1]
         self._keep(Scorer.fit(estimator, method, X, y, to_fit) if of_split is None else of_split)
-        return HeldOutScores([rows for _, rows in splits], [scores for scores, _ in scored])
+        unseen = not refit and not np.isin(*splits[0]).any()
+        return HeldOutScores([rows for _, rows in splits], [scores for scores, _ in scored], unseen)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata is routed.

@@ -125,8 +125,8 @@ class RiskControl(ByThresholds):
     >>> model = MLkNN().fit(X[:1000], y[:1000])
     >>> safe = TunedThresholdsClassifierCV(model, RiskControl("recall", 0.9), cv="prefit")
     >>> safe = safe.fit(X[1000:1400], y[1000:1400])
-    >>> safe.promise_
-    'On new rows like those of calibration, at least 90 % of the labels of a row are predicted on average.'
+    >>> safe.promise_.split(", ")[1]
+    'at least 90 % of the labels of a row are predicted on average.'
     >>> round(safe.strategy_.score(safe.predict_proba(X[1400:]), y[1400:]), 3)
     0.932
     """
@@ -176,9 +176,10 @@ class RiskControl(ByThresholds):
         Raises
         ------
         ValueError
-            If the scores are malformed.
+            If the scores are malformed, of no rows, or of another number of labels than in `fit`.
         """
-        return score_shift(self.top_scores_, checked_scores(scores).max(axis=1))
+        matrix = self._checked_like_fit(scores)
+        return score_shift(self.top_scores_, matrix.max(axis=1))
 
     def _check_parameters(self) -> None:
         check_choice("measure", self.measure, PROMISED_MEASURES)
@@ -198,6 +199,9 @@ class RiskControl(ByThresholds):
             raise ValueError(
                 "sample_weight must be None, got weights. Hint: a promise needs rows that count alike, as new ones do."
             )
+        if not self.per_label and not len(_rows_known_in_full(truth)):
+            hint = " Hint: per_label=True." if self.measure == "recall" else ""
+            raise ValueError(f"y must have a row all of whose labels are known, got none.{hint}")
         offsets = self._checked_offsets(scores.shape[1])
         self.top_scores_ = np.sort(scores.max(axis=1).astype(np.float64))
         if self.measure == "precision":
@@ -239,23 +243,23 @@ class RiskControl(ByThresholds):
     def _test_precision(self, scores: NDArray[Any], truth: PartialLabels, offsets: FloatArray) -> None:
         """Test the cuts of the grid in turn, and take the last that passes."""
         assert self.confidence is not None  # checked
-        grid = self._checked_grid(scores)
+        cuts = np.append(np.inf, self._checked_grid(scores))  # the first is taken if none passes
         rows = _rows_known_in_full(truth)
-        losses = _wrong_shares(scores, truth.labels, rows, grid[:, np.newaxis] + offsets)
-        p_values = hoeffding_bentkus(losses, len(rows), 1 - self.level)
+        losses = _wrong_shares(scores, truth.labels, rows, cuts[:, np.newaxis] + offsets)
+        p_values = hoeffding_bentkus(losses[1:], len(rows), 1 - self.level)
         n_passed = n_accepted(p_values, 1 - self.confidence)
-        self.n_calibration_ = len(rows)
+        lost = float(losses[n_passed])
+        self.thresholds_ = cuts[n_passed] + offsets
+        predicts = bool((scores >= self.thresholds_).any())
+        self.n_calibration_, self.risk_ = len(rows), lost / len(rows)
+        self.bound_ = risk_at_most(lost, len(rows), 1 - self.confidence) if n_passed or predicts else 0.0
         if n_passed == 0:
             warnings.warn(
-                f"No threshold of the grid keeps the promise on {len(rows)} rows, so no label is predicted."
+                f"No threshold of the grid keeps the promise on {len(rows)} rows, so no label is predicted"
+                f"{' but those of infinite score' if predicts else ''}."
                 " Hint: more rows, a lower level or confidence, or a grid that begins higher.",
                 stacklevel=4,
             )
-            self.thresholds_, self.risk_, self.bound_ = np.full(scores.shape[1], np.inf), 0.0, 0.0
-            return
-        lost = float(losses[n_passed - 1])
-        self.thresholds_ = grid[n_passed - 1] + offsets
-        self.risk_, self.bound_ = lost / len(rows), risk_at_most(lost, len(rows), 1 - self.confidence)
 
     def _warn_unless_kept(self, bounds: ArrayLike, consequence: str) -> None:
         if not (np.asarray(bounds) <= (1 - self.level) * (1 + EQUAL)).all():
@@ -268,7 +272,7 @@ class RiskControl(ByThresholds):
     def _checked_offsets(self, n_labels: int) -> FloatArray:
         if self.offsets is None:
             return np.zeros(n_labels)
-        offsets = np.asarray(self.offsets, dtype=np.float64)
+        offsets = _numbers(self.offsets)
         if offsets.shape != (n_labels,) or not np.isfinite(offsets).all():
             raise ValueError(f"offsets must be {n_labels} finite numbers, one for each label, got {self.offsets!r}.")
         return offsets
@@ -282,27 +286,28 @@ class RiskControl(ByThresholds):
                     f" {scores.max():g}. Hint: quantile_grid(scores of training rows)."
                 )
             return np.arange(_N_CUTS, -1, -1) / _N_CUTS
-        grid = np.asarray(self.grid, dtype=np.float64)
+        grid = _numbers(self.grid)
         if grid.ndim != 1 or not len(grid) or np.isnan(grid).any():
             raise ValueError(f"grid must be numbers of shape (n_cuts,) that are not NaN, got {self.grid!r}.")
         return np.unique(grid)[::-1]
 
     def _reached(self, truth: PartialLabels, predicted: NDArray[Any], weights: Any) -> float:
         """Return the measure on other rows: those that the promise is of. With `per_label`, the mean over labels."""
+        weights = np.ones(len(predicted)) if weights is None else weights
         if self.per_label:
-            hits = np.asarray(sparse.csr_array(truth.labels).multiply(predicted).sum(axis=0)).ravel()
-            positives = np.asarray(truth.labels.sum(axis=0)).ravel()
+            labels = sparse.csr_array(truth.labels)
+            positives, hits = labels.T @ weights, labels.multiply(predicted).T @ weights
             return float((hits[positives > 0] / positives[positives > 0]).mean()) if positives.any() else np.nan
         rows = _rows_known_in_full(truth)
         labels, chosen = as_dense(truth.labels[rows]), predicted[rows]
         of = chosen if self.measure == "precision" else labels
         sizes, hits = of.sum(axis=1), (labels * chosen).sum(axis=1)
+        values = hits == sizes if self.measure == "all_labels" else hits / np.maximum(sizes, 1)
         if self.measure == "precision":
-            values = np.where(sizes > 0, hits / np.maximum(sizes, 1), 1.0)
-        else:
-            values = hits[sizes > 0] / sizes[sizes > 0]
-            values = values == 1 if self.measure == "all_labels" else values
-        return float(np.average(values, weights=None if weights is None else weights[rows])) if len(values) else np.nan
+            values[sizes == 0] = 1
+            sizes = np.ones(len(rows))
+        counted = weights[rows] * (sizes > 0)
+        return float(values @ counted / counted.sum()) if counted.any() else np.nan
 
 
 def quantile_grid(scores: MatrixLike, n_cuts: int = _N_CUTS) -> FloatArray:
@@ -394,13 +399,9 @@ def _known_in_full(truth: PartialLabels) -> tuple[IntArray, IntArray]:
 
 
 def _rows_known_in_full(truth: PartialLabels) -> IntArray:
-    n_rows = truth.labels.shape[0]
     if truth.unknown is None:
-        return np.arange(n_rows)
-    rows = np.flatnonzero(np.asarray(truth.unknown.sum(axis=1)).ravel() == 0)
-    if not len(rows):
-        raise ValueError("y must have a row all of whose labels are known, got none. Hint: per_label=True.")
-    return rows
+        return np.arange(truth.labels.shape[0])
+    return np.flatnonzero(np.asarray(truth.unknown.sum(axis=1)).ravel() == 0)
 
 
 def _cuts_reached(scores: NDArray[Any], offsets: Any) -> FloatArray:
@@ -435,6 +436,14 @@ def _wrong_shares(scores: NDArray[Any], labels: Matrix, rows: IntArray, threshol
     return total
 
 
+def _numbers(values: ArrayLike) -> FloatArray:
+    """Return an array of numbers; of what are none, NaN, which is refused wherever numbers are wanted."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
 def lower_first(sentence: str) -> str:
     """Return a sentence as it stands behind a colon."""
     return sentence[:1].lower() + sentence[1:]
@@ -442,7 +451,7 @@ def lower_first(sentence: str) -> str:
 
 _LIKE = "new rows like those of calibration"
 _SENTENCES = {
-    ("recall", False): f"On {_LIKE}, at least {{}} of the labels of a row are predicted on average.",
+    ("recall", False): f"On {_LIKE} that have labels, at least {{}} of the labels of a row are predicted on average.",
     ("all_labels", False): f"On at least {{}} of {_LIKE}, all labels of the row are predicted.",
     ("precision", False): f"On {_LIKE}, at least {{}} of the labels predicted for a row are right on average, where a"
     " row without a predicted label counts as right.",

@@ -87,11 +87,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
         ValueError
             If the scores are malformed or of another number of labels than in `fit`.
         """
-        check_is_fitted(self)
-        matrix = checked_scores(scores)
-        if matrix.shape[1] != self.n_labels_:
-            raise ValueError(f"scores must have the {self.n_labels_} labels seen in fit, got {matrix.shape[1]}.")
-        return self._decide(matrix)
+        return self._decide(self._checked_like_fit(scores))
 
     def score(self, scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> float:
         """Return the value that the fitted strategy reaches on other rows, of the metric that it optimises.
@@ -125,6 +121,14 @@ class ThresholdStrategy(BaseEstimator, ABC):
     def _objective(self) -> Objective | None:
         """Return the metric that is optimised, if any."""
         return None
+
+    def _checked_like_fit(self, scores: MatrixLike) -> NDArray[Any]:
+        """Return checked scores of the labels seen in fit, or raise."""
+        check_is_fitted(self)
+        matrix = checked_scores(scores)
+        if matrix.shape[1] != self.n_labels_:
+            raise ValueError(f"scores must have the {self.n_labels_} labels seen in fit, got {matrix.shape[1]}.")
+        return matrix
 
     def _check_parameters(self) -> None:
         """Raise unless the parameters make sense."""

@@ -169,8 +169,8 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         if self.cv != "prefit":
             estimator = choosing_together(estimator, self._new_strategy())
         held_out = self._score_rows(estimator, X, y, routed, groups, refit=self.refit)
-        self._held_out = self.cv == "prefit" if isinstance(self.cv, str) else not self.refit
-        folds = _Folds(*held_out, y, routed.strategy.fit)
+        self._can_promise = held_out.unseen and groups is None
+        folds = _Folds(held_out.rows, held_out.scores, y, routed.strategy.fit)
         scores, labels, weights = folds.pooled()
         self.strategy_ = self._new_strategy().fit(scores, labels, **weights)
         as_given(self.estimator_)
@@ -184,8 +184,8 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     def promise_(self) -> str:
         """What a `RiskControl` promises of new rows, as a sentence; empty for other strategies.
 
-        It begins with "Approximately" unless the thresholds were learnt on rows that took no part in the fit: with cv
-        "prefit", or the single split of a splitter with ``refit=False``.
+        It begins with "Approximately" unless the thresholds were learnt on rows that took no part in the fit, with cv
+        "prefit" or the single split of a splitter with ``refit=False``, and that are of no groups.
         """
         check_is_fitted(self)
         if not isinstance(self.strategy_, RiskControl):
@@ -193,7 +193,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
         promise = self.strategy_.promise
         if self.thresholds_stale_:
             return f"No longer, as rows came or went: {lower_first(promise)}"
-        return promise if self._held_out else f"Approximately: {lower_first(promise)}"
+        return promise if self._can_promise else f"Approximately: {lower_first(promise)}"
 
     partial_fit = available_if(can_be_updated)(partial_fit)
     forget = available_if(can_be_updated)(forget)

@@ -126,15 +126,16 @@ def _check(arguments: argparse.Namespace) -> None:
         return
     if arguments.guarantee[0] == "precision" and arguments.confidence is None:
         raise ValueError("--guarantee precision must go with --confidence. Hint: --confidence 0.9.")
-    if arguments.thresholds is not None or "@" in arguments.method:
-        raise ValueError("--guarantee must go without other thresholds (--thresholds, or an @ in --method).")
+    behind = arguments.method.split("@")[1:]
+    if arguments.thresholds is not None or not set(behind) <= set(CALIBRATIONS):
+        raise ValueError("--guarantee must go without other thresholds (--thresholds, or behind an @ in --method).")
     if arguments.groups is not None:
         raise ValueError("--guarantee must go without --groups: the promise is for rows drawn one by one.")
 
 
 def _measure_and_level(text: str) -> tuple[str, float]:
-    measure, _, level = text.partition("=")
-    if measure not in PROMISED_MEASURES:
+    measure, equals, level = text.partition("=")
+    if not equals or measure not in PROMISED_MEASURES:
         raise argparse.ArgumentTypeError(
             f"must be MEASURE=LEVEL with one of {', '.join(PROMISED_MEASURES)}, got {text!r}"
         )
