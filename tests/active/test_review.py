@@ -90,7 +90,7 @@ def test_other_classifiers():
     np.testing.assert_allclose(expected_loss(many, X[25:]), np.minimum(p, 1 - p).sum(axis=1))
     single = LogisticRegression().fit(X[:25], np.where(Y[:25, 0], "yes", "no"))
     np.testing.assert_allclose(expected_loss(single, X[25:]), single.predict_proba(X[25:]).min(axis=1))
-    with pytest.raises(ValueError, match=r"model must have predict_proba, got RidgeClassifier\. Hint: sklearn"):
+    with pytest.raises(ValueError, match=r"model must have predict_proba, got RidgeClassifier\. Hint: nearlabel"):
         expected_loss(RidgeClassifier().fit(X[:25], Y[:25, 0]), X[25:])
 
 

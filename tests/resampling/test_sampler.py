@@ -137,7 +137,7 @@ def test_features_that_are_not_read_may_be_anything():
     made, _ = Without().fit_resample(mixed, Y)
     assert made.equals(mixed.iloc[[0, 2, 3]])
     with pytest.raises(ValueError, match="X must hold numbers, got those of kind 'category' in column 'a'"):
-        Halfway().fit_resample(mixed, Y)
+        Halfway().fit_resample(mixed.assign(a=list("xwyz"), c=1.0), Y)
 
 
 def test_bad_input_is_refused():
