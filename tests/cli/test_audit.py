@@ -273,3 +273,27 @@ def test_the_report_of_a_model_shows_them(nearlabel, songs, tmp_path):
         text = page.read_text()
         assert ("<h2>Suspicious labels" in text) == is_shown
         assert (text.count("Song&quot; 3, live (sid s97)</span>") > 0) == is_shown
+
+
+@pytest.mark.parametrize("ids", [True, False])
+@pytest.mark.parametrize("how", ["guarantee", "forgotten"])
+def test_rows_of_a_model_that_has_others_than_the_data_are_not_named_by_number(nearlabel, songs, tmp_path, how, ids):
+    """Corrections of row 3 of the model would be applied to row 3 of the data, which is another one."""
+    model, suspects, page = tmp_path / "m.skops", tmp_path / "s.csv", tmp_path / "a.html"
+    named = NAMED if ids else (*LABELS, "--ignore", "sid,title")
+    options = ("--guarantee", "recall=0.8") if how == "guarantee" else ()
+    fit = ("--method", "mlknn", "--k", 5, "--validate", "none", *options, "--out", model)
+    assert nearlabel("fit", songs, *named, *fit).code == 0
+    if how == "forgotten":
+        assert nearlabel("forget", model, "--rows", "0").code == 0
+    answer = nearlabel("audit", model, "--n", 5, "--csv", suspects, "--out", page)
+    assert "which has other rows than the data that it was fitted to" in answer.out
+    assert {line["row"] for line in table_of(suspects)} == {""}
+    corrections = filled(suspects, [line["suggested"] for line in table_of(suspects)])
+    apply = ("--apply", corrections, "--out", tmp_path / "corrected.csv")
+    by_number = nearlabel("audit", songs, *LABELS, "--ignore", "sid,title", *apply)
+    assert (by_number.code, "row must be the number of a row" in by_number.err) == (2, True)
+    assert page.read_text().count('type="checkbox"') == (5 if ids else 0)
+    if ids:
+        assert 'data-row=""' in page.read_text()
+        assert nearlabel("audit", songs, *NAMED, *apply).out.startswith("Corrected 5 cells in ")

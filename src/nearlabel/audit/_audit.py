@@ -89,6 +89,9 @@ def audit(
     says how many cells are likely to be wrong. Unknown cells are never suspicious. Rows that are copies of each other
     answer for each other: an error that was copied with its row is not found.
 
+    Row numbers are those of the rows that the method by votes was fitted to: without rows of weight 0, without those
+    held out for thresholds (``cv="prefit"`` or ``refit=False``), and numbered anew by `forget`.
+
     References
     ----------
     C. Northcutt, L. Jiang, I. Chuang: Confident Learning: Estimating Uncertainty in Dataset Labels. Journal of
