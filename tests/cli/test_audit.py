@@ -297,3 +297,22 @@ def test_rows_of_a_model_that_has_others_than_the_data_are_not_named_by_number(n
     if ids:
         assert 'data-row=""' in page.read_text()
         assert nearlabel("audit", songs, *NAMED, *apply).out.startswith("Corrected 5 cells in ")
+
+
+@pytest.mark.parametrize("which", ["data", "page", "corrections"])
+def test_no_file_takes_the_place_of_another_one_of_the_command(nearlabel, songs, tmp_path, which):
+    """With --force, too: the data, the page and the corrections would be lost."""
+    page, corrections = tmp_path / "a.html", tmp_path / "c.csv"
+    corrections.write_text("sid,label,correct\ns97,m_calm,0\n")
+    link = tmp_path / "link.csv"
+    link.symlink_to(songs)
+    options = {
+        "data": ("--csv", link),
+        "page": ("--out", page, "--csv", page),
+        "corrections": ("--apply", corrections, "--out", corrections),
+    }[which]
+    before = songs.read_bytes(), corrections.read_bytes()
+    answer = nearlabel("audit", songs, *NAMED, *options, "--force")
+    assert answer.code == 2
+    assert "must be another file than" in answer.err
+    assert (songs.read_bytes(), corrections.read_bytes(), page.exists()) == (*before, False)

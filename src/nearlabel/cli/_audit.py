@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nearlabel.audit import Audit, SuspectCell, audit
-from nearlabel.cli import _console, _correct, _kept, _missing, _model
+from nearlabel.cli import _console, _correct, _data, _kept, _missing, _model
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli.arguments.audit import METHOD, MOST_ROWS, N_NEIGHBORS, SECOND, is_model
 from nearlabel.datasets import Dataset
@@ -66,6 +66,8 @@ def _check_files(arguments: argparse.Namespace) -> None:
     for option, file in (("--out", arguments.file), ("--csv", arguments.csv)):
         if file is not None:
             check_can_be_written(file, name=option)
+    if arguments.csv is not None:
+        _data.check_other_file(arguments.csv, [Path(arguments.data), arguments.file], "--csv", "DATA|MODEL and --out")
     if arguments.csv is not None and arguments.csv.exists() and not arguments.force:
         raise FileExistsError(f"{arguments.csv} already exists. Hint: --force overwrites it.")
 
