@@ -21,6 +21,7 @@ _HOW = (
     " learning takes it for wrong. It may be right all the same: what is rare, and right, looks alike. So look at it"
     " before you tick."
 )
+_WITH_OPTIONS = ", with the options by which a table is read, such as that of its labels."
 _NO_NUMBERS = (
     "Rows are numbered as in the model, which has other rows than the data that it was fitted to, and no ids of them:"
     " no corrections can be saved here."
@@ -83,7 +84,7 @@ def _ticked(facts: Facts) -> Markup:
         return join(notes([_NO_NUMBERS]), suspects(facts["cells"]))
     by_id = "" if facts["id_column"] is None else f" --id {shlex.quote(facts['id_column'])}"
     command = element("code", f"nearlabel audit DATA{by_id} --apply corrections.csv --out FILE")
-    words = join("Tick where the suggestion is right, save the corrections, and apply them: ", command)
+    words = join("Tick where the suggestion is right, save the corrections, and apply them: ", command, _WITH_OPTIONS)
     place = element("div", element("p", _WITHOUT_SCRIPT, class_="note"), class_="choice", id="corrections")
     listed = suspects(facts["cells"], tick=partial(_tick, by_number=facts["by_number"]))
     view = element("div", place, listed, id="suspects-view", data_id_column=facts["id_column"])
