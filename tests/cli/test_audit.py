@@ -190,7 +190,7 @@ REFUSED = [
     (("--apply", "c.csv", "--out", "x.parquet"), "--out must end in .csv or .npz for "),
     (("--apply", "c.csv", "--out", "songs.csv"), "songs.csv already exists. Hint: --force overwrites it."),
     (("--apply", "c.csv", "--out", "nowhere/x.csv"), "--out must be in a folder that exists, got nowhere/x.csv."),
-    (("--csv", "songs.csv"), "songs.csv already exists. Hint: --force overwrites it."),
+    (("--csv", "c.csv"), "c.csv already exists. Hint: --force overwrites it."),
     (("--n", "0"), "--n must be at least 1, got 0."),
     (("--k", "60"), "--k must be smaller than n_samples=60, got 60."),
     (("--method", "br"), "--method must be a method by votes of neighbours, such as mlknn, got br."),
@@ -316,3 +316,13 @@ def test_no_file_takes_the_place_of_another_one_of_the_command(nearlabel, songs,
     assert answer.code == 2
     assert "must be another file than" in answer.err
     assert (songs.read_bytes(), corrections.read_bytes(), page.exists()) == (*before, False)
+
+
+@pytest.mark.parametrize("twice", ["s99", ""])
+def test_ids_of_several_rows_name_no_row(nearlabel, songs, tmp_path, twice):
+    """The page saves corrections by number then: by id they would be refused."""
+    songs.write_text(songs.read_text().replace("\ns100,", f"\n{twice},"))
+    page = tmp_path / "a.html"
+    assert nearlabel("audit", songs, *NAMED, "--out", page).code == 0
+    assert "data-id-column" not in page.read_text().partition("<script")[0]
+    assert "nearlabel audit DATA --apply corrections.csv" in page.read_text()

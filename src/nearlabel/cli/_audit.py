@@ -78,11 +78,9 @@ def _of_model(arguments: argparse.Namespace) -> _Audited:
         opened = _model.open_model(argparse.Namespace(model=arguments.data, trusted=arguments.trusted))
     kept, name = read_kept(arguments.data), opened.card.data.name or Path(arguments.data).stem
     found = _found(arguments, opened.model, opened.label_names, kept)
-    first = next(iter(kept), None)
-    has_ids = first not in (None, *COLUMNS) and len(set(kept[first])) == found.n_rows and "" not in kept[first]
     changes = opened.card.changes
     by_number = not opened.card.guarantee and (changes is None or not changes.forgotten)
-    return _Audited(found, name, opened.card.method, kept, first if has_ids else None, by_number)
+    return _Audited(found, name, opened.card.method, kept, _id_column(kept, next(iter(kept), None)), by_number)
 
 
 def _of_data(arguments: argparse.Namespace) -> _Audited:
@@ -99,7 +97,16 @@ def _of_data(arguments: argparse.Namespace) -> _Audited:
         with _console.progress_bar(f"distances of label sets of {data.name}"):
             scores = _mean_scores(data, model, _second(candidate).fit(data))
         by = f"{by}, and {SECOND}"
-    return _Audited(_found(arguments, model, data.label_names, kept, scores), data.name, by, kept, arguments.id)
+    found = _found(arguments, model, data.label_names, kept, scores)
+    return _Audited(found, data.name, by, kept, _id_column(kept, arguments.id))
+
+
+def _id_column(kept: Mapping[str, Sequence[str]], name: str | None) -> str | None:
+    """Return the name of a column if its cells name each row by one id; else None, and rows are named by number."""
+    if name is None or name in COLUMNS:
+        return None
+    ids = {text.strip() for text in kept[name]} - {""}
+    return name if len(ids) == len(kept[name]) else None
 
 
 def _check_method(arguments: argparse.Namespace) -> None:
