@@ -77,7 +77,11 @@ def audit_facts(
         "cells": [cell_facts(cell, "" if ids is None else str(ids[cell.row])) for cell in found.cells],
         "rows": found.to_records("rows"),
         "conflicts": [
-            {**one, "rows": one["rows"][:_MOST_ROWS_OF_A_GROUP], "n_rows": len(one["rows"])}
+            {
+                **one,
+                **{name: one[name][:_MOST_ROWS_OF_A_GROUP] for name in ("rows", "names")},
+                "n_rows": len(one["rows"]),
+            }
             for one in found.to_records("conflicts")
         ],
         "label_pairs": found.to_records("label_pairs"),
