@@ -18,6 +18,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from _classifiers import SMALL, default_classifiers
 from nearlabel.active import _representatives, _suggest, review, suggest
 from nearlabel.lazy import MLMLM, BRkNN, LPkNN, MLkNN
+from nearlabel.model_selection import NeighborsClassifierCV
 from nearlabel.neighbors import ExactNeighbors, TransformerNeighbors
 from nearlabel.thresholds import TunedThresholdsClassifierCV
 
@@ -111,6 +112,25 @@ def test_whatever_is_around_it(name):
     expected = [(one.row, one.score) for one in suggest(alone, scaler.transform(POOL), 9)]
     assert [(one.row, one.score) for one in suggest(model, POOL, 9)] == expected
     assert pickle.dumps(model) == before
+
+
+def named(X):
+    """Columns of two kinds."""
+    return pd.DataFrame({"x": X[:, 0], "y": pd.Categorical(X[:, 1].astype(int).astype(str))})
+
+
+@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, named])
+def test_a_model_that_chose_its_method(container):
+    """Rows are those of what it chose, with its scaling and metric."""
+    model = NeighborsClassifierCV(methods=[MLkNN()], scales=["minmax"], metrics=["manhattan"]).fit(
+        container(LABELLED), Y[:15]
+    )
+    pool = named(POOL) if container is named else POOL
+    expected = [(one.row, one.score) for one in suggest(model.best_estimator_, pool, 9)]
+    assert [(one.row, one.score) for one in suggest(model, container(POOL), 9)] == expected
+    assert [one.row for one in suggest(model, container(POOL), 9, X_labelled=container(LABELLED))] == [
+        row for row, _ in expected
+    ]
 
 
 def test_search_without_a_metric():

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from nearlabel.audit import audit
@@ -19,6 +20,7 @@ from nearlabel.calibration import CalibratedLabels
 from nearlabel.ensemble import RandomForestPCT
 from nearlabel.lazy import IBLR, BRkNN, BRkNNb, CMLkNN, DMLkNN, LPkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors
+from nearlabel.resampling import MLROS, ResampledClassifier
 from nearlabel.thresholds import FixedThresholdsClassifier, MCut, TunedThresholdsClassifierCV
 
 METHODS = [BRkNN(3), BRkNN(3, weights="distance"), BRkNNb(3), LPkNN(3), MLkNN(3), DMLkNN(3), CMLkNN(3)]
@@ -299,6 +301,21 @@ def test_calibrated_scores_are_the_evidence():
     assert found.cells[4].n_righted is not None
 
 
+@pytest.mark.parametrize("inside", [TunedThresholdsClassifierCV, CalibratedLabels])
+def test_the_outermost_calibration_decides(inside):
+    """Thresholds inside it are of scores that are not calibrated, and have no part; calibration inside it has."""
+    X, y = problem()
+    model = CalibratedLabels(inside(MLkNN(3), cv="loo"), cv=2).fit(X, y)
+    p = MLkNN(3).fit(X, y).loo_predict_proba()
+    p = model.calibrated(model.estimator_.calibrated(p) if inside is CalibratedLabels else p)
+    found = audit(model, n_cells=1000, n_rows=100, n_effects=0)
+    assert {row.row: row.predicted for row in found.rows} == {
+        row: tuple(np.flatnonzero(scores >= 0.5).tolist()) for row, scores in enumerate(p)
+    }
+    for cell in found.cells:
+        assert cell.probability == pytest.approx(p[cell.row, cell.label], abs=1e-12)
+
+
 def test_a_frozen_model_and_a_rule_of_rows_are_audited():
     """Thresholds that look at all scores of a row decide as they do."""
     X, y = problem()
@@ -406,6 +423,25 @@ def test_other_models_are_refused_by_name():
         audit(BRkNN(3))
     with pytest.raises(ValueError, match="n_neighbors must be at most 2 to leave out one"):
         audit(BRkNN(3).fit(X[:3], y[:3]))
+
+
+class Doubled(BaseEstimator):
+    """A sampler in the manner of imbalanced-learn, as a step of its pipeline."""
+
+    def fit_resample(self, X, y):
+        """Return every row twice."""
+        return np.vstack([X, X]), np.vstack([y, y])
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_models_of_resampled_rows_are_refused(around):
+    """The numbers of their rows are not those of the rows that the user knows."""
+    X, y = problem()
+    model = ResampledClassifier(MLkNN(3), MLROS(random_state=0)).fit(X, y)
+    if around:
+        model = Pipeline([("sampler", Doubled()), ("model", MLkNN(3).fit(X, y))])
+    with pytest.raises(TypeError, match=r"model must be fitted to the rows that are audited, not to resampled ones"):
+        audit(model)
 
 
 def test_names_are_one_for_each_row():

@@ -76,7 +76,7 @@ def dense(y):
     return y.toarray() if sparse.issparse(y) else np.asarray(y, dtype=float)
 
 
-@pytest.mark.parametrize("dtype", ["int64", "bool", "Int64", "float32", "Sparse[int64]"])
+@pytest.mark.parametrize("dtype", ["int64", "bool", "Int64", "float32", "Sparse[int64]", "boolean"])
 @pytest.mark.parametrize("correct", [1, None])
 def test_columns_keep_their_type_as_far_as_it_can_hold_the_value(dtype, correct):
     """Integers of numpy become floats where a cell becomes unknown, in its column only."""
@@ -86,7 +86,7 @@ def test_columns_keep_their_type_as_far_as_it_can_hold_the_value(dtype, correct)
     is_unknown = pandas.isna(found).to_numpy()
     assert is_unknown.tolist() == [[correct is None, False], [False, False]]
     assert found["loud"].dtype == y["loud"].dtype
-    kept = correct == 1 or dtype in ("Int64", "float32")
+    kept = correct == 1 or dtype in ("Int64", "float32", "boolean")
     assert (found["calm"].dtype == y["calm"].dtype) == kept
 
 
@@ -120,6 +120,8 @@ def test_labels_and_rows_by_name():
 @pytest.mark.parametrize(
     ("corrections", "options", "message"),
     [
+        ([Correction("calm", 2, 3)], {}, "corrections must be 0, 1 or None, got 2 for row 3, label 'calm'"),
+        ([Correction("calm", 1, 1.5)], {}, "corrections must name rows from 0 to 11, got row 1.5, label 'calm'"),
         ([Correction("calm", 1, 12)], {}, "corrections must name rows from 0 to 11, got row 12, label 'calm'"),
         ([Correction("calm", 1, -1)], {}, "rows from 0 to 11, got row -1"),
         ([Correction("calm", 1)], {}, "rows from 0 to 11, got row None"),

@@ -190,7 +190,7 @@ REFUSED = [
     (("--apply", "c.csv", "--out", "x.parquet"), "--out must end in .csv or .npz for "),
     (("--apply", "c.csv", "--out", "songs.csv"), "songs.csv already exists. Hint: --force overwrites it."),
     (("--apply", "c.csv", "--out", "nowhere/x.csv"), "--out must be in a folder that exists, got nowhere/x.csv."),
-    (("--csv", "songs.csv"), "songs.csv already exists. Hint: --force overwrites it."),
+    (("--csv", "c.csv"), "c.csv already exists. Hint: --force overwrites it."),
     (("--n", "0"), "--n must be at least 1, got 0."),
     (("--k", "60"), "--k must be smaller than n_samples=60, got 60."),
     (("--method", "br"), "--method must be a method by votes of neighbours, such as mlknn, got br."),
@@ -273,3 +273,56 @@ def test_the_report_of_a_model_shows_them(nearlabel, songs, tmp_path):
         text = page.read_text()
         assert ("<h2>Suspicious labels" in text) == is_shown
         assert (text.count("Song&quot; 3, live (sid s97)</span>") > 0) == is_shown
+
+
+@pytest.mark.parametrize("ids", [True, False])
+@pytest.mark.parametrize("how", ["guarantee", "forgotten"])
+def test_rows_of_a_model_that_has_others_than_the_data_are_not_named_by_number(nearlabel, songs, tmp_path, how, ids):
+    """Corrections of row 3 of the model would be applied to row 3 of the data, which is another one."""
+    model, suspects, page = tmp_path / "m.skops", tmp_path / "s.csv", tmp_path / "a.html"
+    named = NAMED if ids else (*LABELS, "--ignore", "sid,title")
+    options = ("--guarantee", "recall=0.8") if how == "guarantee" else ()
+    fit = ("--method", "mlknn", "--k", 5, "--validate", "none", *options, "--out", model)
+    assert nearlabel("fit", songs, *named, *fit).code == 0
+    if how == "forgotten":
+        assert nearlabel("forget", model, "--rows", "0").code == 0
+    answer = nearlabel("audit", model, "--n", 5, "--csv", suspects, "--out", page)
+    assert "which has other rows than the data that it was fitted to" in answer.out
+    assert {line["row"] for line in table_of(suspects)} == {""}
+    corrections = filled(suspects, [line["suggested"] for line in table_of(suspects)])
+    apply = ("--apply", corrections, "--out", tmp_path / "corrected.csv")
+    by_number = nearlabel("audit", songs, *LABELS, "--ignore", "sid,title", *apply)
+    assert (by_number.code, "row must be the number of a row" in by_number.err) == (2, True)
+    assert page.read_text().count('type="checkbox"') == (5 if ids else 0)
+    if ids:
+        assert 'data-row=""' in page.read_text()
+        assert nearlabel("audit", songs, *NAMED, *apply).out.startswith("Corrected 5 cells in ")
+
+
+@pytest.mark.parametrize("which", ["data", "page", "corrections"])
+def test_no_file_takes_the_place_of_another_one_of_the_command(nearlabel, songs, tmp_path, which):
+    """With --force, too: the data, the page and the corrections would be lost."""
+    page, corrections = tmp_path / "a.html", tmp_path / "c.csv"
+    corrections.write_text("sid,label,correct\ns97,m_calm,0\n")
+    link = tmp_path / "link.csv"
+    link.symlink_to(songs)
+    options = {
+        "data": ("--csv", link),
+        "page": ("--out", page, "--csv", page),
+        "corrections": ("--apply", corrections, "--out", corrections),
+    }[which]
+    before = songs.read_bytes(), corrections.read_bytes()
+    answer = nearlabel("audit", songs, *NAMED, *options, "--force")
+    assert answer.code == 2
+    assert "must be another file than" in answer.err
+    assert (songs.read_bytes(), corrections.read_bytes(), page.exists()) == (*before, False)
+
+
+@pytest.mark.parametrize("twice", ["s99", ""])
+def test_ids_of_several_rows_name_no_row(nearlabel, songs, tmp_path, twice):
+    """The page saves corrections by number then: by id they would be refused."""
+    songs.write_text(songs.read_text().replace("\ns100,", f"\n{twice},"))
+    page = tmp_path / "a.html"
+    assert nearlabel("audit", songs, *NAMED, "--out", page).code == 0
+    assert "data-id-column" not in page.read_text().partition("<script")[0]
+    assert "nearlabel audit DATA --apply corrections.csv" in page.read_text()

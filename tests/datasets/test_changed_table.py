@@ -157,6 +157,13 @@ def test_json_lines(tmp_path):
     assert json.loads(last) == {"x": 1e5, "m": 1, "é": "é"}
 
 
+def test_json_lines_with_escapes(tmp_path):
+    """Half of a pair of surrogates, which a program cut in two, is no character and has no UTF-8."""
+    content = r'{"title": "d\ud83d \u00e9", "m": 1}'
+    found = copied(tmp_path, content, [(0, "m", 0)], name="a.jsonl", out="b.jsonl").decode()
+    assert found == r'{"title": "d\ud83d \u00e9", "m": 0}'
+
+
 def test_parquet(tmp_path):
     """Types, groups of rows, compression and the index of pandas stay."""
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

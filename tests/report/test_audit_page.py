@@ -95,10 +95,14 @@ def test_nothing_found():
 def test_unknown_cells_and_groups():
     """A cell of which nobody knows is not listed; of many copies the first are named."""
     y = np.array([[0.0, 1.0], *[[1.0, 1.0]] * 28, [np.nan, 0.0]])
-    facts = audit_facts(audit(BRkNN(2).fit(np.zeros((30, 1)), y)), name="zeros")
+    found = audit(BRkNN(2).fit(np.zeros((30, 1)), y))
+    facts = audit_facts(found, name="zeros")
     group = facts["conflicts"][0]
     assert (group["n_rows"], len(group["rows"])) == (30, 20)
     assert "row 18, row 19 and 10 more" in report_page(facts)
+    named = audit_facts(found.named([f"song {row}" for row in range(30)]), name="zeros")
+    assert named["conflicts"][0]["names"] == [f"song {row}" for row in range(20)]
+    assert "song 18, song 19 and 10 more" in report_page(named)
 
 
 def test_ids_go_with_their_column(found):

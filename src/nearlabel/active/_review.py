@@ -126,7 +126,8 @@ def expected_loss(model: Any, X: MatrixLike, *, loss: str = "labels") -> FloatAr
     loss : {"labels", "subset", "f1"}, default="labels"
         "labels": the expected number of wrong labels, which asks for nothing but probabilities that are right one by
         one. "subset": the probability that any label is wrong, and "f1": 1 less the largest expected F1 of any label
-        set; these two take labels to be independent given their probabilities.
+        set; these two take labels to be independent given their probabilities. F1 is 0 where a row has no label and
+        none is predicted, as in `nearlabel.thresholds.ExpectedF`, so that rows without labels rank high by "f1".
 
     Returns
     -------

@@ -184,16 +184,28 @@ def suggest(
 
 def _coverage(model: Any, X_pool: MatrixLike, looked_at: IntArray, X_labelled: MatrixLike | None) -> Coverage:
     """Return how well some rows of the pool, and the labelled rows, represent the former."""
-    found = unwrapped(model)
-    search = _search_of(model, found.classifier, required=X_labelled is None)
+    classifier = _inmost(model)
+    search = _search_of(model, classifier, required=X_labelled is None)
     some = X_pool if len(looked_at) == _num_samples(X_pool) else _safe_indexing(X_pool, looked_at)
-    rows, labelled = (
-        None if X is None else check_rows(found.classifier, found.transformed(X), reset=False)
-        for X in (some, X_labelled)
-    )
+    rows, labelled = (None if X is None else _as_searched(model, X) for X in (some, X_labelled))
     if labelled is None:
-        return coverage(search, rows, found.classifier.training_labels().shape[0])
+        return coverage(search, rows, classifier.training_labels().shape[0])
     return coverage(search_like(search).fit(labelled), rows, labelled.shape[0])
+
+
+def _inmost(model: Any) -> Any:
+    """Return the classifier in a model; of `NeighborsClassifierCV`, which is a classifier itself, the one it chose."""
+    classifier = unwrapped(model).classifier
+    return _inmost(classifier.best_estimator_) if hasattr(classifier, "best_estimator_") else classifier
+
+
+def _as_searched(model: Any, X: MatrixLike) -> Any:
+    """Return rows as the inmost classifier sees them."""
+    found = unwrapped(model)
+    rows = found.transformed(X)
+    if hasattr(found.classifier, "best_estimator_"):
+        return _as_searched(found.classifier.best_estimator_, found.classifier._queries(rows))
+    return check_rows(found.classifier, rows, reset=False)
 
 
 def _some_rows(n_rows: int, n: int, random_state: np.random.RandomState) -> IntArray:

@@ -50,7 +50,8 @@ def audit(
         ends in one, or thresholds around one. Steps of a pipeline before it have seen all rows.
     scores : array-like of shape (n_samples, n_labels), default=None
         Out-of-sample probabilities of the training rows by another model, such as `cross_val_scores` gives; they take
-        the place of the leave-one-out ones. The neighbours stay those of `model`.
+        the place of the leave-one-out ones. The neighbours, and what correcting a cell would change, stay those of
+        `model`.
     order : {"odds", "self_confidence"}, default="odds"
         What cells are ordered by, the least first. "self_confidence": the probability of the given value. "odds": that
         probability over a prior of the value, halfway in log-odds between its share in the label and in all labels; so
@@ -88,6 +89,9 @@ def audit(
     distance, then the lower row, then the lower label. Confident learning (Northcutt et al., 2021), label by label,
     says how many cells are likely to be wrong. Unknown cells are never suspicious. Rows that are copies of each other
     answer for each other: an error that was copied with its row is not found.
+
+    Row numbers are those of the rows that the method by votes was fitted to: without rows of weight 0, without those
+    held out for thresholds (``cv="prefit"`` or ``refit=False``), and numbered anew by `forget`.
 
     References
     ----------

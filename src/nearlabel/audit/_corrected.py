@@ -140,7 +140,8 @@ def _with_columns(y: Any, changes: Changes) -> Any:
         of_label = changes.labels == label
         column, values = y.iloc[:, label], changes.values[of_label]
         cells = np.array(column, dtype=object)
-        cells[changes.rows[of_label]] = [None if np.isnan(value) else int(value) for value in values]
+        value_type = bool if column.dtype.kind == "b" else int
+        cells[changes.rows[of_label]] = [None if np.isnan(value) else value_type(value) for value in values]
         dtype = _dtype_with_unknown(column.dtype) if np.isnan(values).any() else column.dtype
         corrected.isetitem(label, type(column)(cells, index=column.index, name=column.name).astype(dtype))
     return corrected

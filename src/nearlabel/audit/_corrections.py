@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -141,9 +142,13 @@ def changes_of(
     Raises
     ------
     ValueError
-        If a row or label is not there, a cell is to have two values, or had another value when it was looked at.
+        If a row or label is not there, a cell is to have two values, or one that is none of 0, 1 and None, or had
+        another value when it was looked at.
     """
     corrections = list(corrections)
+    for one in corrections:
+        if one.correct not in (0, 1, None):
+            raise ValueError(f"corrections must be 0, 1 or None, got {one.correct!r} for {_cell(one)}.")
     rows = _rows(corrections, given.labels.shape[0], ids)
     labels = _labels(corrections, label_names)
     wanted: dict[tuple[int, int], Correction] = {}
@@ -165,7 +170,7 @@ def changes_of(
 def _rows(corrections: Sequence[Correction], n_rows: int, ids: Sequence[Any] | None) -> list[int]:
     if ids is None:
         for one in corrections:
-            if one.row is None or not 0 <= one.row < n_rows:
+            if not isinstance(one.row, numbers.Integral) or not 0 <= one.row < n_rows:
                 raise ValueError(f"corrections must name rows from 0 to {n_rows - 1}, got {_cell(one)}.")
         return [int(one.row) for one in corrections if one.row is not None]
     if len(ids) != n_rows:
@@ -177,7 +182,8 @@ def _rows(corrections: Sequence[Correction], n_rows: int, ids: Sequence[Any] | N
     for one, rows in zip(corrections, found, strict=True):
         if len(rows) != 1:
             got = f"{one.id!r}, which rows {rows[0]} and {rows[1]} have" if rows else f"{one.id!r}, which no row has"
-            raise ValueError(f"corrections must name one row by each id, got {got}.")
+            hint = " Hint: corrections without ids name rows by number." if rows else ""
+            raise ValueError(f"corrections must name one row by each id, got {got}.{hint}")
     return [rows[0] for rows in found]
 
 

@@ -31,28 +31,30 @@ class AuditedModel:
 
     lazy: LazyClassifier
     thresholds: Any  # a classifier of `nearlabel.thresholds`, or None
-    calibration: Any  # `CalibratedLabels`, or None; with neither the method decides
+    calibrations: tuple[CalibratedLabels, ...]  # the innermost first; with neither the method decides
     label_names: NDArray[Any]
 
     @classmethod
     def of(cls, model: Any) -> AuditedModel:
         """Look into pipelines, searches, thresholds and calibration; TypeError unless a method by votes is there.
 
-        The outermost thresholds decide, and the outermost names are the user's: what is inside was fitted to an array.
+        The outermost thresholds decide, unless calibration is around them, and the outermost names are the user's:
+        what is inside was fitted to an array.
         """
-        thresholds = calibration = names = None
+        thresholds = names = None
+        calibrations: tuple[CalibratedLabels, ...] = ()
         part = model
         while not isinstance(part, LazyClassifier):
             if isinstance(part, CalibratedLabels):
-                calibration = part if calibration is None else calibration
-            elif thresholds is None and hasattr(part, "label_sets_of"):
+                calibrations = (part, *calibrations)
+            elif thresholds is None and not calibrations and hasattr(part, "label_sets_of"):
                 thresholds = part
             names = getattr(part, "label_names_", names) if names is None else names
             part = _inside(part, model)
         check_is_fitted(part)
         if not hasattr(part, "loo_with_neighbors"):
             raise _no_votes(model, part)
-        return cls(part, thresholds, calibration, part.label_names_ if names is None else names)
+        return cls(part, thresholds, calibrations, part.label_names_ if names is None else names)
 
     @property
     def given(self) -> PartialLabels:
@@ -67,7 +69,9 @@ class AuditedModel:
     def answers(self, left_out: LeftOut, listed: IntArray | None = None) -> Iterator[Answer]:
         """Yield leave-one-out answers, calibrated, by the thresholds, if there are some; of the `listed` labels."""
         for rows, labels, scores in left_out.answers():
-            p = scores if self.calibration is None else self.calibration.calibrated(scores, listed)
+            p = scores
+            for calibration in self.calibrations:
+                p = calibration.calibrated(p, listed)
             yield rows, (labels if p is scores and self.thresholds is None else self._decide(p, listed)), p
 
     def of_scores(self, scores: FloatArray) -> Iterator[Answer]:
@@ -97,7 +101,12 @@ class RememberedAnswers:
 
 
 def _inside(part: Any, model: Any) -> Any:
-    """Return what decides in a part of a model."""
+    """Return what decides in a part of a model; TypeError if that was fitted to other rows than the model was."""
+    if any(hasattr(step, "fit_resample") for step in _samplers_in(part)):
+        raise TypeError(
+            "model must be fitted to the rows that are audited, not to resampled ones, which have other numbers, got"
+            f" {type(part).__name__}. Hint: audit a method that was fitted without the sampler."
+        )
     if isinstance(part, Pipeline):
         return part[-1]
     for name in ("best_estimator_", "estimator_", "estimator"):
@@ -106,6 +115,11 @@ def _inside(part: Any, model: Any) -> Any:
     if isinstance(part, BaseEstimator):
         check_is_fitted(part)
     raise _no_votes(model, part)
+
+
+def _samplers_in(part: Any) -> list[Any]:
+    """Return what may have changed the rows before a fit."""
+    return [step for _, step in part.steps] if isinstance(part, Pipeline) else [getattr(part, "sampler", None)]
 
 
 def _no_votes(model: Any, part: Any) -> TypeError:

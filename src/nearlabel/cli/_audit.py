@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nearlabel.audit import Audit, SuspectCell, audit
-from nearlabel.cli import _console, _correct, _kept, _missing, _model
+from nearlabel.cli import _console, _correct, _data, _kept, _missing, _model
 from nearlabel.cli._first_look import print_severe
 from nearlabel.cli.arguments.audit import METHOD, MOST_ROWS, N_NEIGHBORS, SECOND, is_model
 from nearlabel.datasets import Dataset
@@ -31,6 +32,10 @@ _BEFORE = ("label", "given", "suggested", "correct")
 _BEHIND = ("probability", "quality", "disagreement", "is_issue", "n_lists", "n_righted", "n_wronged", "neighbors")
 COLUMNS = ("row", *_BEFORE, *_BEHIND)  # of the cells as CSV, beside what is kept of the rows
 _DIGITS = 6
+_OTHER_ROWS = (
+    "Rows are numbered as in the model, which has other rows than the data that it was fitted to: some were held out"
+    " for its guarantee, or forgotten. So corrections name no row by number."
+)
 
 
 class _Audited(NamedTuple):
@@ -41,6 +46,7 @@ class _Audited(NamedTuple):
     by: str
     kept: Mapping[str, Sequence[str]]
     id_column: str | None
+    by_number: bool = True  # whether a row has the number that it has in the data
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -60,6 +66,8 @@ def _check_files(arguments: argparse.Namespace) -> None:
     for option, file in (("--out", arguments.file), ("--csv", arguments.csv)):
         if file is not None:
             check_can_be_written(file, name=option)
+    if arguments.csv is not None:
+        _data.check_other_file(arguments.csv, [Path(arguments.data), arguments.file], "--csv", "DATA|MODEL and --out")
     if arguments.csv is not None and arguments.csv.exists() and not arguments.force:
         raise FileExistsError(f"{arguments.csv} already exists. Hint: --force overwrites it.")
 
@@ -70,9 +78,9 @@ def _of_model(arguments: argparse.Namespace) -> _Audited:
         opened = _model.open_model(argparse.Namespace(model=arguments.data, trusted=arguments.trusted))
     kept, name = read_kept(arguments.data), opened.card.data.name or Path(arguments.data).stem
     found = _found(arguments, opened.model, opened.label_names, kept)
-    first = next(iter(kept), None)
-    has_ids = first not in (None, *COLUMNS) and len(set(kept[first])) == found.n_rows and "" not in kept[first]
-    return _Audited(found, name, opened.card.method, kept, first if has_ids else None)
+    changes = opened.card.changes
+    by_number = not opened.card.guarantee and (changes is None or not changes.forgotten)
+    return _Audited(found, name, opened.card.method, kept, _id_column(kept, next(iter(kept), None)), by_number)
 
 
 def _of_data(arguments: argparse.Namespace) -> _Audited:
@@ -89,7 +97,16 @@ def _of_data(arguments: argparse.Namespace) -> _Audited:
         with _console.progress_bar(f"distances of label sets of {data.name}"):
             scores = _mean_scores(data, model, _second(candidate).fit(data))
         by = f"{by}, and {SECOND}"
-    return _Audited(_found(arguments, model, data.label_names, kept, scores), data.name, by, kept, arguments.id)
+    found = _found(arguments, model, data.label_names, kept, scores)
+    return _Audited(found, data.name, by, kept, _id_column(kept, arguments.id))
+
+
+def _id_column(kept: Mapping[str, Sequence[str]], name: str | None) -> str | None:
+    """Return the name of a column if its cells name each row by one id; else None, and rows are named by number."""
+    if name is None or name in COLUMNS:
+        return None
+    ids = {text.strip() for text in kept[name]} - {""}
+    return name if len(ids) == len(kept[name]) else None
 
 
 def _check_method(arguments: argparse.Namespace) -> None:
@@ -145,15 +162,28 @@ def _found(
 
 def _written(arguments: argparse.Namespace, audited: _Audited) -> list[str]:
     """Write the page and the list, and return what was written."""
-    written = []
+    written = [] if audited.by_number else [_other_rows(audited)]
     if arguments.file is not None:
         ids = None if audited.id_column is None else audited.kept[audited.id_column]
-        facts = audit_facts(audited.found, name=audited.name, by=audited.by, id_column=audited.id_column, ids=ids)
+        facts = audit_facts(
+            audited.found,
+            name=audited.name,
+            by=audited.by,
+            id_column=audited.id_column,
+            ids=ids,
+            by_number=audited.by_number,
+        )
         written.append(f"Page: {write_report(facts, arguments.file)}")
     if arguments.csv is not None:
         _write_csv(arguments.csv, audited)
         written.append(f"Cells: {arguments.csv}")
     return written
+
+
+def _other_rows(audited: _Audited) -> str:
+    if audited.id_column is None:
+        return f"{_OTHER_ROWS} Hint: nearlabel fit --id names a column of ids that the model keeps."
+    return f"{_OTHER_ROWS} Apply them with --id {shlex.quote(audited.id_column)}."
 
 
 def _write_csv(path: Path, audited: _Audited) -> None:
@@ -172,7 +202,7 @@ def _line(cell: SuspectCell, audited: _Audited) -> dict[str, Any]:
     record = cell.to_record()
     kept = {name: texts[cell.row] for name, texts in audited.kept.items() if name not in COLUMNS}
     return {
-        "row": cell.row,
+        "row": cell.row if audited.by_number else "",
         **kept,
         **{name: record[name] for name in ("given", "suggested", *_BEHIND)},
         "label": cell.label_name,

@@ -47,6 +47,7 @@ def _check_out(arguments: argparse.Namespace) -> None:
     elif file.suffix.lower() != _ARRAYS:
         raise ValueError(f"--out must end in {_ARRAYS} for {arguments.data}, got {file.name!r}.")
     check_can_be_written(file, name="--out")
+    _data.check_other_file(file, [arguments.apply], "--out", "the corrections")
     if file.exists() and not arguments.force:
         raise FileExistsError(f"{file} already exists. Hint: --force overwrites it.")
 

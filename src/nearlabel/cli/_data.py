@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,6 +121,14 @@ def check_file(data: str) -> None:
     if Path(data).is_fifo():
         hint = f"Hint: {_standard_input.NAME} reads standard input."
         raise ValueError(f"{data} must be a file that can be read twice, got a pipe. {hint}")
+
+
+def check_other_file(file: Path, others: Iterable[Path | None], option: str, names: str) -> None:
+    """Refuse to write a file where another one of the command is, or will be."""
+    for other in filter(None, others):
+        is_same = os.path.realpath(file) == os.path.realpath(other)
+        if is_same or (file.exists() and other.exists() and file.samefile(other)):
+            raise ValueError(f"{option} must be another file than {names}, got {file}.")
 
 
 def is_file(data: str) -> bool:

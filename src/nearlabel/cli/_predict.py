@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel.cli import _console, _model, _scored
+from nearlabel.cli import _console, _data, _model, _scored
 from nearlabel.cli._guarantee import last_step, risk_control_of, shift_in_words
 from nearlabel.cli._matched_data import open_matched
 from nearlabel.cli._predictions import Layout, Write, csv_writer, open_predictions
@@ -65,9 +65,7 @@ def _check_file(arguments: argparse.Namespace) -> None:
     if file is None:
         return
     check_can_be_written(file, name="--out")
-    others = [Path(other) for other in (arguments.data, arguments.model)]
-    if file.exists() and any(other.exists() and file.samefile(other) for other in others):
-        raise ValueError(f"--out must be another file than MODEL and DATA, got {file}.")
+    _data.check_other_file(file, [Path(arguments.data), Path(arguments.model)], "--out", "MODEL and DATA")
 
 
 class _Answer(NamedTuple):

@@ -142,7 +142,7 @@ def _edited_object(line: bytes, edits: Mapping[str, Edit]) -> bytes:
     values = json.loads(line.decode("utf-8-sig"))
     values |= {name: edit(values.get(name)) for name, edit in edits.items()}
     ending = line[len(line.rstrip(b"\r\n")) :]
-    return json.dumps(values, ensure_ascii=False).encode() + ending
+    return json.dumps(values, ensure_ascii=line.isascii()).encode() + ending  # half a pair of surrogates has no UTF-8
 
 
 @contextmanager

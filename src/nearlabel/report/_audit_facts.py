@@ -14,7 +14,13 @@ _MOST_ROWS, _MOST_CELLS = 20_000, 10  # of a model whose page is about more than
 
 
 def audit_facts(
-    found: Audit, *, name: str, by: str = "", id_column: str | None = None, ids: Sequence[Any] | None = None
+    found: Audit,
+    *,
+    name: str,
+    by: str = "",
+    id_column: str | None = None,
+    ids: Sequence[Any] | None = None,
+    by_number: bool = True,
 ) -> dict[str, Any]:
     """Return the facts of an audit.
 
@@ -30,6 +36,9 @@ def audit_facts(
         Name of the column of `ids` in the corrections that the page saves. None: rows are named by number.
     ids : sequence of length n_rows, default=None
         Id of each training row.
+    by_number : bool, default=True
+        Whether each row has the number that it has in the data. False: the page saves corrections without numbers, and
+        none at all without ids.
 
     Returns
     -------
@@ -64,10 +73,15 @@ def audit_facts(
         "made_with": [made_with()],
         **figures,
         "id_column": id_column,
+        "by_number": by_number,
         "cells": [cell_facts(cell, "" if ids is None else str(ids[cell.row])) for cell in found.cells],
         "rows": found.to_records("rows"),
         "conflicts": [
-            {**one, "rows": one["rows"][:_MOST_ROWS_OF_A_GROUP], "n_rows": len(one["rows"])}
+            {
+                **one,
+                **{name: one[name][:_MOST_ROWS_OF_A_GROUP] for name in ("rows", "names")},
+                "n_rows": len(one["rows"]),
+            }
             for one in found.to_records("conflicts")
         ],
         "label_pairs": found.to_records("label_pairs"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from nearlabel.report._made_with import shown_environments
@@ -19,6 +20,11 @@ _HOW = (
     "Probabilities are leave-one-out: by all rows but the row itself, exactly. A cell is doubted where confident"
     " learning takes it for wrong. It may be right all the same: what is rare, and right, looks alike. So look at it"
     " before you tick."
+)
+_WITH_OPTIONS = ", with the options by which a table is read, such as that of its labels."
+_NO_NUMBERS = (
+    "Rows are numbered as in the model, which has other rows than the data that it was fitted to, and no ids of them:"
+    " no corrections can be saved here."
 )
 _WITHOUT_SCRIPT = "Saving corrections needs JavaScript. nearlabel audit --csv writes the same list, to be filled in."
 
@@ -51,9 +57,9 @@ def verdict(facts: Facts) -> str:
     return f"Of {n_known:,} cells, each a row and a label, {n_issues:,} ({share}) {are} worth a look."
 
 
-def suspects(cells: Sequence[Facts], *, to_tick: bool = False, n_open: int = _N_OPEN) -> Markup:
+def suspects(cells: Sequence[Facts], *, tick: Callable[[Facts], Markup] | None = None, n_open: int = _N_OPEN) -> Markup:
     """Return suspicious cells as a list, each with its neighbours; of the first ones these are seen at once."""
-    items = [_suspect(cell, to_tick=to_tick, is_open=at < n_open) for at, cell in enumerate(cells)]
+    items = [_suspect(cell, tick, is_open=at < n_open) for at, cell in enumerate(cells)]
     return element("ol", *items, class_="suspects")
 
 
@@ -74,16 +80,18 @@ def _summary(facts: Facts) -> Markup:
 def _ticked(facts: Facts) -> Markup:
     if not facts["cells"]:
         return notes(["No label is contradicted by what is known of its neighbours."])
+    if facts["id_column"] is None and not facts["by_number"]:
+        return join(notes([_NO_NUMBERS]), suspects(facts["cells"]))
     by_id = "" if facts["id_column"] is None else f" --id {shlex.quote(facts['id_column'])}"
     command = element("code", f"nearlabel audit DATA{by_id} --apply corrections.csv --out FILE")
-    words = join("Tick where the suggestion is right, save the corrections, and apply them: ", command)
+    words = join("Tick where the suggestion is right, save the corrections, and apply them: ", command, _WITH_OPTIONS)
     place = element("div", element("p", _WITHOUT_SCRIPT, class_="note"), class_="choice", id="corrections")
-    listed = suspects(facts["cells"], to_tick=True)
+    listed = suspects(facts["cells"], tick=partial(_tick, by_number=facts["by_number"]))
     view = element("div", place, listed, id="suspects-view", data_id_column=facts["id_column"])
     return join(element("p", words, class_="note"), view)
 
 
-def _suspect(cell: Facts, *, to_tick: bool, is_open: bool) -> Markup:
+def _suspect(cell: Facts, tick: Callable[[Facts], Markup] | None, *, is_open: bool) -> Markup:
     name = cell["name"] or f"row {cell['row']}"
     number = element("span", f"row {cell['row']}", class_="other") if cell["name"] else None
     change = element("span", f"{_WORDS[cell['given']]} → {_WORDS[cell['suggested']]}", class_="change")
@@ -91,18 +99,18 @@ def _suspect(cell: Facts, *, to_tick: bool, is_open: bool) -> Markup:
         "h3", element("span", cell["label"], class_="chip"), change, element("span", name, class_="who"), number
     )
     near = element("details", element("summary", _told_by_neighbors(cell)), _neighbors(cell), open=is_open)
-    box = _tick(cell) if to_tick else None
+    box = None if tick is None else tick(cell)
     return element(
         "li", title, box, element("p", _evidence(cell)), near, class_="doubted" if cell["is_issue"] else None
     )
 
 
-def _tick(cell: Facts) -> Markup:
+def _tick(cell: Facts, *, by_number: bool) -> Markup:
     box = element(
         "input",
         type="checkbox",
         autocomplete="off",
-        data_row=cell["row"],
+        data_row=cell["row"] if by_number else "",
         data_id=cell["id"],
         data_label=cell["label"],
         data_given=cell["given"],
