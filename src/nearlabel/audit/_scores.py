@@ -105,7 +105,7 @@ def self_confidence(probabilities: MatrixLike, labels: MatrixLike) -> FloatArray
 
     Examples
     --------
-    >>> from nearlabel.audit._scores import self_confidence
+    >>> from nearlabel.audit import self_confidence
     >>> self_confidence([[0.9, 0.9]], [[1, 0]])
     array([[0.9, 0.1]])
     """
@@ -154,10 +154,9 @@ def halfway_prior(labels: MatrixLike) -> FloatArray:
 
     Examples
     --------
-    >>> from nearlabel.audit._scores import halfway_prior, positive_shares
-    >>> y = [[1, 0], [1, 0], [1, 1], [0, 0], [0, 0]]
-    >>> positive_shares(y), halfway_prior(y).round(2)
-    (array([0.6, 0.2]), array([0.5 , 0.29]))
+    >>> from nearlabel.audit import halfway_prior
+    >>> halfway_prior([[1, 0], [1, 0], [1, 1], [0, 0], [0, 0]]).round(2)  # the shares are 0.6, 0.2 and, of all, 0.4
+    array([0.5 , 0.29])
     """
     n_known, n_positive = _counts(PartialLabels.of(labels, name="labels", dtype=None))
     overall = n_positive.sum() / max(1, n_known.sum())
@@ -177,7 +176,7 @@ def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLik
     probabilities, labels
         As in `self_confidence`.
     prior : array-like of shape (n_labels,), default=None
-        Prior probability of each label. None: its share of positives, `positive_shares`.
+        Prior probability of each label. None: its share of positives.
 
     Returns
     -------
@@ -191,7 +190,7 @@ def prior_odds(probabilities: MatrixLike, labels: MatrixLike, *, prior: ArrayLik
 
     Examples
     --------
-    >>> from nearlabel.audit._scores import prior_odds
+    >>> from nearlabel.audit import prior_odds
     >>> prior_odds([[0.2], [0.5], [0.1], [0.9]], [[1], [0], [0], [0]]).round(2).ravel()
     array([0.8 , 0.67, 1.2 , 0.13])
     """
@@ -222,7 +221,7 @@ def disagreement(shares: MatrixLike, labels: MatrixLike) -> FloatArray:
 
     Examples
     --------
-    >>> from nearlabel.audit._scores import disagreement
+    >>> from nearlabel.audit import disagreement
     >>> disagreement([[0.9, 0.9]], [[1, 0]]).round(2)
     array([[0.1, 0.9]])
     """
@@ -297,7 +296,7 @@ def confident_issues(probabilities: MatrixLike, labels: MatrixLike) -> BoolArray
 
     Examples
     --------
-    >>> from nearlabel.audit._scores import confident_issues
+    >>> from nearlabel.audit import confident_issues
     >>> confident_issues([[0.9], [0.8], [0.1], [0.2], [0.9]], [[1], [1], [0], [0], [0]]).ravel()
     array([False, False, False, False,  True])
     """
@@ -349,7 +348,7 @@ def row_quality(quality: FloatArray, *, by: str = "moving_average", alpha: float
     Examples
     --------
     >>> import numpy as np
-    >>> from nearlabel.audit._scores import row_quality
+    >>> from nearlabel.audit import row_quality
     >>> row_quality(np.array([[0.4, 0.1, 0.9]])).round(2)
     array([0.18])
     """
