@@ -12,10 +12,11 @@ from nearlabel.cli import _console, _copies, _test_data
 from nearlabel.cli._columns import counted
 from nearlabel.cli._guarantee import Calibration, last_step
 from nearlabel.datasets import Dataset
-from nearlabel.experiments import Candidate
+from nearlabel.experiments import Candidate, MethodSpec
 from nearlabel.files.atomic_file import check_can_be_written
 from nearlabel.metrics.evaluation import WITHOUT_COPIES, title_of
 from nearlabel.persistence import check_can_save, save_model
+from nearlabel.thresholds import RiskControl
 
 _SHOWN = (
     "hamming_loss", "subset_accuracy", "jaccard_examples", "micro_f1", "macro_f1", "one_error", "ranking_loss",
@@ -92,7 +93,7 @@ class KeptModel(NamedTuple):
 
 def _print_model(kept: KeptModel, choice: str) -> None:
     candidate, data = kept.candidate, kept.data
-    rows = [("method", candidate.method)]
+    rows = [("method", _method(kept))]
     if candidate.n_neighbors is not None:
         rows.append(("neighbours (k)", str(candidate.n_neighbors)))
         rows.append(("search", str(candidate.search)))
@@ -111,6 +112,13 @@ def _print_model(kept: KeptModel, choice: str) -> None:
     if kept.kept:
         rows.append(("keeps of each row", ", ".join(kept.kept)))
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
+
+
+def _method(kept: KeptModel) -> str:
+    """Return the method, without the thresholds that those of a promise have replaced."""
+    method = str(kept.candidate.method)
+    thresholds = MethodSpec.of(method).thresholds if _guarantee(kept.model) else None
+    return method if thresholds is None or isinstance(thresholds, RiskControl) else method.rpartition("@")[0]
 
 
 def _guarantee(model: Any) -> list[tuple[str, str]]:
