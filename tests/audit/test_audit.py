@@ -359,6 +359,7 @@ def test_one_label_and_one_class():
     X, y = problem()
     found = audit(BRkNN(3).fit(X, y[:, 0]))
     assert {cell.label for cell in found.cells} == {0}
+    assert str(found).startswith("40 rows, 1 label: ")
     y[:, 2] = 1
     assert 2 not in {cell.label for cell in audit(BRkNN(3).fit(X, y), n_cells=1000).cells}
 

@@ -10,7 +10,8 @@ _FIRST = 5  # findings of a kind that are shown
 
 def text_of(audit: Any) -> str:
     """Return the figures and the first findings of each kind."""
-    size, share = f"{audit.n_rows:,} rows, {audit.n_labels:,} labels", audit.n_issues / max(1, audit.n_known)
+    size = ", ".join(_counted(number, noun) for number, noun in ((audit.n_rows, "row"), (audit.n_labels, "label")))
+    share = audit.n_issues / max(1, audit.n_known)
     lines = [
         f"{size}: confident learning doubts {audit.n_issues:,} of {audit.n_known:,} known cells ({share:.1%}).",
         *_part("Cells, the most suspicious first", audit.cells, _cell),
@@ -40,6 +41,10 @@ def _part(title: str, findings: Sequence[Any], line_of: Callable[[Any], str]) ->
         yield f"  {line_of(finding)}"
     if len(findings) > _FIRST:
         yield f"  and {len(findings) - _FIRST} more"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _cell(cell: Any) -> str:
