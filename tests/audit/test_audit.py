@@ -390,6 +390,7 @@ def test_the_text_shows_the_first_findings():
     text = str(found)
     assert f"confident learning doubts {found.n_issues} of 200 known cells" in text
     assert f"row {found.cells[0].row}, {found.cells[0].label_name}: " in text
+    assert max(map(len, text.splitlines())) <= 80
     assert f"and {len(found.cells) - 5} more" in text
 
 

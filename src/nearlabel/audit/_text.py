@@ -1,11 +1,13 @@
-"""An audit as text: the first findings of each kind, a line each."""
+"""An audit as text: the first findings of each kind, wrapped for a narrow terminal."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 _FIRST = 5  # findings of a kind that are shown
+_WIDTH = 80
 
 
 def text_of(audit: Any) -> str:
@@ -13,7 +15,10 @@ def text_of(audit: Any) -> str:
     size = ", ".join(_counted(number, noun) for number, noun in ((audit.n_rows, "row"), (audit.n_labels, "label")))
     share = audit.n_issues / max(1, audit.n_known)
     lines = [
-        f"{size}: confident learning doubts {audit.n_issues:,} of {audit.n_known:,} known cells ({share:.1%}).",
+        textwrap.fill(
+            f"{size}: confident learning doubts {audit.n_issues:,} of {audit.n_known:,} known cells ({share:.1%}).",
+            _WIDTH,
+        ),
         *_part("Cells, the most suspicious first", audit.cells, _cell),
         *_part("Rows, the most suspicious first", audit.rows, _row),
         *_part("Nearly equal rows with different label sets", audit.conflicts, _conflict),
@@ -38,9 +43,21 @@ def _part(title: str, findings: Sequence[Any], line_of: Callable[[Any], str]) ->
         return
     yield f"\n{title}"
     for finding in findings[:_FIRST]:
-        yield f"  {line_of(finding)}"
+        yield from _wrapped(line_of(finding))
     if len(findings) > _FIRST:
         yield f"  and {len(findings) - _FIRST} more"
+
+
+def _wrapped(sentence: str) -> list[str]:
+    """Return a finding as lines; names, however long, stay whole."""
+    return textwrap.wrap(
+        sentence,
+        _WIDTH,
+        initial_indent="  ",
+        subsequent_indent="      ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _counted(number: int, noun: str) -> str:
@@ -52,7 +69,7 @@ def _cell(cell: Any) -> str:
     against = sum(value != cell.given for value in known)
     effect = ""
     if cell.n_righted is not None:
-        effect = f"; corrected, predictions of other rows: {cell.n_righted} righted, {cell.n_wronged} wronged"
+        effect = f"; correcting it rights {cell.n_righted} other predictions, wrongs {cell.n_wronged}"
     return (
         f"{called(cell)}, {cell.label_name}: {value_in_words(cell.given)}, but {against} of {len(known)} neighbours"
         f" ({cell.disagreement:.0%} of the weight) say {value_in_words(cell.suggested)}; probability"
