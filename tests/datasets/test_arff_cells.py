@@ -68,6 +68,16 @@ def test_fast_sparse_rows_are_what_the_slow_way_reads(tmp_path, seed):
     assert accepted >= 10
 
 
+@pytest.mark.parametrize("first", ["", "0 1", "5 2"])
+def test_a_first_sparse_row_of_one_cell(tmp_path, first):
+    """Cells stay in their rows, whatever stands in the first one."""
+    reader = CellReader(Header(tmp_path, "", ATTRIBUTES))
+    block = ("{" + first + "}\n{0 1,5 2}\n{3 2.5}\n{0 1,3 2.5}\n").encode()
+    fast = reader._fast_sparse(block)
+    assert fast is not None
+    assert sparse_cells(fast) == sparse_cells(reader._slow_sparse(1, block))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_fast_dense_rows_are_what_the_slow_way_reads(tmp_path, seed):
     """The same for dense rows."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nearlabel.datasets import read_table
+from nearlabel.datasets._arrow import copy_parquet
 from nearlabel.datasets._label_cells import tags_cell, zero_one_cell
 from nearlabel.datasets.tables import copy_with_labels
 
@@ -186,6 +187,23 @@ def test_parquet(tmp_path):
     assert after.metadata.row_group(0).column(0).compression == "ZSTD"
     copy_with_labels(path, out, [(0, "u", 0), (1, "w", 1)], **OPTIONS | {"labels_column": "tags"})
     assert parquet.read_table(out)["tags"].to_pylist() == [["v"], ["w"], None]
+
+
+@pytest.mark.parametrize("damaged", [slice(4, 2000), slice(-300, None)], ids=["rows", "description"])
+def test_damaged_parquet(tmp_path, damaged):
+    """The error names the file, and no copy is made."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path, out = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    columns = {"x": np.random.default_rng(0).normal(size=5000), "m_a": np.arange(5000) % 2}
+    parquet.write_table(arrow.table(columns), path, compression="zstd")
+    content = bytearray(path.read_bytes())
+    content[damaged] = bytes(len(content[damaged]))
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.parquet must be a whole Parquet file, got a damaged one \("):
+        copy_parquet(path, out, {"m_a": {0: int}})
+    with pytest.raises(ValueError, match=r"a\.parquet"):
+        copy_with_labels(path, tmp_path / "c.parquet", [(0, "m_a", 1)], **OPTIONS)
+    assert not (tmp_path / "c.parquet").exists()
 
 
 @pytest.mark.parametrize(

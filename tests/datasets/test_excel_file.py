@@ -1,13 +1,16 @@
 """Excel workbooks: the same as the CSV file of the first sheet."""
 
 import datetime as dt
+import io
+import re
+import time
 import zipfile
 
 import numpy as np
 import openpyxl
 import pytest
 
-from nearlabel.datasets import open_rows, read_table
+from nearlabel.datasets import _excel_order, open_rows, read_table
 
 
 @pytest.fixture
@@ -82,6 +85,78 @@ def test_damaged(save, tmp_path):
         read_table(tmp_path / "none.xlsx", labels=["y"])
 
 
+@pytest.fixture
+def with_sheet(save, tmp_path):
+    """Write a workbook whose first sheet has this data, and return its path."""
+
+    def _with_sheet(data):
+        with zipfile.ZipFile(save(["x", "y"], [1, 0])) as old, zipfile.ZipFile(tmp_path / "new.xlsx", "w") as new:
+            for name in old.namelist():
+                text = old.read(name)
+                if name.endswith("sheet1.xml"):
+                    text = re.sub(rb"<sheetData>.*</sheetData>", b"<sheetData>" + data + b"</sheetData>", text)
+                new.writestr(name, text)
+        return tmp_path / "new.xlsx"
+
+    return _with_sheet
+
+
+NAMES = b'<row r="1"><c r="A1" t="str"><v>x</v></c><c r="B1" t="str"><v>y</v></c></row>'
+
+
+@pytest.mark.parametrize(
+    ("part", "n_bytes", "message"),
+    [
+        ("xl/worksheets/_rels/sheet1.xml.rels", 2**23, None),
+        ("xl/worksheets/_rels/sheet1.xml.rels", 2**24 + 1, "at most 16777216 bytes, got xl/worksheets/_rels/sheet1"),
+        ("_rels/other.rels", 2**22 + 1, "at most 4194304 bytes, got _rels/other.rels of 4194305"),
+    ],
+)
+def test_parts_without_cells(save, part, n_bytes, message):
+    """65,530 links of a sheet, the most that Excel allows, are read; what openpyxl takes long for is refused."""
+    path = save(["x", "y"], [1, 0])
+    start, end = (
+        b'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">',
+        b"</Relationships>",
+    )
+    link = b'<Relationship Id="r" Type="h" Target="%b" TargetMode="External"/>' % (b"u" * 60_000)
+    links = link * ((n_bytes - len(start + end)) // len(link))
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(part, start + links + b" " * (n_bytes - len(start + links + end)) + end)
+    if message is None:
+        assert read_table(path, labels=["y"]).X.tolist() == [[1]]
+    else:
+        with pytest.raises(ValueError, match=f"parts without cells must have {message}"):
+            read_table(path, labels=["y"])
+
+
+def test_rows_out_of_order(with_sheet):
+    """They would be dropped in silence: an error. Rows without a number follow the one before."""
+    row = b"<row%b><c><v>%d</v></c><c><v>1</v></c></row>"
+    data = NAMES + row % (b" spans=\"1:2\"\n r = '4'", 7) + row % (b"", 8)
+    assert read_table(with_sheet(data), labels=["y"]).X.tolist() == [[7], [8]]
+    for number in (b"3", b"4", b"5"):
+        with pytest.raises(ValueError, match=rf"new\.xlsx .*sheet1\.xml must ascend, got {number.decode()} behind 5\)"):
+            read_table(with_sheet(data + row % (b' r="%b"' % number, 9)), labels=["y"])
+
+
+def test_rows_on_the_edge_of_a_part(monkeypatch):
+    """The sheet is looked at in parts; wherever they end, each row is seen, and once."""
+    data = NAMES + b"".join(b'<x:row r="%d"><c><v>%d</v></c></x:row>' % (at, at) for at in range(2, 9))
+    for size in range(1, 90):
+        monkeypatch.setattr(_excel_order, "_CHUNK", size)
+        _excel_order.check_ascending("s", io.BytesIO(data))
+        with pytest.raises(ValueError, match="rows of s must ascend, got 8 behind 8"):
+            _excel_order.check_ascending("s", io.BytesIO(data + b'<x:row r="8"/>'))
+
+
+def test_a_sheet_without_end_of_a_tag():
+    """Is looked at in linear time."""
+    start = time.process_time()
+    _excel_order.check_ascending("s", io.BytesIO(b"<row " * 2**21 + b" " * 2**24))
+    assert time.process_time() - start < 5
+
+
 def test_bombs(save, tmp_path, monkeypatch):
     """An archive that unpacks to more than the limit, or a sheet of more rows than Excel has, is refused unread."""
     wide = save([f"x{j}" for j in range(300)], *[[1]] * 20)
@@ -94,6 +169,6 @@ def test_bombs(save, tmp_path, monkeypatch):
         read_table(path, labels=["y"])
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/zeros.bin", bytes(2**20))
-    monkeypatch.setattr("nearlabel.files.zip_limits._ALWAYS_ALLOWED", 2**10)
-    with pytest.raises(ValueError, match="it would unpack to more than"):
+    monkeypatch.setattr("nearlabel.files.unpacked_limit.ALWAYS_ALLOWED", 2**10)
+    with pytest.raises(ValueError, match="must unpack to at most"):
         read_table(path, labels=["y"])

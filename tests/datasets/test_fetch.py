@@ -1,9 +1,11 @@
 """Fetching from the user's folder, the cache and a server on this machine."""
 
+import errno
 import gzip
 import hashlib
 import http.server
 import logging
+import subprocess
 import sys
 import threading
 from contextlib import contextmanager
@@ -210,6 +212,63 @@ def test_cache_folder(monkeypatch, platform, variables, expected):
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.platform", platform)
     assert cache_folder() == expected
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_without_a_home_folder(monkeypatch, tmp_path, platform):
+    """A user without an entry, as in containers, is told of the variable, and needs none for his own folder."""
+
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("NEARLABEL_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setenv("NEARLABEL_DATA", str(tmp_path))
+    (tmp_path / "scene").mkdir()
+    with pytest.raises(
+        FileNotFoundError, match="NEARLABEL_CACHE must name a folder to download to where a user has no"
+    ):
+        cache_folder()
+    assert is_on_disk("scene")
+    assert not is_on_disk("emotions")
+
+
+KILLED = """
+import os, signal, sys
+from nearlabel.datasets import _download
+_download._sha256 = lambda path: os.kill(os.getpid(), signal.SIGKILL)
+from nearlabel.datasets._catalogue import CatalogueFile, catalogue
+_download.cached_file(catalogue()["emotions"], CatalogueFile("good.arff", "0"))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there leftovers stay for a day")
+def test_what_a_killed_download_left_is_removed_by_the_next(server):
+    """The temporary file lies beside the file; another download does not touch it."""
+    subprocess.run([sys.executable, "-c", KILLED], check=False)
+    (left,) = files_in_cache()
+    assert left.read_bytes() == CONTENT
+    with pytest.raises(OSError, match="must be reachable"):
+        get("missing.arff")
+    assert files_in_cache() == [left]
+    path = get("good.arff")
+    assert files_in_cache() == [path]
+    assert len(server) == 3
+
+
+def test_a_full_disk_is_told_of_the_download(server, monkeypatch):
+    """It is not taken for a server that cannot be reached, nor tried again."""
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pooch.HTTPDownloader.__call__", full)
+    with pytest.raises(OSError, match="No space left") as told:
+        get("good.arff", retries=2)
+    assert told.value.filename == str(cache_folder() / "emotions" / "good.arff")
+    assert server == []
 
 
 def test_unknown_name():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from nearlabel.datasets import Dataset, _npz, load_dataset, read_npz, write_npz
+from nearlabel.datasets import Dataset, _npz, load_dataset, open_rows, read_npz, write_npz
 
 
 @pytest.fixture
@@ -64,6 +64,21 @@ def test_no_half_written_file(tmp_path, data, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_half_a_character_is_not_written(tmp_path, data):
+    """What `read_npz` would refuse, and no terminal shows."""
+    with pytest.raises(ValueError, match="label_names must be texts of Unicode's characters, got half of one"):
+        write_npz(tmp_path / "toy.npz", replace(data, label_names=("red", "\ud800", "blue")))
+
+
+@pytest.mark.parametrize("part", ["label_names", "feature_names"])
+def test_a_name_that_ends_in_nul_is_not_written(tmp_path, data, part):
+    """NumPy would drop the character, and two names might become one."""
+    names = (*getattr(data, part)[:-1], "blue\0")
+    with pytest.raises(ValueError, match=f"{part} must not end in a NUL character, which NumPy drops"):
+        write_npz(tmp_path / "toy.npz", replace(data, **{part: names}))
+    assert not list(tmp_path.iterdir())
+
+
 def test_name_to_write(tmp_path, data):
     """A file of another suffix would not be found again."""
     with pytest.raises(ValueError, match=r"path must end in \.npz, got 'toy\.zip'"):
@@ -72,6 +87,7 @@ def test_name_to_write(tmp_path, data):
 
 GOOD = {"X": np.ones((2, 2)), "Y": np.eye(2)}
 CSR = {"X_data": np.ones(1), "X_indices": np.array([1]), "X_indptr": np.array([0, 1, 1]), "X_shape": np.array([2, 2])}
+WIDE = {"Y": np.eye(2)} | CSR
 
 
 @pytest.mark.parametrize(("arrays", "message"), [
@@ -79,15 +95,32 @@ CSR = {"X_data": np.ones(1), "X_indices": np.array([1]), "X_indptr": np.array([0
     ({}, "must contain an array X, .* got no array"),
     (GOOD | {"X": np.ones(2)}, "X must be a two-dimensional array of numbers, got float64 of shape"),
     (GOOD | {"X": np.array([["a"]])}, "X must be a two-dimensional array of numbers, got <U1"),
-    (GOOD | {"X": np.array([[object()]])}, "X must be an array of numbers or text, got: Object arrays"),
+    (GOOD | {"X": np.array([[object()]])}, r"X must be an array of numbers or text, got type '\|O'"),
     (GOOD | {"X": np.ones((0, 2))}, "must contain at least one row, got none"),
     (GOOD | {"Y": 2 * np.eye(2)}, "Y must contain 0, 1 and NaN only, got 2"),
     (GOOD | {"Y": np.eye(3)}, r"bad\.npz: Y must have as many rows as X, 2, got 3"),
     (GOOD | {"label_names": np.array(["a"])}, "label_names must be 2 texts, got <U1 of shape"),
+    (GOOD | {"label_names": np.array(["a", "a"])}, r"bad\.npz: label_names must be distinct, got 'a' twice"),
+    (GOOD | {"feature_kinds": np.array(["a", "a"])}, r"bad\.npz: feature_kinds must be some of number, "),
     (GOOD | {"feature_names": np.array([1, 2])}, "feature_names must be 2 texts, got int64"),
-    ({"Y": np.eye(2)} | CSR | {"X_indices": np.array([2])}, "X_data, .* must be those of a CSR matrix, got: "),
-    ({"Y": np.eye(2)} | CSR | {"X_indptr": np.array([0, 1])}, "must be those of a CSR matrix, got: "),
-    ({"Y": np.eye(2)} | CSR | {"X_shape": np.array([2.5, 2])}, "must be those of a CSR matrix, got: "),
+    (GOOD | {"X": np.array(1.0)}, r"X must be a two-dimensional array of numbers, got float64 of shape \(\)"),
+    (GOOD | {"X": np.ones((2, 2), "c16")}, "X must be a two-dimensional array of numbers, got complex128"),
+    (GOOD | {"X": np.ones((2, 2), "i4,f4")}, "X must be an array of numbers or text, got the header"),
+    (WIDE | {"X_indices": np.array([2])}, "X_data, .* a CSR matrix, got indices from 2 to 2 for 2 columns"),
+    (WIDE | {"X_indices": np.array([-1])}, "a CSR matrix, got indices from -1 to -1 for 2 columns"),
+    (WIDE | {"X_indices": np.array([2**64 - 1], "u8")}, "a CSR matrix, got indices from 18446744073709551615 to"),
+    (WIDE | {"X_indices": np.array([1.0])}, r"a CSR matrix, got indices of type float64 and shape \(1,\)"),
+    (WIDE | {"X_indices": np.array(1)}, r"a CSR matrix, got indices of type int64 and shape \(\)"),
+    (WIDE | {"X_data": np.array(["a"])}, r"a CSR matrix, got data of type <U1 and shape \(1,\)"),
+    (WIDE | {"X_data": np.ones(2)}, "a CSR matrix, got 2 data, 1 indices and 3 in indptr for 2 rows"),
+    (WIDE | {"X_indptr": np.array([0, 1])}, "a CSR matrix, got 1 data, 1 indices and 2 in indptr for 2 rows"),
+    (WIDE | {"X_indptr": np.array([0, 2, 1])}, "a CSR matrix, got an indptr that does not rise from 0 to 1"),
+    (WIDE | {"X_indptr": np.array([0, 2**63, 1], "u8")}, "a CSR matrix, got an indptr that does not rise from 0"),
+    (WIDE | {"X_indptr": np.array([0, 1, 2])}, "a CSR matrix, got an indptr that does not rise from 0 to 1"),
+    (WIDE | {"X_shape": np.array([2.5, 2])}, "a CSR matrix, got shape of type float64"),
+    (WIDE | {"X_shape": np.array([2, -2])}, r"a CSR matrix, got the shape \[2, -2\]"),
+    (WIDE | {"X_shape": np.array([2, 2**63], "u8")}, r"a CSR matrix, got the shape \[2, 9223372036854775808\]"),
+    (WIDE | {"X_shape": np.array([2, 2, 2])}, r"a CSR matrix, got the shape \[2, 2, 2\]"),
 ])  # fmt: skip
 def test_bad_arrays(tmp_path, arrays, message):
     """Each array is checked, and nothing is unpickled."""
@@ -117,3 +150,21 @@ def test_damaged(tmp_path, data):
         read_npz(tmp_path / "toy2.npz")
     with pytest.raises(FileNotFoundError):
         read_npz(tmp_path / "none.npz")
+
+
+def test_a_million_columns_of_a_small_file(tmp_path):
+    """Columns without names take no memory; labels do, so they need names."""
+    shape = np.array([2, 1_000_000])
+    np.savez(tmp_path / "wide.npz", Y=np.eye(2), **CSR | {"X_shape": shape})
+    read = read_npz(tmp_path / "wide.npz")
+    assert read.X.shape == (2, 1_000_000)
+    assert read.feature_names[-1] == "999999"
+    write_npz(tmp_path / "again.npz", read)
+    assert (tmp_path / "again.npz").stat().st_size < 4000
+    assert [block.X.toarray().tolist() for block in open_rows(tmp_path / "wide.npz", ("7", "1"))] == [[[0, 1], [0, 0]]]
+    with pytest.raises(ValueError, match=r"got none for 'kg'\. Hint: its features are named by their numbers, from 0"):
+        open_rows(tmp_path / "wide.npz", ("kg",))
+    of_labels = {name.replace("X", "Y"): array for name, array in CSR.items()} | {"Y_shape": np.array([2, 10**9])}
+    np.savez(tmp_path / "labels.npz", X=np.eye(2), **of_labels)
+    with pytest.raises(ValueError, match=r"Y must have at most 4194304 labels without names, got 1000000000\. Hint"):
+        read_npz(tmp_path / "labels.npz")

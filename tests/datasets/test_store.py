@@ -251,9 +251,9 @@ def damage(path, how):
         ("no facts", "must be a store, got a folder without its store.json"),
         ("half facts", "must be a store"),
         ("other json", "must be a store"),
-        ("version", "must be a store of version 2, got version 99"),
-        ("another file", "must have whole numbers as indices, got others. The store is damaged"),
-        ("other type", r"must contain float32 of shape \(20, 9\), got float64"),
+        ("version", "must be a store of version 3, got version 99"),
+        ("another file", r"indices.npy must contain int32 or int64 in rows of shape \(\), got float64"),
+        ("other type", r"store.json must be what nearlabel wrote, got a damaged one: its check sum is that of another"),
     ],
 )
 def test_a_damaged_store_is_noticed(tmp_path, how, message):

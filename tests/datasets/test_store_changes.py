@@ -12,7 +12,8 @@ import pytest
 from scipy import sparse
 
 from nearlabel.datasets import append_to_store, open_store, remove_from_store, write_store
-from nearlabel.files import growing_files
+from nearlabel.files import check_sums, growing_files
+from nearlabel.files.check_sums import BlockSums
 from nearlabel.files.file_lock import locked
 from nearlabel.files.row_files import RowFiles
 from nearlabel.utils.validation import as_dense
@@ -194,14 +195,34 @@ def test_indices_get_wider_when_need_be(tmp_path, monkeypatch):
     assert_holds(path, sparse.vstack([SPARSE, SPARSE], format="csr"))
 
 
-def test_a_store_of_the_first_version_is_read_and_changed(tmp_path):
-    """It becomes one of the second."""
-    path = write_store(tmp_path / "store", DENSE)
+@pytest.mark.parametrize("version", [1, 2])
+@STORAGES
+def test_a_store_of_an_earlier_version_is_read_and_changed(tmp_path, X, version):
+    """It has no check sums; whoever asks for them is told. A change makes it one of the third version, which has."""
+    path = write_store(tmp_path / "store", X)
     facts = json.loads((path / "store.json").read_text())
-    (path / "store.json").write_text(json.dumps(facts | {"version": 1}))
-    assert_holds(path, DENSE)
-    assert_holds(append_to_store(path, DENSE[:2]), np.vstack([DENSE, DENSE[:2]]))
-    assert json.loads((path / "store.json").read_text())["version"] == 2
+    earlier = {name: of for name, of in facts.items() if name not in ("sums", "crc")}
+    (path / "store.json").write_text(json.dumps(earlier | {"version": version}))
+    assert_holds(path, X)
+    with pytest.warns(
+        UserWarning, match=rf"has no check sums, since an earlier nearlabel wrote it \(version {version}\)"
+    ):
+        open_store(path, check=True)
+    assert_holds(append_to_store(path, X[:0]), X)
+    assert json.loads((path / "store.json").read_text()) == facts
+    assert_holds(append_to_store(path, X[:2]), X[[*range(20), 0, 1]])
+
+
+def test_check_sums_grow_with_the_rows(tmp_path, monkeypatch):
+    """They are those of a store that was written at once, and what is there is not read for them."""
+    monkeypatch.setattr(check_sums, "BLOCK_BYTES", 100)
+    parts = write_store(tmp_path / "parts", SPARSE[:3])
+    monkeypatch.setattr(BlockSums, "of", None)
+    for block in (slice(3, 4), slice(4, 4), slice(4, 20)):
+        append_to_store(parts, SPARSE[block])
+    written = write_store(tmp_path / "whole", SPARSE)
+    assert (parts / "store.json").read_text() == (written / "store.json").read_text()
+    np.testing.assert_array_equal(open_store(parts, check=True).toarray(), SPARSE.toarray())
 
 
 def test_rows_in_files_are_found_again_after_rows_were_appended(tmp_path):
@@ -273,7 +294,8 @@ for name, change in CHANGES.items():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forks")
-@pytest.mark.parametrize("X", [DENSE, pytest.param(SPARSE, marks=pytest.mark.long)], ids=["dense", "csr"])
+@pytest.mark.long
+@pytest.mark.parametrize("X", [DENSE, SPARSE], ids=["dense", "csr"])
 def test_a_kill_leaves_the_old_store_or_the_new_one(tmp_path, X):
     """Before each step on files; what is left over is removed by the next change, which works."""
     (tmp_path / "X").write_bytes(pickle.dumps(X))

@@ -61,6 +61,14 @@ def test_first_line_of_dimensions(write):
     assert (data.X.shape, data.Y.shape) == ((1, 6), (1, 4))
 
 
+def test_the_largest_index_of_a_given_width(write):
+    """Is the number of features where indices count from 1, and one less where they count from 0."""
+    path = write("toy.svm", "1 1:5 3:6\n")
+    assert read_svmlight(path, zero_based=False, n_features=3).X.toarray().tolist() == [[5, 0, 6]]
+    with pytest.raises(ValueError, match="a feature index must be below 3, got 3"):
+        read_svmlight(path, n_features=3)
+
+
 @pytest.mark.parametrize(("zero_based", "width"), [(True, 3), (False, 2), ("auto", 2)])
 def test_indices_from_1(write, zero_based, width):
     """A file that counts from 1 gains an empty column, unless it is said or found out."""

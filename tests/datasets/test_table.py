@@ -492,13 +492,13 @@ def test_bad_parquet(write_parquet, columns, options, message):
 
 def test_files_that_are_no_parquet(write, write_parquet, tmp_path):
     """Text, a cut file, a folder and no file are told apart."""
-    with pytest.raises(ValueError, match=r"toy\.parquet must be a Parquet file, got: "):
+    with pytest.raises(ValueError, match=r"toy\.parquet must be a whole Parquet file, got a damaged one"):
         read_table(write("toy.parquet", "a,b\n1,2\n"), labels=["b"])
-    with pytest.raises(ValueError, match="must be a Parquet file, got: "):
+    with pytest.raises(ValueError, match="must be a whole Parquet file, got a damaged one"):
         read_table(write("toy.parquet", ""), labels=["b"])
     path = write_parquet({"x": np.arange(1000.0), "y": np.zeros(1000)})
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ValueError, match="must be a Parquet file, got: "):
+    with pytest.raises(ValueError, match="must be a whole Parquet file, got a damaged one"):
         read_table(path, labels=["y"])
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "none.parquet", labels=["y"])
@@ -512,7 +512,7 @@ def test_damaged_parquet(write_parquet):
     content = bytearray(path.read_bytes())
     content[4:2000] = bytes(1996)
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="must be a Parquet file with whole rows, got: "):
+    with pytest.raises(ValueError, match="must be a whole Parquet file, got a damaged one"):
         read_table(path, labels=["y"])
 
 

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from nearlabel import cli
 from nearlabel.experiments import Plan, read_records, run
+from nearlabel.files.leftovers import is_leftover
 
 PLAN = Plan(("brknn", "mlknn"), (2, 5), cv=4, metrics=("hamming_loss", "one_error"))
 PER_FOLD = 8
@@ -257,8 +258,10 @@ def test_one_run_at_a_time(toy, tmp_path):
     def second_run(done, total):
         with pytest.raises(ValueError, match="must be written by one run at a time"):
             run(PLAN, {"toy": toy}, out=tmp_path / "one")
+        assert any(is_leftover(path) for path in (tmp_path / "one").iterdir())  # `verify` knows the lock
         seen.append(done)
 
     records = run(PLAN, {"toy": toy}, out=tmp_path / "one", progress=second_run)
     assert seen == [1, 2, 3, 4]
+    assert not any(is_leftover(path) for path in (tmp_path / "one").iterdir())
     assert run(PLAN, {"toy": toy}, out=tmp_path / "one") == records

@@ -1,10 +1,12 @@
+import errno
+import os
 import subprocess
 import sys
 import threading
 
 import pytest
 
-from nearlabel.files.file_lock import locked
+from nearlabel.files.file_lock import lock_file_of, locked
 
 HOLDER = """
 import sys, time
@@ -92,3 +94,27 @@ def test_a_folder_that_is_not_there(tmp_path):
     """The error names the path that was asked for, not the lock."""
     with pytest.raises(FileNotFoundError, match=r"none.model must be in a folder that can be written, got No such"):
         locked(tmp_path / "none" / "model", "adding").__enter__()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such links without rights")
+def test_no_link_is_followed(tmp_path):
+    """What lies under the name of the lock may be anybody's, and may lead to a file that matters."""
+    victim = tmp_path / "thesis.txt"
+    victim.write_text("years of work")
+    lock_file_of(tmp_path / "a").symlink_to(victim)
+    with pytest.raises(OSError, match="must be in a folder that can be written"), locked(tmp_path / "a", "b"):
+        raise AssertionError("a link was locked")
+    assert victim.read_text() == "years of work"
+
+
+def test_a_full_disk_has_room_for_a_lock(tmp_path, monkeypatch):
+    """Rows can be removed there: only who holds the lock is not told."""
+
+    def write(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "write", write)
+    told = pytest.raises(BlockingIOError, match=r"\(pid unknown\)")
+    with locked(tmp_path / "a", "b"), told, locked(tmp_path / "a", "c"):
+        raise AssertionError("locked twice")
+    assert names(tmp_path) == []

@@ -1,8 +1,12 @@
+from functools import partial
+
 import pytest
+from skops.io._audit import NODE_TYPE_MAPPING
+from skops.io._protocol import PROTOCOL
+from skops.io._utils import SaveContext
 
 from nearlabel.lazy import BRkNN
-from nearlabel.persistence import load_model, save_model
-from nearlabel.persistence._skops_schema import check_schema
+from nearlabel.persistence import _skops_schema, load_model, save_model
 
 TRUSTED = {"__module__": "nearlabel.transformation._label_powerset", "__class__": "LabelPowerset"}
 JSON = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "3"}
@@ -14,6 +18,11 @@ def schema(part=None, **fields):
     return whole | {"content": [JSON | {"__id__": 2}, part or JSON]} | fields
 
 
+def check_schema(schema, newest=2):
+    """Check a schema where skops writes this protocol."""
+    _skops_schema.check_schema(schema, newest)
+
+
 def test_a_valid_schema():
     """Passes; so does one whose parts are written more than once."""
     check_schema(schema())
@@ -22,11 +31,23 @@ def test_a_valid_schema():
     check_schema(schema(content=[array, array]))
 
 
-@pytest.mark.parametrize("protocol", [0, 1, 3, 99, -1, "2", 2.0, True, None, [2], {}])
-def test_another_protocol(protocol):
-    """An older one takes names from other places; a newer one has not been looked at."""
-    with pytest.raises(ValueError, match=r"its skops protocol must be 2, got "):
-        check_schema(schema(protocol=protocol))
+@pytest.mark.parametrize("protocol", [0, 1, -1, "2", 2.0, True, None, [2], {}])
+def test_an_older_protocol(protocol):
+    """It takes names from other places, whatever the installed skops writes."""
+    for newest in (2, 3):
+        with pytest.raises(ValueError, match=r"its skops protocol must be at least 2, got "):
+            check_schema(schema(protocol=protocol), newest)
+
+
+def test_protocols_up_to_the_installed_one():
+    """Each from 2 on."""
+    for protocol in (2, 3, 4):
+        check_schema(schema(protocol=protocol), 4)
+    for protocol in (5, 99, 10**100):
+        with pytest.raises(
+            _skops_schema.NewerProtocolError, match=r"skops protocol \d+.*, where the installed one is 4"
+        ):
+            check_schema(schema(protocol=protocol), 4)
 
 
 @pytest.mark.parametrize("protocol", [0, 1])
@@ -39,7 +60,7 @@ def test_names_where_older_loaders_look_for_them(saved, rewrite, protocol):
         schema["content"]["content"]["weights"] = node
         return schema | {"protocol": protocol}
 
-    with pytest.raises(ValueError, match="got a damaged one: its skops protocol must be 2"):
+    with pytest.raises(ValueError, match="got a damaged one: its skops protocol must be at least 2"):
         load_model(rewrite(saved, "schema.json", ask))
 
 
@@ -150,11 +171,32 @@ def test_a_type_that_is_not_built_is_not_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_skops_of_another_protocol_cannot_save(monkeypatch, tmp_path):
-    """The message names the skops that can; nothing is written."""
-    monkeypatch.setattr("nearlabel.persistence._skops_schema.PROTOCOL", 3)
+def write_protocol(monkeypatch, number):
+    """Make skops one of another protocol, with the present loaders."""
+    monkeypatch.setattr("skops.io._utils.PROTOCOL", number)
+    monkeypatch.setattr("skops.io._persist.SaveContext", partial(SaveContext, protocol=number))
+    for (loader, protocol), node in list(NODE_TYPE_MAPPING.items()):
+        if protocol == PROTOCOL:
+            monkeypatch.setitem(NODE_TYPE_MAPPING, (loader, number), node)
+
+
+def test_a_newer_skops(monkeypatch, tmp_path):
+    """It saves and loads by its own protocol, and loads older files; the present one says that a file is newer."""
+    here = save_model(BRkNN(1).fit([[0.0], [1.0]], [[1], [0]]), tmp_path / "here")
+    with monkeypatch.context() as newer:
+        write_protocol(newer, PROTOCOL + 1)
+        there = save_model(BRkNN(1).fit([[0.0], [1.0]], [[1], [0]]), tmp_path / "there")
+        for path in (here, there):
+            assert load_model(path).predict([[0.9]]).tolist() == [[0]]
     with pytest.raises(
-        ImportError, match=r"^Saving models needs a skops that writes protocol 2, got skops .*Hint: pip "
+        ValueError, match=r"that the installed skops reads, got one of a newer skops \(skops protocol \d"
     ):
+        load_model(there)
+
+
+def test_an_older_skops(monkeypatch, tmp_path):
+    """Can neither save nor load, and nothing is written."""
+    monkeypatch.setattr("nearlabel.persistence._archive.OLDEST_PROTOCOL", 99)
+    with pytest.raises(ImportError, match=r"^Models need a skops of protocol 99 or newer, got skops .*Hint: pip "):
         save_model(BRkNN(1).fit([[0.0], [1.0]], [[1], [0]]), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []

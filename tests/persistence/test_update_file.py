@@ -161,9 +161,8 @@ for row in range(60, 80):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no such signal")
-@pytest.mark.parametrize(
-    "seconds", [0.3, *(pytest.param(seconds, marks=pytest.mark.long) for seconds in (0.1, 0.6, 1.0))]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 0.6, 1.0])
 def test_a_killed_update_leaves_the_old_or_the_new_model(path, tmp_path, seconds):
     """And the next one is not locked out."""
     np.save(tmp_path / "X.npy", X)

@@ -5,6 +5,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from nearlabel.adaptation import PredictiveClusteringTree
 from nearlabel.ensemble import EnsembleOfClassifierChains, RandomForestPCT
 from nearlabel.persistence import load_model, read_card, save_model
 from nearlabel.transformation import BinaryRelevance
@@ -37,6 +38,7 @@ def tree_with(**changes):
     "model",
     [
         RandomForestPCT(n_estimators=4, random_state=0),
+        PredictiveClusteringTree(2, random_state=0),
         BinaryRelevance(DecisionTreeClassifier(random_state=0)),
         BinaryRelevance(RandomForestClassifier(3, random_state=0)),
         EnsembleOfClassifierChains(DecisionTreeClassifier(max_leaf_nodes=6), n_estimators=2, random_state=0),

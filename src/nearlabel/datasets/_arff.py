@@ -6,6 +6,7 @@ file, MEKA in the relation's name, so the caller says it with a function of the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -20,6 +21,7 @@ from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._lines import Lines, plain_name
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, Nominal, is_true, says_yes_or_no
 from nearlabel.datasets._row_store import DenseRows, SparseRows
+from nearlabel.datasets._table_file import check_filled
 from nearlabel.datasets._unknown import as_stored, check_beside_zero_and_one, check_unknown
 from nearlabel.utils.types import CSR, BoolArray, IntArray, Matrix
 
@@ -31,6 +33,7 @@ def read_arff(
     choose_labels: Callable[[Header], Sequence[int]],
     nominal: Nominal,
     unknown: str | None = None,
+    max_unpacked_bytes: int | None = None,
 ) -> Dataset:
     """Read an ARFF file in one pass.
 
@@ -44,6 +47,8 @@ def read_arff(
         What nominal features become.
     unknown : str, default=None
         What stands for an unknown label beside ``?``.
+    max_unpacked_bytes : int, default=None
+        How many bytes a compressed file may unpack to.
 
     Raises
     ------
@@ -53,7 +58,7 @@ def read_arff(
     check_unknown(unknown)
     check_beside_zero_and_one(unknown)
     path = Path(path)
-    with Lines(path) as lines:
+    with Lines(path, max_unpacked_bytes) as lines:
         header = read_header(lines)
         columns = _Columns(header, choose_labels(header), nominal, unknown)
         is_sparse, blocks = peek_storage(path, lines.blocks())
@@ -61,6 +66,9 @@ def read_arff(
             columns.check_sparse()
         X, Y = (_read_sparse if is_sparse else _read_dense)(columns, blocks)
     label_names = tuple(header.names[column] for column in columns.labels)
+    if len(set(label_names)) < len(label_names):
+        name, _ = Counter(label_names).most_common(1)[0]
+        raise ValueError(f"{path} must have labels of distinct names, got {name!r} twice.")
     coded = columns.coded
     name = Path(plain_name(path)).stem
     return Dataset(X, as_stored(Y), coded.names, label_names, name, coded.kinds, source=str(path))
@@ -120,18 +128,21 @@ def peek_storage(path: Path, blocks: Blocks) -> tuple[bool, Blocks]:
 
 def _read_sparse(columns: _Columns, blocks: Blocks) -> tuple[CSR, CSR]:
     reader = CellReader(columns.header)
-    X, Y = CodedRows(columns.coded, is_sparse=True), SparseRows()
+    X, Y = CodedRows(columns.header.path, columns.coded, is_sparse=True), SparseRows()
     for first_line, block in blocks:
         n_rows, rows, cells, values = reader.sparse(first_line, block)
         place, label = columns.place[cells], columns.is_label[cells]
         Y.append(n_rows, rows[label], place[label], values[label])
         X.append(SparseCells(n_rows, rows[~label], place[~label], values[~label]))
-    return X.matrix(), _invert_sparse(Y.matrix(len(columns.labels)), columns.inverted)
+    labels = Y.matrix(len(columns.labels))
+    hint = "declare labels as {0,1}, so that cells left out are 0"
+    check_filled(columns.header.path, len(Y) * len(columns.inverted), len(Y) + labels.nnz, hint)
+    return X.matrix(), _invert_sparse(labels, columns.inverted)
 
 
 def _read_dense(columns: _Columns, blocks: Blocks) -> tuple[Matrix, Matrix]:
     reader = CellReader(columns.header)
-    X, Y = CodedRows(columns.coded, is_sparse=False), DenseRows(len(columns.labels))
+    X, Y = CodedRows(columns.header.path, columns.coded, is_sparse=False), DenseRows(len(columns.labels))
     for first_line, block in blocks:
         cells = reader.dense(first_line, block)
         X.append(cells[:, columns.features])

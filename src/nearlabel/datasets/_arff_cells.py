@@ -25,8 +25,9 @@ _SPARSE_BLOCK = re.compile(rb"(?:\{(?:%b(?:,[ \t]*+%b)*+)?+\}\n)*+" % (_PAIR, _P
 _DENSE_BLOCK = re.compile(rb"(?:[ \t]*+%b[ \t]*+[,\n])*+" % NUMBER_PATTERN)
 _DENSE_COMMAS = bytes.maketrans(b"\n", b",")
 _SPARSE_BLANKS = bytes.maketrans(b"{},\n\t", b"     ")
-_SLOW_PAIR = re.compile(rf"\s*(?:(-?\d+)\s+(?:{QUOTED}|([^\s,}}'\"%][^,}}%]*?)))?\s*([,}}])")
-_SLOW_CELL = re.compile(rf"\s*(?:{QUOTED}|([^\s,'\"%][^,%]*?))\s*(,|(?:%.*)?$)")
+_MOST_DIGITS = 18  # of an integer of 64 bits
+_SLOW_PAIR = re.compile(rf"\s*+(?:(-?+\d++)\s++(?:(?:{QUOTED})\s*+|([^\s,}}'\"%][^,}}%]*+)))?+([,}}])")
+_SLOW_CELL = re.compile(rf"\s*+(?:(?:{QUOTED})\s*+|([^\s,'\"%][^,%]*+))(,|(?:%.*+)?+$)")
 
 
 class SparseCells(NamedTuple):
@@ -117,21 +118,27 @@ class _NumericCodes:
                 self._tables.append(_table(attribute.codes_by_number))
                 group_of[declared] = len(self._tables)
             self._group_of_column[column] = group_of[declared]
+        # Numbers of 8 or 16 bits, which are most often enough, are sorted several times faster.
+        self._group_of_column = self._group_of_column.astype(np.min_scalar_type(len(self._tables)))
 
     def encode(self, values: FloatArray, columns: IntArray) -> bool:
         """Replace nominal numbers by their codes in place; False if one is not declared."""
-        groups = self._group_of_column[columns]
-        for group, (numbers, codes) in enumerate(self._tables, 1):
-            here = groups == group
-            found = values[here]
-            if not found.size:
-                continue
+        if not self._tables:
+            return True
+        groups, cells = self._group_of_column[columns].ravel(), values.reshape(-1)
+        nominal = np.flatnonzero(groups)
+        # The cells of each group side by side: a walk over all cells for each group would be quadratic.
+        nominal = nominal[np.argsort(groups[nominal], kind="stable")]
+        starts = np.flatnonzero(np.diff(groups[nominal], prepend=0))
+        for here in np.split(nominal, starts[1:]) if starts.size else ():
+            numbers, codes = self._tables[groups[here[0]] - 1]
             if not numbers.size:
                 return False
+            found = cells[here]
             place = np.minimum(np.searchsorted(numbers, found), numbers.size - 1)
             if (numbers[place] != found).any():
                 return False
-            values[here] = codes[place]
+            cells[here] = codes[place]
         return True
 
 
@@ -203,7 +210,7 @@ def _sparse_row(text: str, attributes: tuple[Attribute, ...]) -> dict[int, float
         if match is None or (match[1] is None and not _may_be_empty(text, position)):
             raise ValueError(f"a cell must read 'index value', got {text[position:][:60]!r}.{_quote_hint(text)}")
         if match[1] is not None:
-            column = _column(int(match[1]), row, len(attributes))
+            column = _column(match[1], row, len(attributes))
             row[column] = attributes[column].encode(unquote(match.groups()[1:4]))
         position, closing = match.end(), match[5]
     _check_end(text[position:].strip())
@@ -215,9 +222,11 @@ def _may_be_empty(text: str, position: int) -> bool:
     return position == 1 or text.startswith("{,}")
 
 
-def _column(column: int, row: dict[int, float], width: int) -> int:
+def _column(number: str, row: dict[int, float], width: int) -> int:
+    column = int(number) if len(number) <= _MOST_DIGITS else -1
     if not 0 <= column < width:
-        raise ValueError(f"an index must be from 0 to {width - 1} for {width} attributes, got {column}.")
+        got = number if len(number) <= _MOST_DIGITS else f"a number of {len(number)} digits"
+        raise ValueError(f"an index must be from 0 to {width - 1} for {width} attributes, got {got}.")
     if column in row:
         raise ValueError(f"an index must occur once in a row, got {column} twice.")
     return column

@@ -10,13 +10,16 @@ from pathlib import Path
 
 from nearlabel.datasets._lines import Lines, malformed
 
-QUOTED = r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\""""
-NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+# Patterns are possessive: none looks at a character twice, whatever the file. Blanks behind a bare value belong to its
+# match, and are stripped from it.
+QUOTED = r"""'((?:[^'\\]++|\\.)*+)'|"((?:[^"\\]++|\\.)*+)\""""
+NUMBER = re.compile(r"[-+]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?+\d++)?+")
 
-_DECLARATION = re.compile(r"@(\w+)\s*(.*)", re.DOTALL)
-_NAME = re.compile(rf"(?:{QUOTED}|([^\s'\"{{][^\s{{]*))\s*(.*)", re.DOTALL)
-_VALUE = re.compile(rf"\s*(?:{QUOTED}|([^\s,}}'\"][^,}}]*?))\s*([,}}])")
-_KIND = re.compile(r"(\w+)\s*(?:\[[^]]*\]\s*)?(?:%.*)?")
+_DECLARATION = re.compile(r"@(\w++)\s*+(.*+)", re.DOTALL)
+_NAME = re.compile(rf"(?:{QUOTED}|([^\s'\"{{][^\s{{]*+))\s*+(.*+)", re.DOTALL)
+_VALUE = re.compile(rf"\s*+(?:(?:{QUOTED})\s*+|([^\s,}}'\"][^,}}]*+))([,}}])")
+_KIND = re.compile(r"(\w++)\s*+(?:\[[^]]*+\]\s*+)?+(?:%.*+)?+")
+_MOST_CHARACTERS = 2**26
 _ESCAPE = re.compile(r"\\(.)")
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -95,10 +98,22 @@ def read_header(lines: Lines) -> Header:
                 lines.path, lines.number, f"@data must stand alone on its line, got {rest[:60]!r} behind it."
             )
         elif attributes:
+            _check_lengths(lines, attributes)
             return Header(lines.path, relation, tuple(attributes))
         else:
             raise malformed(lines.path, lines.number, "@data must follow at least one @attribute, got none.")
     raise malformed(lines.path, lines.number, "the header must end in @data, got the end of the file.")
+
+
+def _check_lengths(lines: Lines, attributes: list[Attribute]) -> None:
+    """Raise ValueError if the names of columns, each of an attribute and a value, would be far longer than the header.
+
+    A name of 50,000 letters and 10,000 values fit into 100 KB, and would be 1 GB of names.
+    """
+    n_characters = sum(len(one.name) * len(one.values or ()) for one in attributes)
+    if n_characters > _MOST_CHARACTERS:
+        problem = f"attributes and their values must make names of at most {_MOST_CHARACTERS} characters in all"
+        raise malformed(lines.path, lines.number, f"{problem}, got {n_characters}. Hint: shorter names of attributes.")
 
 
 def _declaration(lines: Lines, text: str) -> tuple[str, str]:
@@ -160,7 +175,7 @@ def unquote(groups: tuple[str | None, ...]) -> str:
     """Return a token from the groups (single-quoted, double-quoted, bare): quoted text loses its backslashes."""
     single, double, *bare = groups
     quoted = single if single is not None else double
-    return unescape(quoted) if quoted is not None else (bare[0] if bare and bare[0] is not None else "")
+    return unescape(quoted) if quoted is not None else (bare[0].rstrip() if bare and bare[0] is not None else "")
 
 
 def unescape(text: str) -> str:

@@ -5,14 +5,26 @@ Other modules call methods of the returned arrays only, so this is the one place
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from nearlabel.datasets import _parquet_rows as parquet_rows
+from nearlabel.datasets._lines import BYTE_ORDER_MARK
+from nearlabel.datasets._parquet_pages import check_pages
+from nearlabel.datasets._parquet_rows import batches_of, facts_in, facts_of
 from nearlabel.datasets._table_file import Kind
+from nearlabel.files.damage import damage_named
+from nearlabel.files.isolated import output_of
+from nearlabel.files.regular_file import check_regular, open_regular
 from nearlabel.utils.optional import import_optional
 
-_BUFFER_BYTES = 2**16  # of each Parquet column: without it a column's whole row group is held
+_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+_FIRST_DAY, _LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
+_SCRIPT = Path(parquet_rows.__file__)
+_WHOLE = "a whole Parquet file"
 _EXTRA, _PURPOSE = "tables", "Reading tables"
 
 
@@ -34,6 +46,8 @@ class CsvParser:
 
     def parse(self, block: bytes) -> list[Any]:
         """Return the wanted columns as arrays of text, an empty cell as null; raise ValueError for ragged rows."""
+        if block.startswith(BYTE_ORDER_MARK):
+            block = BYTE_ORDER_MARK + block  # pyarrow takes one away, which belongs to the first cell
         reading = self._csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self._names)
         table = self._csv.read_csv(
             self._arrow.py_buffer(block),
@@ -44,15 +58,53 @@ class CsvParser:
         return [column.combine_chunks() for column in table.columns]
 
 
-def open_parquet(path: Path) -> Any:
-    """Return pyarrow's file; raise ValueError if it is none."""
-    parquet = import_optional("pyarrow.parquet", extra=_EXTRA, purpose=_PURPOSE)
-    try:
-        return parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
-    except (ValueError, OSError) as error:
-        if not path.is_file():
-            raise
-        raise ValueError(f"{path} must be a Parquet file, got: {str(error).rstrip('.')}.") from error
+def parquet_facts(path: Path, *, isolate: bool) -> tuple[Any, dict[str, Any]]:
+    """Return the schema of a Parquet file, and what `facts_of` says of it; raise ValueError if it is none."""
+    with open_regular(path):  # a missing file, a folder and a pipe are told from a damaged one
+        pyarrow = _pyarrow()
+    if not isolate:
+        with damage_named(path, _WHOLE):
+            return facts_of(pyarrow, str(path))
+    arguments = [str(path), "null", "0", "null"]
+    with output_of(_SCRIPT, arguments, path=path, expected=_WHOLE) as output:
+        stream = pyarrow.ipc.open_stream(output)
+        stream.read_all()
+        return facts_in(stream.schema)
+
+
+def parquet_batches(
+    path: Path, names: Collection[str], n_rows: int, largest: int | None, *, isolate: bool
+) -> Iterator[Any]:
+    """Yield the rows of some columns, `n_rows` at a time; raise ValueError where the file is damaged or takes too much.
+
+    A crash of pyarrow ends this process unless `isolate`.
+    """
+    pyarrow = _pyarrow()
+    check_regular(path)  # by which the file may have been replaced since
+    if not isolate:
+        yield from _each(path, batches_of(pyarrow, str(path), list(names), n_rows, largest, check_pages))
+        return
+    arguments = [str(path), json.dumps(list(names)), str(n_rows), json.dumps(largest)]
+    with output_of(_SCRIPT, arguments, path=path, expected=_WHOLE) as output:
+        if output.peek(1):  # type: ignore[attr-defined]  # the stream of no rows has no beginning
+            yield from pyarrow.ipc.open_stream(output)
+
+
+def _each(path: Path, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches, and name the file in whatever is raised between them."""
+    while True:
+        with damage_named(path, _WHOLE):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _pyarrow() -> Any:
+    """Return pyarrow with the parts that read Parquet."""
+    import_optional("pyarrow.compute", extra=_EXTRA, purpose=_PURPOSE)
+    import_optional("pyarrow.parquet", extra=_EXTRA, purpose=_PURPOSE)
+    return import_optional("pyarrow", extra=_EXTRA, purpose=_PURPOSE)
 
 
 class ParquetWriter:
@@ -93,13 +145,17 @@ class ParquetWriter:
 def copy_parquet(path: Path, place: Path, edits: Mapping[str, Mapping[int, Callable[[Any], Any]]]) -> None:
     """Write a copy of a Parquet file, group by group, in which functions have changed cells by column and row."""
     parquet = import_optional("pyarrow.parquet", extra=_EXTRA, purpose="Writing tables")
-    with open_parquet(path) as file:
-        codec = file.metadata.row_group(0).column(0).compression.lower()
+    with open_regular(path) as source:
+        with damage_named(path, _WHOLE):
+            file = parquet.ParquetFile(source, pre_buffer=False)
+            codec = file.metadata.row_group(0).column(0).compression.lower()
         compression = "none" if codec == "uncompressed" else codec
         with parquet.ParquetWriter(place, file.schema_arrow, compression=compression) as writer:
             first = 0
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group)
+                with damage_named(path, _WHOLE):
+                    table = file.read_row_group(group)
+                    table.validate(full=True)  # else a damaged text is a crash or an error where it is changed
                 rows = range(first, first + table.num_rows)
                 for name, of_rows in edits.items():
                     here = {row - first: edit for row, edit in of_rows.items() if row in rows}
@@ -140,6 +196,18 @@ def _kind_of_scalar(types: Any, data_type: Any) -> Kind:
         return "time"
     tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
     return "number" if any(test(data_type) for test in tests) else "other"
+
+
+def row_beyond_calendar(array: Any) -> int | None:
+    """Return the first row of an array of dates or times that is beyond the years 1 to 9999; None if none is."""
+    arrow = _pyarrow()
+    if arrow.types.is_date32(array.type):
+        array, per_day = array.cast(arrow.int32()), 1
+    else:
+        per_day = _PER_DAY["ms" if arrow.types.is_date64(array.type) else array.type.unit]
+    days = array.cast(arrow.int64()).fill_null(0).to_numpy(zero_copy_only=False) // per_day
+    beyond = (days < _FIRST_DAY) | (days > _LAST_DAY)
+    return int(beyond.argmax()) if beyond.any() else None
 
 
 def naive_times(array: Any) -> Any:

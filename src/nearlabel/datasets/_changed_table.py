@@ -18,7 +18,7 @@ from nearlabel.datasets._arrow import copy_parquet
 from nearlabel.datasets._csv_file import CsvFile
 from nearlabel.datasets._formats import format_of
 from nearlabel.datasets._label_cells import tags_cell, zero_one_cell
-from nearlabel.datasets._lines import BYTE_ORDER_MARK, Lines, plain_name
+from nearlabel.datasets._lines import BYTE_ORDER_MARK, Lines, malformed, plain_name
 from nearlabel.files.atomic_file import whole_file
 
 LabelChange: TypeAlias = tuple[int, str, float]  # number of the row, name of the label, 0, 1 or NaN
@@ -135,7 +135,12 @@ def _copy_json_lines(path: Path, place: Path, edits: Edits, out: Path) -> None:
     with Lines(path) as lines, _open_as(out, place) as file:
         while line := lines.raw_line():
             row += bool(line.removeprefix(BYTE_ORDER_MARK).strip())
-            file.write(_edited_object(line, of_rows.pop(row)) if row in of_rows else line)
+            if row in of_rows:
+                try:
+                    line = _edited_object(line, of_rows.pop(row))
+                except ValueError as error:  # an integer of 5,000 digits, which a table takes as a float
+                    raise malformed(path, lines.number, f"the line cannot be changed: {error}.") from error
+            file.write(line)
 
 
 def _edited_object(line: bytes, edits: Mapping[str, Edit]) -> bytes:

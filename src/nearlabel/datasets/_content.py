@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from nearlabel.datasets._lines import Lines
+from nearlabel.files.damage import damage_named
+from nearlabel.files.regular_file import open_regular
 
 Kind: TypeAlias = Literal["parquet", "xlsx", "npz", "zip", "xls", "compressed"]
 
@@ -33,7 +35,7 @@ DESCRIPTIONS: dict[Kind, str] = {
 
 def signature_of(path: Path) -> Kind | None:
     """Return which binary file it is; None for any other, such as text."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(4)
         if start == _PARQUET:
             file.seek(-4, 2)
@@ -45,9 +47,9 @@ def signature_of(path: Path) -> Kind | None:
 
 def _kind_of_archive(path: Path) -> Kind:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, damage_named(path, "a whole archive"), zipfile.ZipFile(file) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+    except ValueError:
         return "zip"
     if "[Content_Types].xml" in names:
         return "xlsx"

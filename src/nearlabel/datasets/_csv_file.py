@@ -13,7 +13,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +22,7 @@ from nearlabel.datasets._table_file import Batch, named_columns
 
 _ROWS_A_BLOCK = 256  # estimated by the length of the header: the cost of a block grows with the number of columns
 _LARGEST_BLOCK = 2**26
+_MOST_COLUMNS = 1_000_000  # each takes about 6 KB
 _LONGEST_ROW = 2**28  # a longer one is a quote that is not closed
 _LONGEST_CELL = 2**31 - 1  # the largest limit that the standard library's reader takes on every platform
 _READER_LIMIT = threading.Lock()
@@ -40,19 +40,21 @@ class CsvFile:
 
     n_rows = None
 
-    def __init__(self, path: Path, decimal: str = ".") -> None:
+    def __init__(self, path: Path, decimal: str = ".", max_unpacked_bytes: int | None = None) -> None:
         self.path = path
+        self._limit = max_unpacked_bytes
         self.decimal = decimal
-        self.delimiter = _delimiter(path)
-        self._names, header, self.header_lines = _read_header(path, self.delimiter)
+        self.delimiter = _delimiter(path, max_unpacked_bytes)
+        self._names, header, self.header_lines = _read_header(path, self.delimiter, max_unpacked_bytes)
+        self._places = {name: place for place, name in enumerate(self._names)}
         self._least_block = min(_ROWS_A_BLOCK * len(header), _LARGEST_BLOCK)
         self.columns = named_columns(path, self._names)
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the cells as text, an empty one as null."""
-        places = [self._names.index(name) for name in names]
+        places = [self._places[name] for name in names]
         parser = CsvParser(len(self._names), places, self.delimiter)
-        with Lines(self.path) as lines:
+        with Lines(self.path, self._limit) as lines:
             for first_line, block in self._whole_rows(lines):
                 try:
                     arrays = parser.parse(block)
@@ -65,7 +67,7 @@ class CsvFile:
     @property
     def places(self) -> dict[str, int]:
         """The place of each column in a row."""
-        return {name: place for place, name in enumerate(self._names)}
+        return self._places
 
     def raw_rows(self, lines: Lines) -> Generator[tuple[bytes, list[str]], None, None]:
         """Yield the text of each row behind the header, with blank lines before it, and its cells as Latin-1.
@@ -135,31 +137,38 @@ class _OpenQuoteError(ValueError):
     """A quote is not closed where the text ends."""
 
 
-def _delimiter(path: Path) -> str:
+def _delimiter(path: Path, limit: int | None) -> str:
     if plain_name(path).lower().endswith(".tsv"):
         return "\t"
     try:
-        _, header, _ = _read_header(path, ";")
+        _, header, _ = _read_header(path, ";", limit)
     except _OpenQuoteError:  # one that opens a cell only where a semicolon ends the cell before
         return ","
     unquoted = _QUOTED_CELL.sub(b"", header)
     return ";" if b";" in unquoted and b"," not in unquoted else ","
 
 
-def _read_header(path: Path, delimiter: str) -> tuple[list[str], bytes, int]:
+def _read_header(path: Path, delimiter: str, limit: int | None) -> tuple[list[str], bytes, int]:
     """Return the names of the columns in the first row that is not blank, its text, and the number of its last line."""
-    text = io.BytesIO()
-    with Lines(path) as lines, closing(_rows(path, 1, _until(lines, text), delimiter)) as rows:
+    read: list[bytes] = []
+    with Lines(path, limit) as lines, closing(_rows(path, 1, _until(lines, read), delimiter)) as rows:
         for line, cells in rows:
-            if text.getvalue().strip():
-                return [_decoded(path, line, cell) for cell in cells], text.getvalue(), lines.number
+            if any(map(bytes.strip, read)):
+                if len(cells) > _MOST_COLUMNS:
+                    hint = "Hint: svmlight and sparse ARFF are for more features."
+                    problem = f"there must be at most {_MOST_COLUMNS} columns, got {len(cells)}. {hint}"
+                    raise malformed(path, line, problem)
+                return [_decoded(path, line, cell) for cell in cells], b"".join(read), lines.number
+            read.clear()  # each line is looked at once, however many blank ones there are
     raise ValueError(f"{path} must begin with a line of column names, got an empty file.")
 
 
-def _until(lines: Lines, text: io.BytesIO) -> Iterator[bytes]:
-    """Yield the lines, and write them to `text`, until it is so long that a quote in them is not closed."""
-    while text.tell() <= _LARGEST_BLOCK and (line := lines.next_bytes()) is not None:
-        text.write(line)
+def _until(lines: Lines, read: list[bytes]) -> Iterator[bytes]:
+    """Yield the lines, and append them to `read`, until they are so long that a quote in them is not closed."""
+    n_bytes = 0
+    while n_bytes <= _LARGEST_BLOCK and (line := lines.next_bytes()) is not None:
+        n_bytes += len(line)
+        read.append(line)
         yield line
 
 
@@ -173,18 +182,26 @@ def _rows(path: Path, first_line: int, lines: Iterable[bytes], delimiter: str) -
     ValueError
         If a line outside quotes ends in a carriage return alone.
     """
-    texts = (line.decode("latin-1").removesuffix("\n") + "\n" for line in lines)
-    reader = csv.reader(chain(texts, [_END]), delimiter=delimiter)
+    is_read = False
+
+    def texts() -> Iterator[str]:
+        nonlocal is_read
+        for text in lines:
+            yield text.decode("latin-1").removesuffix("\n") + "\n"
+        is_read = True
+        yield _END
+
+    reader = csv.reader(texts(), delimiter=delimiter)
     line = first_line
     try:
         with _cells_of_any_length():
             for cells in reader:
-                if cells and cells[-1].endswith(_END) and cells != [_END]:  # the end is within quotes
+                if is_read and cells != [_END]:  # the end is within quotes
                     opened = first_line + reader.line_num - 1 - cells[-1].count("\n")
                     hint = "Hint: a cell that begins with a quote is written in quotes, each of its own twice."
                     problem = f"a quote must be closed, got one that is not. {hint}"
                     raise _OpenQuoteError(str(malformed(path, opened, problem)))
-                if cells and cells != [_END]:
+                if cells and not is_read:
                     yield line, cells
                 line = first_line + reader.line_num
     except csv.Error as error:  # for cells of any length, the only one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
@@ -15,6 +16,7 @@ from nearlabel.datasets._frames import (
     is_frame,
     labels_of_frame,
 )
+from nearlabel.datasets._numbered_names import NumberedNames, SameTexts, counts_of
 from nearlabel.datasets._summary import counted, storage_of, tables_of
 from nearlabel.utils.types import IntArray, Matrix
 
@@ -34,10 +36,12 @@ class Dataset:
         The indicator matrix, int64; sparse when the file is sparse. Only if it is unknown whether some rows have a
         label it is float64, with NaN there (stored, in a sparse one), which is not 0: figures, and methods that take
         such Y, look at the known cells.
-    feature_names : tuple of str of length n_features
-    label_names : tuple of str of length n_labels
+    feature_names : sequence of str of length n_features
+    label_names : sequence of str of length n_labels
+        Tuples, or, for columns that are known by number only, sequences that make each name when it is asked for. They
+        equal such tuples.
     name : str
-    feature_kinds : tuple of str of length n_features, default=()
+    feature_kinds : sequence of str of length n_features, default=()
         What each column of X holds; by default all are numbers.
 
         - ``"number"``: a number;
@@ -71,10 +75,10 @@ class Dataset:
 
     X: Matrix
     Y: Matrix
-    feature_names: tuple[str, ...]
-    label_names: tuple[str, ...]
+    feature_names: Sequence[str]
+    label_names: Sequence[str]
     name: str
-    feature_kinds: tuple[str, ...] = ()
+    feature_kinds: Sequence[str] = ()
     groups: IntArray | None = None
     source: str = ""
 
@@ -86,15 +90,17 @@ class Dataset:
             raise ValueError(f"groups must be of shape ({rows},), one for each row, got {np.shape(self.groups)}.")
         if len(self.feature_names) != features:
             raise ValueError(f"feature_names must contain {features} names, got {len(self.feature_names)}.")
-        if set(self.feature_kinds) <= {"number"}:  # of any length, so that `dataclasses.replace` may change X
-            object.__setattr__(self, "feature_kinds", ("number",) * features)
+        kinds = set(counts_of(self.feature_kinds))
+        if kinds <= {"number"}:  # of any length, so that `dataclasses.replace` may change X
+            object.__setattr__(self, "feature_kinds", SameTexts("number", features))
         if len(self.feature_kinds) != features:
             raise ValueError(f"feature_kinds must contain {features} kinds, got {len(self.feature_kinds)}.")
-        if unknown := set(self.feature_kinds) - set(_KINDS):
+        if unknown := kinds - set(_KINDS):
             raise ValueError(f"feature_kinds must be some of {', '.join(_KINDS)}, got {min(unknown)!r}.")
         if len(self.label_names) != self.Y.shape[1]:
             raise ValueError(f"label_names must contain {self.Y.shape[1]} names, got {len(self.label_names)}.")
-        if len(set(self.label_names)) < len(self.label_names):
+        are_distinct = isinstance(self.label_names, NumberedNames)
+        if not are_distinct and len(set(self.label_names)) < len(self.label_names):
             name, _ = Counter(self.label_names).most_common(1)[0]
             raise ValueError(f"label_names must be distinct, got {name!r} twice.")
 

@@ -7,17 +7,21 @@ import hashlib
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile
+from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.write_errors import write_errors_named
 from nearlabel.utils.optional import import_optional
 
 _log = logging.getLogger("nearlabel")
 
 RETRIES = 2
 TIMEOUT_SECONDS = 30
+_LONGEST_PAUSE_SECONDS = 10
 
 
 def cache_folder() -> Path:
@@ -29,6 +33,11 @@ def cache_folder() -> Path:
         The folder of the environment variable ``NEARLABEL_CACHE``, else ``nearlabel`` in the platform's folder of
         caches. It need not exist.
 
+    Raises
+    ------
+    FileNotFoundError
+        If the variable is not set and the user has no home folder, as in some containers.
+
     Examples
     --------
     >>> from nearlabel.datasets import cache_folder
@@ -37,11 +46,21 @@ def cache_folder() -> Path:
     """
     if chosen := os.environ.get("NEARLABEL_CACHE"):
         return Path(chosen)
+    try:
+        return _platform_folder() / "nearlabel"
+    except RuntimeError:  # from Path.home
+        raise FileNotFoundError(
+            "NEARLABEL_CACHE must name a folder to download to where a user has no home folder, got none."
+        ) from None
+
+
+def _platform_folder() -> Path:
+    """Return where the platform keeps caches."""
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "nearlabel"
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "nearlabel"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nearlabel"
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def cached_file(entry: CatalogueEntry, file: CatalogueFile, *, retries: int = RETRIES) -> Path:
@@ -72,28 +91,39 @@ def _address(entry: CatalogueEntry, file: CatalogueFile) -> str:
 
 
 def _download(pooch: ModuleType, address: str, path: Path, sha256: str, retries: int) -> None:
-    """Let pooch write to a temporary file beside `path`, check it and only then give it its name."""
-    registry = pooch.create(
-        path=path.parent,
-        base_url="",
-        registry={path.name: f"sha256:{sha256}"},
-        urls={path.name: address},
-        retry_if_failed=retries,
-    )
+    """Download to a temporary file beside `path`, check it and only then give it its name."""
+    with write_errors_named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path, name="a downloaded file") as partial, _quiet(pooch):
+        for attempt in range(1, retries + 2):
+            try:
+                _transfer(pooch, address, partial, sha256, attempt)
+                break
+            except (OSError, ValueError) as error:
+                is_of_the_disk = isinstance(error, OSError) and error.errno is not None
+                if is_of_the_disk or attempt > retries:
+                    raise
+            time.sleep(min(attempt, _LONGEST_PAUSE_SECONDS))
+
+
+def _transfer(pooch: ModuleType, address: str, partial: Path, sha256: str, attempt: int) -> None:
+    """Try to get a file, for the first, second, ... time."""
     downloader = pooch.HTTPDownloader(progressbar=False, timeout=TIMEOUT_SECONDS)
-    with _quiet(pooch):
+    with partial.open("wb") as file:
         try:
-            registry.fetch(path.name, downloader=downloader)
-        except ValueError as error:
-            raise ValueError(
-                f"{address} must have the sha256 {sha256} of the catalogue, got another file or an incomplete one."
-                " Nothing was kept."
-            ) from error
-        except OSError as error:  # requests' own errors are OSErrors
+            downloader(address, file, None)
+        except OSError as error:  # requests' own errors are OSErrors, without a number
+            if error.errno is not None:
+                raise
             raise OSError(
-                f"{address} must be reachable, got: {error} ({retries + 1} attempts)."
+                f"{address} must be reachable, got: {error} ({attempt} attempts)."
                 " Hint: set NEARLABEL_DATA to a folder that holds the data sets."
             ) from error
+    if _sha256(partial) != sha256:
+        raise ValueError(
+            f"{address} must have the sha256 {sha256} of the catalogue, got another file or an incomplete one."
+            " Nothing was kept."
+        )
 
 
 @contextlib.contextmanager

@@ -5,9 +5,10 @@ This is the one place that imports openpyxl.
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
@@ -15,17 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from nearlabel.datasets._arrow import array_of
+from nearlabel.datasets._excel_order import check_ascending
 from nearlabel.datasets._table_file import Batch, check_filled, named_columns
+from nearlabel.files.damage import damage_named
+from nearlabel.files.regular_file import open_regular
+from nearlabel.files.unpacked_limit import ALLOWED_RATIO, unpacked_limit, unpacks_to_more
 from nearlabel.files.zip_limits import check_unpacked_size
 from nearlabel.utils.optional import import_optional
 
 _BATCH_CELLS = 2**17
 _MOST_ROWS = 2**20  # of a sheet; a file may claim more
-# What openpyxl raises for a workbook that is not as it should be; the errors of its XML are SyntaxErrors.
-_DAMAGED = (
-    ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+_CELLS_ALWAYS_ALLOWED = 2**24  # also empty ones, before the last of each row, of which the file has no byte
+# Bytes of parts without cells: openpyxl compares sheets and names with one another. Styles and links are honestly many.
+_MOST_BESIDE_CELLS, _MOST_STYLES_OR_LINKS = 2**22, 2**24
+_OF_THE_WORKBOOK = re.compile(
+    r"\[Content_Types\]\.xml|(?!xl/worksheets/).*\.rels|docProps/.*\.xml|xl/(?:workbook|theme/.*)\.xml", re.DOTALL
+)
+_STYLES_OR_LINKS = re.compile(r"xl/styles\.xml|xl/worksheets/.*\.rels", re.DOTALL)
+_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
+_EXPECTED = "a whole Excel workbook with a sheet"
 
 
 class ExcelFile:
@@ -36,10 +45,10 @@ class ExcelFile:
 
     n_rows = None
 
-    def __init__(self, path: Path, decimal: str = ".") -> None:
+    def __init__(self, path: Path, decimal: str = ".", max_unpacked_bytes: int | None = None) -> None:
         self.path = path
         self.decimal = decimal
-        _check_size(path)
+        self._n_bytes = _checked_size(path, max_unpacked_bytes)
         with closing(self._rows()) as rows:
             _, header, _ = next(rows, (0, [], 0.0))
         self._names = [self._text(cell) or "" for cell in _without_tail(header)]
@@ -49,7 +58,8 @@ class ExcelFile:
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the cells as text, an empty one as null."""
-        places = [self._names.index(name) for name in names]
+        place_of = {name: place for place, name in enumerate(self._names)}
+        places = [place_of[name] for name in names]
         size = max(1, _BATCH_CELLS // len(self._names))
         with closing(self._rows()) as all_rows:
             rows = islice(all_rows, 1, None)
@@ -84,43 +94,54 @@ class ExcelFile:
         """Yield (number in the sheet, cells, share of the rows) of rows with a cell, the names included."""
         with _sheet(self.path) as sheet:
             last = sheet.max_row or 1  # as the file says, which need not be right
+            sheet.reset_dimensions()  # else each row would be as wide as the file says
+            n_cells = 0
             for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
                 if number > _MOST_ROWS:
                     raise ValueError(f"it has more than {_MOST_ROWS} rows")
+                n_cells += len(cells)
+                if n_cells > max(_CELLS_ALWAYS_ALLOWED, self._n_bytes):
+                    raise ValueError("nearly all of its cells are empty")
                 if _without_tail(cells):
                     yield number, cells, min(1.0, number / last)
 
 
-def _check_size(path: Path) -> None:
-    """Raise ValueError for an archive that would fill the memory when it is unpacked."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            check_unpacked_size(archive, path.stat().st_size)
-    except FileNotFoundError:
-        raise
-    except _DAMAGED as error:
-        raise _damaged(path, error) from error
+def _checked_size(path: Path, max_unpacked_bytes: int | None) -> int:
+    """Return how many bytes the archive unpacks to; raise ValueError if that would fill the memory."""
+    with open_regular(path) as file, damage_named(path, _EXPECTED):
+        limit = unpacked_limit(os.fstat(file.fileno()).st_size, max_unpacked_bytes)
+        with zipfile.ZipFile(file) as archive:
+            n_bytes = sum(member.file_size for member in archive.infolist())
+            if n_bytes > limit:
+                raise unpacks_to_more(path, limit)
+            check_unpacked_size(archive, -(-limit // ALLOWED_RATIO))  # that sizes are as declared
+            for member in archive.infolist():
+                _check_part(member)
+                if _SHEET.fullmatch(member.filename):
+                    with archive.open(member) as sheet:
+                        check_ascending(member.filename, sheet)
+    return n_bytes
+
+
+def _check_part(member: zipfile.ZipInfo) -> None:
+    """Raise ValueError for a part without cells that would take too long."""
+    for names, largest in ((_OF_THE_WORKBOOK, _MOST_BESIDE_CELLS), (_STYLES_OR_LINKS, _MOST_STYLES_OR_LINKS)):
+        if names.fullmatch(member.filename) and member.file_size > largest:
+            got = f"{member.filename} of {member.file_size}"
+            raise ValueError(f"parts without cells must have at most {largest} bytes, got {got}")
 
 
 @contextmanager
 def _sheet(path: Path) -> Iterator[Any]:
     """Open the first sheet; what goes wrong while it is read is an error of the file."""
     openpyxl = import_optional("openpyxl", extra="xlsx", purpose="Reading Excel workbooks")
-    workbook = None
-    try:
+    # openpyxl would leave a file open that it cannot read, so it does not open any itself.
+    with open_regular(path) as file, damage_named(path, _EXPECTED):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # on styles and other things that are no data
-            workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        yield workbook.worksheets[0]
-    except _DAMAGED as error:
-        raise _damaged(path, error) from error
-    finally:
-        if workbook is not None:
-            workbook.close()
-
-
-def _damaged(path: Path, error: Exception) -> ValueError:
-    return ValueError(f"{path} must be a whole Excel workbook with a sheet, got a damaged one: {error}.")
+            workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        with closing(workbook):
+            yield workbook.worksheets[0]
 
 
 def _without_tail(cells: Sequence[Any]) -> Sequence[Any]:

@@ -97,8 +97,14 @@ def is_on_disk(name: str) -> bool:
     >>> is_on_disk("emotions")  # doctest: +SKIP
     True
     """
-    roots = [Path(folder) for folder in (os.environ.get("NEARLABEL_DATA"), cache_folder()) if folder]
-    return any((root / catalogue_entry(name).folder).is_dir() for root in roots)
+    folder = catalogue_entry(name).folder
+    chosen = os.environ.get("NEARLABEL_DATA")
+    if chosen and (Path(chosen) / folder).is_dir():
+        return True
+    try:
+        return (cache_folder() / folder).is_dir()
+    except FileNotFoundError:  # a user without a home folder has no cache
+        return False
 
 
 def _part(entry: CatalogueEntry, file: CatalogueFile) -> Dataset:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, get_args
 
 from nearlabel.datasets._content import DESCRIPTIONS, Kind, signature_of
 from nearlabel.datasets._lines import plain_name
+from nearlabel.files.regular_file import check_regular
 
 # Of files with named columns, some have text in their cells, of which the reader makes numbers.
 TextTable: TypeAlias = Literal["csv", "xlsx"]
@@ -54,9 +55,16 @@ def format_of(path: Path) -> Format:
         known = f"{', '.join(_TEXT)} (and .gz or .bz2), {', '.join(_BINARY)}"
         raise ValueError(f"{path} must end in one of {known}, got {text_suffix or 'no suffix'!r}.")
     format_ = _BINARY.get(suffix) or _TEXT[text_suffix]
+    check_regular(path)
     if path.is_file():
         _check_content(path, format_)
     return format_
+
+
+def names_data(path: Path) -> bool:
+    """Tell whether a file's name is that of a data file; names in .txt are those of anything."""
+    text_suffix = Path(plain_name(path)).suffix.lower()
+    return path.suffix.lower() in _BINARY or (text_suffix in _TEXT and text_suffix != ".txt")
 
 
 def _check_content(path: Path, format_: Format) -> None:

@@ -16,6 +16,7 @@ from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import check_flag, is_sparse_frame, without_sparse_frame
 
 _NONE = np.array(None)
+_MOST_COLUMNS = 1_000_000  # each is an object of pandas
 
 
 def check_as_frame(as_frame: object) -> None:
@@ -73,6 +74,9 @@ def _frame_of(matrix: Matrix, names: Sequence[str], what: str) -> Any:
 
 
 def _check_distinct(names: Sequence[str], what: str) -> None:
+    if len(names) > _MOST_COLUMNS:
+        problem = f"{what} of data frames must be at most {_MOST_COLUMNS}, got {len(names)}."
+        raise ValueError(f"{problem} Hint: as_frame=False.")
     if len(set(names)) < len(names):
         name, _ = Counter(names).most_common(1)[0]
         raise ValueError(f"{what} must be distinct in a data frame, got {name!r} twice. Hint: as_frame=False.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -14,6 +15,7 @@ from nearlabel.utils.progress import listening
 
 _MOST_NAMES = 2**16  # more are keys that are data
 _MOST_DIGITS = 18  # of an integer of 64 bits
+_HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 _BATCH_CELLS = 2**20
 
 _Type: TypeAlias = Literal["bool", "int", "float", "text"]
@@ -37,8 +39,9 @@ class JsonLinesFile:
 
     decimal = "."
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, max_unpacked_bytes: int | None = None) -> None:
         self.path = path
+        self._limit = max_unpacked_bytes
         self.n_rows = 0
         n_values = 0
         found: dict[str, _Found] = {}
@@ -46,16 +49,22 @@ class JsonLinesFile:
             for _, rows in self._blocks():
                 for line, row in rows:
                     self._add(found, line, row)
-                    n_values += len(row)
+                    n_values += sum(len(value) if isinstance(value, list) else 1 for value in row.values())
                 self.n_rows += len(rows)
         if not self.n_rows:
             raise ValueError(f"{path} must contain an object on each line, got no line.")
-        check_filled(path, self.n_rows * len(found), n_values)
+        check_filled(
+            path, self.n_rows * sum(of.width if of.kind == "numbers" else 1 for of in found.values()), n_values
+        )
         self._found = found
         self.columns = columns_by_name(path, (Column(name, of.kind, of.description) for name, of in found.items()))
 
     def batches(self, names: Collection[str]) -> Iterator[Batch]:
         """Yield the values in the types of their columns."""
+        for name in names:
+            if self._found[name].kind == "other":
+                got = self._found[name].description
+                raise ValueError(f"{self.path} must have values of one type in column {name!r}, got {got}.")
         size = max(1, _BATCH_CELLS // max(1, len(names)))
         for share, rows in self._blocks():
             for start in range(0, len(rows), size):
@@ -69,7 +78,7 @@ class JsonLinesFile:
 
     def _blocks(self) -> Iterator[tuple[float, list[tuple[int, dict[str, Any]]]]]:
         """Yield (share of the file that was read, (line, object) of some rows); blank lines are skipped."""
-        with Lines(self.path) as lines:
+        with Lines(self.path, self._limit) as lines:
             for first, block in lines.blocks():
                 texts = enumerate(block.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=first)
                 rows = [(line, self._parsed(line, text)) for line, text in texts if text.strip()]
@@ -79,8 +88,16 @@ class JsonLinesFile:
     def _parsed(self, line: int, text: bytes) -> dict[str, Any]:
         try:
             row = json.loads(text.decode("utf-8"), parse_int=_integer)
-        except (ValueError, RecursionError) as error:
+            if _HALF_CHARACTER.search(text):
+                json.dumps(row, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:  # JSON can write half of a pair of surrogates, which no text can hold
+            got = f"\\u{ord(error.object[error.start]):04x} alone"
+            problem = f"texts must be of whole characters, got half a character, {got}."
+            raise malformed(self.path, line, problem) from error
+        except ValueError as error:
             raise malformed(self.path, line, f"the line must be JSON, got: {error}.") from error
+        except (RecursionError, MemoryError) as error:
+            raise malformed(self.path, line, "the line must be JSON, got: it is nested too deeply.") from error
         if not isinstance(row, dict):
             raise malformed(self.path, line, f"the line must be an object of JSON, got {shortened(row)}.")
         return row
@@ -139,10 +156,18 @@ class _Found:
     def array(self, values: Sequence[Any]) -> Any:
         """Return values of this column."""
         type_ = self._type or "text"
-        if self._is_list or type_ in ("bool", "text"):
+        if type_ in ("bool", "text"):
             return array_of(values, type_, lists=self._is_list)
         as_type = int if type_ == "int" else float
-        return array_of([None if value is None else as_type(value) for value in values], type_)
+        if not self._is_list:
+            return array_of([_converted(value, as_type) for value in values], type_)
+        if len(self._elements) > 1:  # integers among floats, which may be such as no float holds
+            values = [None if row is None else [_converted(value, as_type) for value in row] for row in values]
+        return array_of(values, type_, lists=True)
+
+
+def _converted(value: Any, as_type: Callable[[Any], Any]) -> Any:
+    return None if value is None else as_type(value)
 
 
 def _integer(text: str) -> int | float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from scipy import sparse
 
 from nearlabel.datasets._numeric_columns import numbers
 from nearlabel.datasets._row_store import SparseRows
-from nearlabel.datasets._table_file import Batch, CellError, TableFile, shortened
+from nearlabel.datasets._table_file import Batch, CellError, TableFile, check_filled, shortened
 from nearlabel.datasets._unknown import (
     ANSWERS,
     as_stored,
@@ -30,6 +31,7 @@ from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 # would join two texts.
 WRITTEN_LIST = re.compile(r"\s*+\[\s*+(?:['\"].*|\d[\d\s,]*+)?\]\s*+", re.DOTALL)
 _PYTHON_TEXT = r"(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")"
+_TEXT_OF_PYTHON = re.compile(_PYTHON_TEXT, re.DOTALL)
 _PYTHON_LIST = re.compile(rf"\[\s*+{_PYTHON_TEXT}\s*+(?:,\s*+{_PYTHON_TEXT}\s*+)*+(?:,\s*+)?\]", re.DOTALL)
 _SEPARATORS = ("|", ",")  # the first is seldom a part of a tag
 _CELLS_TO_GUESS_BY = 1000
@@ -125,6 +127,8 @@ class TagColumn:
         said = self._rows.matrix(len(self._numbers_of))
         Y = said[:, [self._numbers_of[tag] for tag in tags]]
         if None in self._numbers_of:
+            n_unknown = said[:, [self._numbers_of[None]]].nnz
+            check_filled(self._path, n_unknown * len(tags), said.nnz + said.shape[0], "leave out rows of unknown tags")
             Y = with_unknown_rows(Y, said[:, [self._numbers_of[None]]].toarray().ravel())
         return _in_its_storage(Y), tuple(map(str, tags))
 
@@ -193,16 +197,23 @@ def _tags_of_list(text: str, separator: str) -> list[str]:
     if not all(isinstance(tag, str) or type(tag) is int for tag in tags):
         hint = f'Hint: a list is like ["red", "blue"], or tags are joined, as in \'red{separator}blue\''
         raise ValueError(f"{shortened(text)}. {hint}")
-    return [tag for one in tags if (tag := str(one)).strip()]
+    texts = [tag for one in tags if (tag := str(one)).strip()]
+    if any("\ud800" <= character <= "\udfff" for tag in texts for character in tag):
+        raise ValueError(f"{shortened(text)}, with half a character")
+    return texts
 
 
 def parsed_list(text: str) -> list[Any]:
     """Return a list as JSON or Python writes it; one with None where it is neither."""
-    with suppress(ValueError, RecursionError):
+    with suppress(ValueError, RecursionError, MemoryError):
         tags = json.loads(text)
         return tags if isinstance(tags, list) else [None]
-    with suppress(ValueError, SyntaxError):
-        return list(ast.literal_eval(text)) if _PYTHON_LIST.fullmatch(text) else [None]
+    if not _PYTHON_LIST.fullmatch(text):
+        return [None]
+    with suppress(ValueError, SyntaxError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on a backslash that escapes nothing
+        # One after the other: Python would make a tree of a long list, of a hundred times its size.
+        return [ast.literal_eval(one) for one in _TEXT_OF_PYTHON.findall(text)]
     return [None]
 
 

@@ -10,18 +10,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self
 
+from nearlabel.files.regular_file import open_regular
+from nearlabel.files.unpacked_limit import unpacked_limit, unpacks_to_more
 from nearlabel.utils.progress import tell
 
 BLOCK_BYTES = 2**19  # large enough for numpy to be fast, small enough that a block's arrays do not matter
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST_PROBLEM = 1000
+_NO_LIMIT = 2**62  # of a file that is read as it is
 _COMPRESSIONS = (".gz", ".bz2")
 
 
 class _ByteStream(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
-    def readline(self) -> bytes: ...
+    def readline(self, size: int, /) -> bytes: ...
 
     def close(self) -> None: ...
 
@@ -29,14 +33,18 @@ class _ByteStream(Protocol):
 class Lines:
     """A text file, plain, gzip or bzip2 by its first bytes, as a context manager.
 
-    `number` is the number of the last line that was returned.
+    `number` is the number of the last line that was returned. A compressed file is an error as soon as it unpacks to
+    more than `unpacked_limit` allows.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, max_unpacked_bytes: int | None = None) -> None:
         self.path = path
         self.number = 0
-        self._file = path.open("rb")
+        limit = unpacked_limit(path.stat().st_size, max_unpacked_bytes)
+        self._file = open_regular(path)
         self._stream = _plain_stream(self._file)
+        self._limit = _NO_LIMIT if self._stream is self._file else limit
+        self._left = self._limit
 
     def __enter__(self) -> Self:
         return self
@@ -88,13 +96,18 @@ class Lines:
     def _read(self, size: int) -> bytes:
         """Return about `size` bytes, up to the end of a line; a damaged file is an error, not a short read."""
         try:
-            block = self._stream.read(size) if size else b""
-            return block + (b"" if block.endswith(b"\n") else self._stream.readline())
+            block = self._stream.read(min(size, self._left + 1)) if size else b""
+            if not block.endswith(b"\n"):
+                block += self._stream.readline(self._left + 1 - len(block))
         except (EOFError, zlib.error, OSError) as error:
             raise ValueError(
                 f"{self.path} must be a whole compressed file, got one that is truncated or damaged"
                 f" after line {self.number} ({error})."
             ) from error
+        self._left -= len(block)
+        if self._left < 0:
+            raise unpacks_to_more(self.path, self._limit)
+        return block
 
 
 def _plain_stream(file: BinaryIO) -> _ByteStream:
@@ -124,5 +137,6 @@ def plain_name(path: Path) -> str:
 
 
 def malformed(path: Path, line: int, problem: str) -> ValueError:
-    """Return the error for one line of a file."""
-    return ValueError(f"{path}, line {line}: {problem}")
+    """Return the error for one line of a file; a problem that repeats long text of the file is cut."""
+    short = problem if len(problem) <= _LONGEST_PROBLEM else f"{problem[:_LONGEST_PROBLEM]} ..."
+    return ValueError(f"{path}, line {line}: {short}")

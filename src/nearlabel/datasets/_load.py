@@ -40,6 +40,8 @@ def load_dataset(
     text: Sequence[str] = (),
     dates: Sequence[str] = (),
     as_frame: bool = False,
+    max_unpacked_bytes: int | None = None,
+    isolate: bool = False,
 ) -> Dataset:
     r"""Read a data set in the format that its name and content show.
 
@@ -70,6 +72,12 @@ def load_dataset(
     as_frame : bool, default=False
         Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
         then speak of, as by `Dataset.with_frames`.
+    max_unpacked_bytes : int, default=None
+        How many bytes a compressed file, a workbook, an ``.npz`` file or the columns that are read from a Parquet file
+        may unpack to. None: as in `read_table` and `read_npz`.
+    isolate : bool, default=False
+        As in `read_table`: a Parquet file at which pyarrow crashes is a ValueError. Other formats are read in this
+        process.
 
     Returns
     -------
@@ -109,9 +117,10 @@ def load_dataset(
     format_ = format_of(path)
     check_arff(path, format_, nominal)
     if format_ in TABLES:
-        return read_table(path, **options, unknown=unknown, as_frame=as_frame)
+        limits: dict[str, Any] = {"isolate": isolate, "max_unpacked_bytes": max_unpacked_bytes}
+        return read_table(path, **options, unknown=unknown, as_frame=as_frame, **limits)
     _refuse_options(path, format_, options)
-    data = _READERS[format_](path, nominal, unknown)
+    data = _READERS[format_](path, nominal, unknown, max_unpacked_bytes)
     return data.with_frames() if as_frame else data
 
 
@@ -122,32 +131,32 @@ def _refuse_options(path: Path, format_: str, options: dict[str, Any]) -> None:
             raise ValueError(f"{name} must go with {A_TABLE}, got {path}. Hint: {_LABELS_OF[format_]}.")
 
 
-def _load_arff(path: Path, nominal: Nominal, unknown: str | None) -> Dataset:
-    header = _header(path)
+def _load_arff(path: Path, nominal: Nominal, unknown: str | None, limit: int | None) -> Dataset:
+    header = _header(path, limit)
     xml_path = find_label_xml(header)
     if xml_path is not None:
-        return read_mulan(path, xml_path, nominal=nominal, unknown=unknown)
+        return read_mulan(path, xml_path, nominal=nominal, unknown=unknown, max_unpacked_bytes=limit)
     if has_label_option(header):
-        return read_meka(path, nominal=nominal, unknown=unknown)
+        return read_meka(path, nominal=nominal, unknown=unknown, max_unpacked_bytes=limit)
     raise ValueError(
         f"{path} must say which attributes are labels, by an XML file beside it or by -C in the relation's name,"
         f" got neither (relation {header.relation!r})."
     )
 
 
-def _load_svmlight(path: Path, _: Nominal, unknown: str | None) -> Dataset:
+def _load_svmlight(path: Path, _: Nominal, unknown: str | None, limit: int | None) -> Dataset:
     if unknown is not None:
         raise ValueError(f"unknown must be None for {path}, whose rows list the labels that apply, got {unknown!r}.")
-    return read_svmlight(path, labels_zero_based="auto")
+    return read_svmlight(path, labels_zero_based="auto", max_unpacked_bytes=limit)
 
 
-_READERS: dict[str, Callable[[Path, Nominal, str | None], Dataset]] = {
+_READERS: dict[str, Callable[[Path, Nominal, str | None, int | None], Dataset]] = {
     "arff": _load_arff,
-    "npz": lambda path, _, unknown: read_npz(path, unknown=unknown),
+    "npz": lambda path, _, unknown, limit: read_npz(path, unknown=unknown, max_unpacked_bytes=limit),
     "svmlight": _load_svmlight,
 }
 
 
-def _header(path: Path) -> Header:
-    with Lines(path) as lines:
+def _header(path: Path, limit: int | None) -> Header:
+    with Lines(path, limit) as lines:
         return read_header(lines)

@@ -9,11 +9,20 @@ from nearlabel.datasets._arff import read_arff
 from nearlabel.datasets._arff_header import Header
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._nominal import Nominal
+from nearlabel.datasets._table_file import shortened
 
-_OPTION = re.compile(r"(?:^|[\s:])-C\s*(-?\d+)(?![\w.])")
+_OPTION = re.compile(r"(?:^|[\s:])-C\s*+(-?+\d++)(?![\w.])")
+
+_MOST_DIGITS = 18  # of an integer of 64 bits, without its sign
 
 
-def read_meka(path: str | Path, *, nominal: Nominal = "overlap", unknown: str | None = None) -> Dataset:
+def read_meka(
+    path: str | Path,
+    *,
+    nominal: Nominal = "overlap",
+    unknown: str | None = None,
+    max_unpacked_bytes: int | None = None,
+) -> Dataset:
     r"""Read a data set in MEKA's format.
 
     The relation's name ends in options, ``'Music: -C 6'``: with ``-C n`` the first n attributes are the labels, with
@@ -27,6 +36,8 @@ def read_meka(path: str | Path, *, nominal: Nominal = "overlap", unknown: str | 
         What nominal features become, as in `read_mulan`.
     unknown : str, default=None
         A value of labels that stands for unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
+    max_unpacked_bytes : int, default=None
+        How many bytes a compressed file may unpack to. None: 100 times its size, at least 512 MiB.
 
     Returns
     -------
@@ -56,7 +67,7 @@ def read_meka(path: str | Path, *, nominal: Nominal = "overlap", unknown: str | 
     >>> pets.label_names, pets.X.toarray().tolist(), pets.Y.toarray().tolist()
     (('cat',), [[3.5]], [[0]])
     """
-    return read_arff(path, labels_of_option, nominal, unknown)
+    return read_arff(path, labels_of_option, nominal, unknown, max_unpacked_bytes)
 
 
 def has_label_option(header: Header) -> bool:
@@ -68,8 +79,11 @@ def labels_of_option(header: Header) -> range:
     """Return the columns of the labels that the relation's name tells."""
     option = _OPTION.search(header.relation)
     if option is None:
-        raise ValueError(f"{header.path}: the relation's name must contain -C n, got {header.relation!r}.")
-    count, width = int(option[1]), len(header.attributes)
+        got = shortened(header.relation)
+        raise ValueError(f"{header.path}: the relation's name must contain -C n, got {got}.")
+    digits, width = option[1], len(header.attributes)
+    count = int(digits) if len(digits) <= _MOST_DIGITS else 0
     if not 0 < abs(count) < width:
-        raise ValueError(f"{header.path}: -C must be from 1 to {width - 1} for {width} attributes, got {count}.")
+        got = digits if len(digits) <= _MOST_DIGITS else f"a number of {len(digits)} characters"
+        raise ValueError(f"{header.path}: -C must be from 1 to {width - 1} for {width} attributes, got {got}.")
     return range(count) if count > 0 else range(width + count, width)

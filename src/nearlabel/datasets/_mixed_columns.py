@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nearlabel.datasets._arrow import kind_of, naive_times
+from nearlabel.datasets._arrow import kind_of, naive_times, row_beyond_calendar
 from nearlabel.datasets._table_file import CellError, Kind, shortened
 from nearlabel.utils.types import IntArray
 
@@ -58,6 +58,9 @@ def _texts(array: Any) -> Cells:
 
 def _dates(array: Any) -> Cells:
     if kind_of(array.type) == "time":
+        row = row_beyond_calendar(array)
+        if row is not None:
+            raise CellError(row, "a time that is not in the years 1 to 9999")
         array = naive_times(array)
         return _each(array, lambda value: value, missing=np.nan)
     return _each(array, _date, missing=np.nan)
@@ -73,7 +76,7 @@ def _each(array: Any, read: Callable[[Any], Any], *, missing: Any = None) -> Cel
     for code, value in enumerate(values):
         try:
             cells[code] = read(value)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:  # the last: moved to UTC, a date before year 1
             raise CellError(int(np.argmax(codes == code)), shortened(value)) from error
     return cells[codes]
 
@@ -145,7 +148,7 @@ def are_few(n_distinct: int, n_present: int) -> bool:
 def _is_date(text: str) -> bool:
     try:
         return "-" in text and isinstance(_date(text), datetime)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
 
 

@@ -12,6 +12,11 @@ from nearlabel.datasets._arff_header import Header, unescape
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._lines import plain_name
 from nearlabel.datasets._nominal import Nominal
+from nearlabel.datasets._table_file import shortened
+from nearlabel.files.regular_file import open_regular
+
+_XML_BYTES = 2**16  # that are parsed at once
+_LONGEST_ROOT = 60  # characters of a name in a message
 
 
 def read_mulan(
@@ -20,6 +25,7 @@ def read_mulan(
     *,
     nominal: Nominal = "overlap",
     unknown: str | None = None,
+    max_unpacked_bytes: int | None = None,
 ) -> Dataset:
     r"""Read a data set in Mulan's format.
 
@@ -45,6 +51,8 @@ def read_mulan(
 
     unknown : str, default=None
         A value of labels that stands for unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
+    max_unpacked_bytes : int, default=None
+        How many bytes a compressed file may unpack to. None: 100 times its size, at least 512 MiB.
 
     Returns
     -------
@@ -90,7 +98,7 @@ def read_mulan(
             )
         return labels_of_xml(header, chosen)
 
-    return read_arff(arff_path, choose_labels, nominal, unknown)
+    return read_arff(arff_path, choose_labels, nominal, unknown, max_unpacked_bytes)
 
 
 def find_label_xml(header: Header) -> Path | None:
@@ -128,33 +136,56 @@ def labels_of_xml(header: Header, xml_path: Path) -> list[int]:
     missing = [name for name in names if name not in position]
     if missing:
         raise ValueError(
-            f"{xml_path}: every label must be an attribute of {header.path}, got {missing[0]!r}"
+            f"{xml_path}: every label must be an attribute of {header.path}, got {shortened(missing[0])}"
             f" ({len(missing)} of {len(names)} labels are missing)."
         )
     _check_unique(f"{xml_path}: every label must be named once", names)
     counts = Counter(header.names)
     if twice := [name for name in names if counts[name] > 1]:
-        raise ValueError(f"{header.path}: a label must be one attribute, got two of the name {twice[0]!r}.")
+        raise ValueError(f"{header.path}: a label must be one attribute, got two of the name {shortened(twice[0])}.")
     return [position[name] for name in names]
 
 
 def _check_unique(rule: str, names: list[str]) -> None:
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
-        raise ValueError(f"{rule}, got {name!r} {count} times.")
+        raise ValueError(f"{rule}, got {shortened(name)} {count} times.")
 
 
 def _label_names(path: Path) -> list[str]:
     """Return the names in the order of the document, whatever the nesting; the namespace may be left out."""
-    try:
-        root = ET.parse(path).getroot()
-    except (ET.ParseError, LookupError, ValueError) as error:  # the last two: an encoding that is not known
-        raise ValueError(f"{path} must be well-formed XML, got: {error}.") from error
-    if root.tag.rpartition("}")[2] != "labels":
-        raise ValueError(f"{path} must have the root element <labels>, got <{root.tag.rpartition('}')[2]}>.")
-    names = [element.get("name") for element in root.iter() if element.tag.rpartition("}")[2] == "label"]
-    if not names or None in names:
+    found = _FoundLabels()
+    parser = ET.XMLParser(target=found)
+    with open_regular(path) as file:
+        try:
+            while part := file.read(_XML_BYTES):
+                parser.feed(part)
+            parser.close()
+        except (ET.ParseError, LookupError, ValueError) as error:  # the last two: an encoding that is not known
+            raise ValueError(f"{path} must be well-formed XML, got: {error}.") from error
+    if found.root != "labels":
+        raise ValueError(f"{path} must have the root element <labels>, got <{found.root}>.")
+    if not found.names or None in found.names:
         raise ValueError(
-            f"{path} must contain elements <label name=...>, got {len(names)} elements or one without name."
+            f"{path} must contain elements <label name=...>, got {len(found.names)} elements or one without name."
         )
-    return [name for name in names if name is not None]
+    return [name for name in found.names if name is not None]
+
+
+class _FoundLabels:
+    """What the parser tells while it reads; no tree is made, so that depth and other elements take no memory."""
+
+    def __init__(self) -> None:
+        self.root: str | None = None
+        self.names: list[str | None] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Take note of an element."""
+        name = tag.rpartition("}")[2]
+        if self.root is None:
+            self.root = name[:_LONGEST_ROOT]
+        if name == "label":
+            self.names.append(attributes.get("name"))
+
+    def close(self) -> None:
+        """Do nothing more at the end."""

@@ -17,7 +17,7 @@ from nearlabel.datasets._arff_cells import SparseCells
 from nearlabel.datasets._arff_header import Attribute
 from nearlabel.datasets._numeric_columns import missing_features
 from nearlabel.datasets._row_store import DenseRows, SparseRows
-from nearlabel.datasets._table_file import did_you_mean
+from nearlabel.datasets._table_file import check_filled, did_you_mean
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import check_choice
 
@@ -56,7 +56,8 @@ class CodedColumns:
             _category_names(attribute) if kind == "category" else (attribute.name,)
             for attribute, kind in zip(attributes, self.kinds_of_attributes, strict=True)
         ]
-        widths = np.array([len(part) for part in parts], dtype=np.intp)
+        widths: IntArray = np.array([len(part) for part in parts], dtype=np.intp)
+        self._widths = widths
         self._starts: IntArray = np.cumsum(widths) - widths
         self.names = tuple(name for part in parts for name in part)
         self.kinds = tuple(np.repeat(np.array(self.kinds_of_attributes, dtype=object), widths).tolist())
@@ -84,6 +85,11 @@ class CodedColumns:
         X[:, self._starts[self._plain]] = plain
         X[rows, columns] = values
         return X
+
+    def n_implied(self, cells: SparseCells) -> int:
+        """Return about how many cells sparse rows become: those left out may be stored, and a missing value is many."""
+        missing = np.isnan(cells.values)
+        return cells.n_rows * len(self._changed) + int(self._widths[cells.columns[missing]].sum())
 
     def sparse(self, cells: SparseCells) -> SparseCells:
         """Return the columns for sparse rows, where an attribute left out has its first value."""
@@ -125,14 +131,19 @@ class CodedColumns:
 class CodedRows:
     """A growing matrix of features: CSR where rows are sparse, or nearly all columns are those of categories."""
 
-    def __init__(self, columns: CodedColumns, *, is_sparse: bool) -> None:
+    def __init__(self, path: Path, columns: CodedColumns, *, is_sparse: bool) -> None:
+        self._path = path
         self._columns = columns
+        self._n_written = self._n_implied = 0
         self._rows = SparseRows() if is_sparse or columns.are_sparse else DenseRows(len(columns.names))
 
     def append(self, cells: SparseCells | FloatArray) -> None:
         """Add rows of codes, with a cell for each attribute in the order of the columns."""
         if isinstance(self._rows, SparseRows):
             cells = cells if isinstance(cells, SparseCells) else _all_cells(cells)
+            self._n_written += cells.n_rows + len(cells.values)
+            self._n_implied += self._columns.n_implied(cells)
+            check_filled(self._path, self._n_implied, self._n_written, "nominal='codes' has one column an attribute")
             self._rows.append(*self._columns.sparse(cells))
         elif not isinstance(cells, SparseCells):
             self._rows.append(self._columns.dense(cells))

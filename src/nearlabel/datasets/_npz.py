@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from nearlabel.datasets._dataset import Dataset
+from nearlabel.datasets._numbered_names import LARGEST_LABEL_COUNT, NumberedNames, counts_of
 from nearlabel.datasets._unknown import (
     as_stored,
     check_beside_zero_and_one,
@@ -23,13 +21,16 @@ from nearlabel.datasets._unknown import (
     with_unknown,
 )
 from nearlabel.files.atomic_file import whole_file
-from nearlabel.utils.types import CSR, Matrix
+from nearlabel.files.npz_arrays import is_text, open_npz
+from nearlabel.utils.types import CSR, IntArray, Matrix
+from nearlabel.utils.validation import check_integer
 
+_NAMED_ARRAYS = 10  # in a message
 _PARTS = ("data", "indices", "indptr", "shape")  # of a CSR matrix: X_data and so on
 
 
-def read_npz(path: str | Path, *, unknown: str | None = None) -> Dataset:
-    """Read a data set from a ``.npz`` file.
+def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes: int | None = None) -> Dataset:
+    """Read a data set from a ``.npz`` file, which may come from anybody.
 
     Parameters
     ----------
@@ -39,19 +40,24 @@ def read_npz(path: str | Path, *, unknown: str | None = None) -> Dataset:
         ever unpickled.
     unknown : str, default=None
         The number in ``Y`` that stands for an unknown label, as NaN always does: "-1".
+    max_unpacked_bytes : int, default=None
+        How much the arrays may take, each number as 8 bytes, whatever its type in the file, and each text as at least
+        64. None: 512 MiB, or 100 times the size of the file if that is more. Reading takes at most four times as much.
 
     Returns
     -------
     Dataset
         X (n_samples, n_features) float64 and Y (n_samples, n_labels) int64, or float64 with NaN where labels are
-        unknown, dense or CSR as in the file. Without names, features and labels bear their numbers.
+        unknown, dense or CSR as in the file. Without names, features and labels bear their numbers; then there are at
+        most 4,194,304 labels.
 
     Raises
     ------
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file is damaged, lacks an array, or an array is not what it must be, or `unknown` is no number or 0 or 1.
+        If the file is damaged, lacks an array or would take too much memory, or an array is not what it must be; the
+        message names the file and the array. Or if `unknown` is no number or 0 or 1.
 
     See Also
     --------
@@ -62,13 +68,21 @@ def read_npz(path: str | Path, *, unknown: str | None = None) -> Dataset:
     check_beside_zero_and_one(unknown)
     if unknown is not None and number_of(unknown) is None:
         raise ValueError(f"unknown must be a number for {path}, whose labels are numbers, got {unknown!r}.")
-    with open_npz(path) as arrays:
+    if max_unpacked_bytes is not None:
+        check_integer("max_unpacked_bytes", max_unpacked_bytes, low=1)
+    with open_npz(path, max_unpacked_bytes) as arrays:
         X = matrix_of(path, arrays, "X")
         Y = _labels_of(path, arrays, X.shape[0], unknown)
         feature_names = names_of(path, arrays, "feature_names", X.shape[1])
+        if Y.shape[1] > LARGEST_LABEL_COUNT and "label_names" not in arrays:
+            got = f"{Y.shape[1]}. Hint: label_names, an array with the name of each"
+            raise ValueError(f"{path}: Y must have at most {LARGEST_LABEL_COUNT} labels without names, got {got}.")
         label_names = names_of(path, arrays, "label_names", Y.shape[1])
         kinds = names_of(path, arrays, "feature_kinds", X.shape[1]) if "feature_kinds" in arrays else ()
-    return Dataset(X, Y, feature_names, label_names, path.stem, kinds, source=str(path))
+    try:
+        return Dataset(X, Y, feature_names, label_names, path.stem, kinds, source=str(path))
+    except ValueError as error:  # names and kinds are what others wrote
+        raise ValueError(f"{path}: {error}") from error
 
 
 def write_npz(path: str | Path, dataset: Dataset) -> Path:
@@ -88,7 +102,8 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     Raises
     ------
     ValueError
-        If the path does not end in ``.npz``.
+        If the path does not end in ``.npz``, or a name contains half of a character (a lone surrogate) or ends in a NUL
+        character.
     OSError
         If the file cannot be written; what was there before stays.
 
@@ -110,71 +125,88 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
         raise ValueError(f"path must end in .npz, got {path.name!r}.")
     dataset = dataset.with_arrays()
     arrays = _arrays_of("X", dataset.X) | _arrays_of("Y", dataset.Y)
-    arrays |= {"feature_names": np.array(dataset.feature_names, dtype=np.str_)}
-    arrays |= {"label_names": np.array(dataset.label_names, dtype=np.str_)}
-    if set(dataset.feature_kinds) > {"number"} or "number" not in dataset.feature_kinds:
+    for what in ("feature_names", "label_names"):
+        names = getattr(dataset, what)
+        if not isinstance(names, NumberedNames):  # these are made anew when the file is read
+            arrays[what] = _as_texts(what, names)
+    kinds = set(counts_of(dataset.feature_kinds))
+    if kinds > {"number"} or "number" not in kinds:
         arrays |= {"feature_kinds": np.array(dataset.feature_kinds, dtype=np.str_)}
     with whole_file(path) as partial, partial.open("wb") as file:
         np.savez(file, **arrays)
     return path
 
 
-@contextmanager
-def open_npz(path: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """Open the arrays of a file; each is read when it is asked for."""
-    with path.open("rb") as file:  # a missing file or a folder is told from a damaged one
-        if not zipfile.is_zipfile(file):
-            raise ValueError(f"{path} must be a whole .npz file, got something else or a part of one.")
-        file.seek(0)
-        try:
-            with np.load(file, allow_pickle=False) as arrays:
-                yield arrays
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise ValueError(f"{path} must be a whole .npz file, got a damaged one: {error}.") from error
-
-
 def matrix_of(path: Path, arrays: Mapping[str, NDArray[Any]], name: str) -> Matrix:
     """Return a matrix as float64, dense or CSR."""
     parts = [f"{name}_{part}" for part in _PARTS]
     if name not in arrays and not set(parts).issubset(arrays):
-        got = ", ".join(arrays) or "no array"
+        got = ", ".join(list(arrays)[:_NAMED_ARRAYS])[:200] or "no array"
         raise ValueError(f"{path} must contain an array {name}, or {', '.join(parts)}, got {got}.")
-    matrix = array_of(path, arrays, name) if name in arrays else _csr(path, name, arrays, parts)
-    if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
-        got = f"{matrix.dtype} of shape {matrix.shape}"
-        raise ValueError(f"{path}: {name} must be a two-dimensional array of numbers, got {got}.")
+    matrix = _dense(path, name, arrays[name]) if name in arrays else _csr(path, name, arrays, parts)
     if not matrix.shape[0]:
         raise ValueError(f"{path} must contain at least one row, got none.")
-    return matrix.astype(np.float64, copy=False)
+    return matrix
+
+
+def _dense(path: Path, name: str, array: NDArray[Any]) -> NDArray[np.float64]:
+    if array.ndim != 2 or array.dtype.kind not in "buif":
+        got = f"{array.dtype} of shape {array.shape}"
+        raise ValueError(f"{path}: {name} must be a two-dimensional array of numbers, got {got}.")
+    return _as_float64(array)
+
+
+def _as_float64(array: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(all="ignore"):  # a long double may become infinite, and a NaN of a kind of its own a usual one
+        return array.astype(np.float64, copy=False)
 
 
 def _csr(path: Path, name: str, arrays: Mapping[str, NDArray[Any]], parts: Sequence[str]) -> CSR:
-    data, indices, indptr, shape = (array_of(path, arrays, part) for part in parts)
-    try:
-        matrix = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-        matrix.check_format(full_check=True)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {', '.join(parts)} must be those of a CSR matrix, got: {error}.") from error
+    """Return a CSR matrix from its parts, of which scipy would check only some, after memory was taken."""
+    data, indices, indptr, shape = (arrays[part] for part in parts)
+    if wrong := _wrong_parts(data, indices, indptr, shape):
+        raise ValueError(f"{path}: {', '.join(parts)} must be those of a CSR matrix, got {wrong}.")
+    n_rows, n_columns = shape.tolist()
+    index_type = np.int32 if max(n_columns, len(indices)) <= np.iinfo(np.int32).max else np.int64
+    of_rows = (_as_float64(data), indices.astype(index_type, copy=False), indptr.astype(index_type, copy=False))
+    matrix = sparse.csr_array(of_rows, shape=(n_rows, n_columns))
     matrix.sum_duplicates()
     return matrix
 
 
-def array_of(path: Path, arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
-    """Return one array of the file."""
-    try:
-        array = arrays[name]
-    except ValueError as error:
-        raise ValueError(f"{path}: {name} must be an array of numbers or text, got: {error}.") from error
-    if not isinstance(array, np.ndarray):  # numpy gives the bytes of a member that does not begin as arrays do
-        raise ValueError(f"{path}: {name} must be an array of numbers or text, got something else.")
-    return array
+def _wrong_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]) -> str:
+    """Return what is wrong with the parts of a CSR matrix, or nothing."""
+    for part, array, kinds in zip(_PARTS, (data, indices, indptr, shape), ("buif", "iu", "iu", "iu"), strict=True):
+        if array.ndim != 1 or array.dtype.kind not in kinds:
+            return f"{part} of type {array.dtype} and shape {array.shape}"
+    if len(shape) != 2 or not (shape.min() >= 0 and shape.max() <= np.iinfo(np.int64).max):
+        return f"the shape {shape[:3].tolist()}"
+    if len(indptr) != int(shape[0]) + 1 or len(data) != len(indices):
+        return f"{len(data)} data, {len(indices)} indices and {len(indptr)} in indptr for {shape[0]} rows"
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (indptr[1:] < indptr[:-1]).any():
+        return f"an indptr that does not rise from 0 to {len(indices)}"
+    if len(indices) and not (indices.min() >= 0 and int(indices.max()) < int(shape[1])):
+        return f"indices from {indices.min()} to {indices.max()} for {shape[1]} columns"
+    return ""
+
+
+def with_columns(matrix: Matrix, columns: IntArray) -> Matrix:
+    """Return some columns of a matrix."""
+    if len(columns) == matrix.shape[1] and np.array_equal(columns, np.arange(len(columns))):
+        return matrix
+    if not sparse.issparse(matrix):
+        return matrix[:, columns]
+    # scipy takes memory for each column that there is: they may be a thousand million
+    known = np.union1d(matrix.indices, columns)
+    parts = (matrix.data, np.searchsorted(known, matrix.indices), matrix.indptr)
+    return sparse.csr_array(parts, shape=(matrix.shape[0], len(known)))[:, np.searchsorted(known, columns)]
 
 
 def names_of(path: Path, arrays: Mapping[str, NDArray[Any]], name: str, length: int) -> tuple[str, ...]:
     """Return the names in the file, else the numbers from 0."""
     if name not in arrays:
-        return tuple(map(str, range(length)))
-    names = array_of(path, arrays, name)
+        return cast("tuple[str, ...]", NumberedNames(length))
+    names = arrays[name]
     if names.shape != (length,) or names.dtype.kind != "U":
         raise ValueError(f"{path}: {name} must be {length} texts, got {names.dtype} of shape {names.shape}.")
     return tuple(names.tolist())
@@ -190,6 +222,15 @@ def _labels_of(path: Path, arrays: Mapping[str, NDArray[Any]], n_rows: int, unkn
     if wrong.size:
         raise not_zero_one(f"{path}: Y must contain 0, 1 and NaN only", wrong[0])
     return as_stored(Y)
+
+
+def _as_texts(what: str, names: Sequence[str]) -> NDArray[np.str_]:
+    texts = np.array(names, dtype=np.str_)
+    if not is_text(texts):
+        raise ValueError(f"{what} must be texts of Unicode's characters, got half of one in some name.")
+    if texts.tolist() != list(names):
+        raise ValueError(f"{what} must not end in a NUL character, which NumPy drops, got such a name.")
+    return texts
 
 
 def _arrays_of(name: str, matrix: Matrix) -> dict[str, Any]:

@@ -16,9 +16,11 @@ from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.types import FloatArray, IntArray
 
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "na", "n/a", "nan", "null", "none"), np.nan)
+_LONGEST_NAME, _LONGEST_PROBLEM = 200, 1000  # characters
 _SWAP = str.maketrans(".,", ",.")
 _WITH_COMMA = re.compile(r"'\s*+[-+]?+\d++,\d++\s*+'")
-_NUMBER = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|inf|infinity)")
+# Possessive: a text of many digits that is no number must not be tried at each digit.
+_NUMBER = re.compile(r"[-+]?+(?:(?:\d++\.?+\d*+|\.\d++)(?:e[-+]?+\d++)?+|inf|infinity)")
 _ELEMENT = re.compile(r"(.+)\[(0|[1-9]\d*)\]", re.DOTALL)
 
 
@@ -233,6 +235,8 @@ def not_features(problem: str, columns: Mapping[str, str | None]) -> ParameterEr
 
     The hint proposes, beside leaving them out, the option for each column, if `columns` names one for it.
     """
+    if max(map(len, columns)) > _LONGEST_NAME:  # as an option it would be repeated in full
+        return ParameterError("{problem}", {}, {"problem": problem[:_LONGEST_PROBLEM]})
     proposed: dict[str, list[str]] = {}
     for column, option in columns.items():
         if option is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,12 @@ from scipy import sparse
 
 from nearlabel.datasets._mixed_columns import FeatureKind
 from nearlabel.datasets._nominal import Nominal
+from nearlabel.datasets._numbered_names import NumberedNames, counts_of
 from nearlabel.datasets._row_sources import RowBlock, RowSource, open_source
 from nearlabel.datasets._table import POINT
 from nearlabel.utils.blocks import BLOCK_BYTES
 from nearlabel.utils.types import IntArray
-from nearlabel.utils.validation import check_integer
+from nearlabel.utils.validation import check_flag, check_integer
 
 _CELL_BYTES = 12  # of a stored value in a CSR array, with its index
 
@@ -31,6 +33,8 @@ def open_rows(
     decimal: str = POINT,
     nominal: Nominal = "overlap",
     feature_kinds: Sequence[str] = (),
+    max_unpacked_bytes: int | None = None,
+    isolate: bool = False,
 ) -> RowBlocks:
     r"""Open a file to read the features of a model, block by block.
 
@@ -58,6 +62,11 @@ def open_rows(
         in whatever order this file declares them; rows with a category that is not among `feature_names` are refused.
     feature_kinds : sequence of str of length n_features, default=()
         Of a table, such as `Dataset.feature_kinds` of the training data: what each feature is. Empty: all are numbers.
+    max_unpacked_bytes : int, default=None
+        How many bytes a compressed file, a workbook, an ``.npz`` file or the columns that are read from a Parquet file
+        may unpack to. None: as in `read_table` and `read_npz`.
+    isolate : bool, default=False
+        As in `read_table`: a Parquet file at which pyarrow crashes is a ValueError.
 
     Returns
     -------
@@ -94,7 +103,11 @@ def open_rows(
         block_rows = check_integer("block_rows", block_rows, low=1)
     block_bytes = check_integer("block_bytes", block_bytes, low=1)
     names = _distinct(feature_names)
-    source = open_source(Path(path), names, id_column, decimal, nominal, _kinds_by_name(names, feature_kinds))
+    check_flag("isolate", isolate)
+    if max_unpacked_bytes is not None:
+        check_integer("max_unpacked_bytes", max_unpacked_bytes, low=1)
+    kinds = _kinds_by_name(names, feature_kinds)
+    source = open_source(Path(path), names, id_column, decimal, nominal, kinds, max_unpacked_bytes, isolate)
     return RowBlocks(Path(path), source, block_rows, block_bytes)
 
 
@@ -132,21 +145,26 @@ class RowBlocks:
             raise ValueError(f"{self.path} must contain at least one row, got none.")
 
 
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+def _distinct(names: Sequence[str]) -> Sequence[str]:
+    if isinstance(names, NumberedNames) and len(names):
+        return names
     if isinstance(names, str) or not len(names) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"feature_names must be a sequence of at least one text, got {names!r}.")
     if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        twice, _ = Counter(names).most_common(1)[0]
         raise ValueError(f"feature_names must be distinct, got {twice!r} twice.")
     return tuple(names)
 
 
-def _kinds_by_name(names: tuple[str, ...], kinds: Sequence[str]) -> dict[str, FeatureKind]:
+def _kinds_by_name(names: Sequence[str], kinds: Sequence[str]) -> dict[str, FeatureKind]:
     """Return the kinds of the features that are no numbers."""
     known = get_args(FeatureKind)
-    if kinds and (len(kinds) != len(names) or not set(kinds) <= set(known)):
+    found = set(counts_of(kinds))
+    if kinds and (len(kinds) != len(names) or not found <= set(known)):
         expected = f"{len(names)} of {', '.join(known)}"
         raise ValueError(f"feature_kinds must be empty or contain {expected}, got {kinds!r}.")
+    if found <= {"number"}:
+        return {}
     return {name: kind for name, kind in zip(names, kinds, strict=False) if kind != "number"}  # type: ignore[misc]
 
 

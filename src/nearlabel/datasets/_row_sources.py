@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nearlabel.datasets._arff import peek_storage
 from nearlabel.datasets._arff_cells import CellReader, SparseCells, cells_of
@@ -16,12 +18,15 @@ from nearlabel.datasets._formats import A_TABLE, TABLES, format_of
 from nearlabel.datasets._lines import Lines
 from nearlabel.datasets._mixed_columns import FeatureKind
 from nearlabel.datasets._nominal import CodedColumns, CodedRows, FeatureMatch, Nominal, attribute_of, check_arff
-from nearlabel.datasets._npz import array_of, matrix_of, names_of, open_npz
+from nearlabel.datasets._npz import matrix_of, names_of, with_columns
+from nearlabel.datasets._numbered_names import NumberedNames
 from nearlabel.datasets._numeric_columns import FeatureColumns, missing_features
 from nearlabel.datasets._svmlight import svmlight_rows
 from nearlabel.datasets._table import POINT, open_table
 from nearlabel.datasets._table_file import TableFile, did_you_mean, require_columns
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.files.damage import damage_named
+from nearlabel.files.npz_arrays import open_npz
+from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix
 
 
 class RowBlock(NamedTuple):
@@ -54,36 +59,40 @@ class RowSource(Protocol):
 
 def open_source(
     path: Path,
-    names: tuple[str, ...],
+    names: Sequence[str],
     id_column: str | None,
     decimal: str,
     nominal: Nominal,
     kinds: Mapping[str, FeatureKind],
+    max_unpacked_bytes: int | None,
+    isolate: bool,
 ) -> RowSource:
     """Open a file by its suffix; raise ValueError if a feature or the column of ids is missing."""
     format_ = format_of(path)
     check_arff(path, format_, nominal)
     if format_ in TABLES:
-        return _TableRows(open_table(path, decimal), names, id_column, kinds)
+        table = open_table(path, decimal, max_unpacked_bytes, isolate=isolate)
+        return _TableRows(table, names, id_column, kinds)
     if kinds:
         name, kind = next(iter(kinds.items()))
         raise ValueError(f"{path} must be {A_TABLE} to have a {kind} as feature {name!r}, got another format.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}.")
     if format_ == "arff":
-        return _ArffRows(path, names, id_column, nominal)
-    source: RowSource = _SOURCES[format_](path, names, id_column)
-    return source
+        return _ArffRows(path, names, id_column, nominal, max_unpacked_bytes)
+    if format_ == "npz":
+        return _NpzRows(path, names, id_column, max_unpacked_bytes)
+    return _SvmlightRows(path, names, id_column, max_unpacked_bytes)
 
 
 class _TableRows:
     """Rows of a table."""
 
     def __init__(
-        self, table: TableFile, names: tuple[str, ...], id_column: str | None, kinds: Mapping[str, FeatureKind]
+        self, table: TableFile, names: Sequence[str], id_column: str | None, kinds: Mapping[str, FeatureKind]
     ) -> None:
         self._table = table
-        self._features = FeatureColumns.named(table, names, kinds)
+        self._features = FeatureColumns.named(table, tuple(names), kinds)
         self._id_column = id_column
         self.n_rows = self._table.n_rows
         if id_column is not None:
@@ -91,7 +100,8 @@ class _TableRows:
             column = self._table.columns[id_column]
             if column.kind in ("numbers", "texts"):
                 raise ValueError(
-                    f"id_column must have one id in a cell, got {id_column!r} of type {column.description}."
+                    f"id_column must have one id in a cell of {table.path}, got {id_column!r} of type"
+                    f" {column.description}."
                 )
 
     def blocks(self) -> Iterator[RowBlock]:
@@ -99,7 +109,8 @@ class _TableRows:
         if self._id_column is not None:
             wanted[self._id_column] = None
         for batch in self._table.batches(wanted):
-            ids = None if self._id_column is None else _objects(batch.columns[self._id_column].to_pylist())
+            with damage_named(self._table.path, "a table of ids that can be read"):  # a date in the year 300,000
+                ids = None if self._id_column is None else _objects(batch.columns[self._id_column].to_pylist())
             yield RowBlock(self._features.matrix(batch), ids, batch.share_done)
 
 
@@ -108,9 +119,11 @@ class _ArffRows:
 
     n_rows: int | None = None
 
-    def __init__(self, path: Path, names: tuple[str, ...], id_column: str | None, nominal: Nominal) -> None:
-        self._path = path
-        with Lines(path) as lines:
+    def __init__(
+        self, path: Path, names: Sequence[str], id_column: str | None, nominal: Nominal, limit: int | None
+    ) -> None:
+        self._path, self._limit = path, limit
+        with Lines(path, limit) as lines:
             header = read_header(lines)
         known = header.names
         wanted = {*names, *map(attribute_of, names)}
@@ -122,13 +135,13 @@ class _ArffRows:
         self._id = None if id_column is None else known.index(id_column)
 
     def blocks(self) -> Iterator[RowBlock]:
-        with Lines(self._path) as lines:
+        with Lines(self._path, self._limit) as lines:
             header = read_header(lines)
             is_sparse, texts = peek_storage(self._path, lines.blocks())
             reader = CellReader(header)
             for first_line, text in texts:
                 cells = reader.sparse(first_line, text) if is_sparse else reader.dense(first_line, text)
-                rows = CodedRows(self._coded, is_sparse=is_sparse)
+                rows = CodedRows(self._path, self._coded, is_sparse=is_sparse)
                 rows.append(cells_of(cells, self._used))
                 yield RowBlock(self._match.take(rows.matrix()), self._ids(header, cells), lines.share_read)
 
@@ -146,58 +159,82 @@ class _ArffRows:
 class _SvmlightRows:
     """Rows of svmlight, where features are named by index and those left out of a row are 0."""
 
-    n_rows = None
+    n_rows: int | None = None
 
-    def __init__(self, path: Path, names: tuple[str, ...], id_column: str | None) -> None:
-        unknown = [name for name in names if not (name.isascii() and name.isdecimal())]
+    def __init__(self, path: Path, names: Sequence[str], id_column: str | None, limit: int | None) -> None:
+        unknown = [] if isinstance(names, NumberedNames) else [name for name in names if not _is_index(name)]
         if unknown:
             raise ValueError(f"{path} must have features that are named by their indices, got none for {unknown[0]!r}.")
         if id_column is not None:
             raise ValueError(f"id_column must be None for {path}, got {id_column!r}: a svmlight file has no columns.")
-        self._path = path
-        self._columns: IntArray = np.array([int(name) for name in names], dtype=np.intp)
-        with Lines(path):
+        self._path, self._limit = path, limit
+        self._width = len(names)
+        self._columns: IntArray | None = None  # the first `_width` ones
+        if not isinstance(names, NumberedNames):
+            self._columns = np.array([int(name) for name in names], dtype=np.intp)
+            if len(np.unique(self._columns)) < len(names):
+                raise ValueError(f"{path} must have one column for every feature, got two names of one index.")
+        with Lines(path, limit):
             pass  # raises now if the file cannot be opened
 
     def blocks(self) -> Iterator[RowBlock]:
-        width = int(self._columns.max(initial=0)) + 1
-        with Lines(self._path) as lines:
+        with Lines(self._path, self._limit) as lines:
             for rows in svmlight_rows(lines):
-                rows.resize((rows.shape[0], max(width, rows.shape[1])))
-                yield RowBlock(rows[:, self._columns], None, lines.share_read)
+                yield RowBlock(_some_columns(rows, self._columns, self._width), None, lines.share_read)
 
 
 class _NpzRows:
     """Rows of a .npz file, whose X is loaded at once."""
 
-    def __init__(self, path: Path, names: tuple[str, ...], id_column: str | None) -> None:
-        with open_npz(path) as arrays:
+    def __init__(self, path: Path, names: Sequence[str], id_column: str | None, largest: int | None) -> None:
+        with open_npz(path, largest) as arrays:
             X = matrix_of(path, arrays, "X")
             known = names_of(path, arrays, "feature_names", X.shape[1])
             self._ids = None if id_column is None else _id_array(path, arrays, id_column, X.shape[0])
         columns = _places(path, names, known)
-        self._X = X if np.array_equal(columns, np.arange(X.shape[1])) else X[:, columns]
+        self._X = with_columns(X, columns)
         self.n_rows = X.shape[0]
 
     def blocks(self) -> Iterator[RowBlock]:
         yield RowBlock(self._X, self._ids, 1.0)
 
 
-_SOURCES: dict[str, Any] = {
-    "npz": _NpzRows,
-    "svmlight": _SvmlightRows,
-}
-
-
 def _places(path: Path, names: Sequence[str], known: Sequence[str]) -> IntArray:
     """Return the column of each feature."""
-    place = {name: column for column, name in enumerate(known)}
+    if isinstance(known, NumberedNames):
+        place: Mapping[str, int] = {name: known.index(name) for name in names if name in known}
+        hint = f" Hint: its features are named by their numbers, from 0 to {len(known) - 1}."
+    else:
+        place, hint = {name: column for column, name in enumerate(known)}, ""
     if missing := [name for name in names if name not in place]:
-        raise missing_features(path, missing, did_you_mean(missing[0], known))
-    wanted = set(names)
-    if len(place) < len(known) and (twice := [name for name in wanted if known.count(name) > 1]):
-        raise ValueError(f"{path} must have one column for every feature, got several of the name {min(twice)!r}.")
+        raise missing_features(path, missing, hint or did_you_mean(missing[0], known))
+    if not hint and len(place) < len(known):
+        counts = Counter(known)
+        if twice := [name for name in set(names) if counts[name] > 1]:
+            raise ValueError(f"{path} must have one column for every feature, got several of the name {min(twice)!r}.")
     return np.array([place[name] for name in names], dtype=np.intp)
+
+
+def _is_index(name: str) -> bool:
+    """Return whether a name is an index that svmlight can write, of nine digits at most."""
+    return name.isascii() and name.isdecimal() and len(name) <= 9
+
+
+def _some_columns(rows: CSR, columns: IntArray | None, width: int) -> CSR:
+    """Return `columns`, which are distinct, or else the first `width` ones; what the rows lack is 0.
+
+    scipy would take memory for each column that there is: a row may be a thousand million columns wide.
+    """
+    order = np.arange(0) if columns is None else np.argsort(columns, kind="stable")
+    if columns is None:
+        is_wanted, place = rows.indices < width, rows.indices
+    else:
+        at = np.minimum(np.searchsorted(columns, rows.indices, sorter=order), len(columns) - 1)
+        is_wanted, place = columns[order[at]] == rows.indices, order[at]
+    ends = np.concatenate([[0], np.cumsum(is_wanted)])[rows.indptr]
+    found = sparse.csr_array((rows.data[is_wanted], place[is_wanted], ends), shape=(rows.shape[0], width))
+    found.sort_indices()
+    return found
 
 
 def _dense_column(cells: SparseCells) -> FloatArray:
@@ -209,9 +246,9 @@ def _dense_column(cells: SparseCells) -> FloatArray:
 def _id_array(path: Path, arrays: Any, name: str, n_rows: int) -> NDArray[np.object_]:
     if name not in arrays:
         raise ValueError(f"id_column must name an array of {path}, got {name!r}.")
-    ids = array_of(path, arrays, name)
+    ids = arrays[name]
     if ids.shape != (n_rows,):
-        raise ValueError(f"id_column must name an array of {n_rows} ids, got {name!r} of shape {ids.shape}.")
+        raise ValueError(f"id_column must name an array of {n_rows} ids in {path}, got {name!r} of shape {ids.shape}.")
     return _objects(ids.tolist())
 
 

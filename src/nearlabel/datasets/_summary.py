@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from nearlabel.datasets._frames import is_frame, labels_of_frame
+from nearlabel.datasets._numbered_names import counts_of
 from nearlabel.utils.blocks import row_blocks
-from nearlabel.utils.tables import Grid, column_of, grid
+from nearlabel.utils.tables import Grid, grid
 from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import is_sparse_frame, without_sparse_frame
 
 _NONE = np.array(None)
+_SHOWN = 10  # labels
 
 
 def counted(number: int, noun: str) -> str:
@@ -52,7 +54,7 @@ def _facts(data: Any, labels: Matrix, known: IntArray, unknown: Matrix) -> Grid:
         "rows": str(n_rows),
         "groups of rows": "" if data.groups is None else str(len(np.unique(data.groups))),
         "features": str(n_features),
-        "kinds of features": ", ".join(f"{kind} ({n})" for kind, n in Counter(data.feature_kinds).most_common()),
+        "kinds of features": ", ".join(f"{kind} ({n})" for kind, n in counts_of(data.feature_kinds).most_common()),
         "missing values": f"{n_missing} ({n_missing / max(1, n_rows * n_features):.2%} of all)" if n_missing else "0",
         "labels": str(n_labels),
         "label cardinality": f"{cardinality:.4g}",
@@ -63,12 +65,14 @@ def _facts(data: Any, labels: Matrix, known: IntArray, unknown: Matrix) -> Grid:
     return Grid([("fact", "value"), *(fact for fact in facts.items() if fact[1])], [False, False], "")
 
 
-def _most_frequent(names: tuple[str, ...], rows: IntArray, known: IntArray) -> Grid:
+def _most_frequent(names: Sequence[str], rows: IntArray, known: IntArray) -> Grid:
     """Return the table of the labels, of which the shares are those of the rows where they are known."""
     order = np.argsort(-rows, kind="stable")
     shares = (rows / np.maximum(1, known))[order]
-    table = {"name": column_of(list(names))[order], "rows": rows[order], "share": shares}
-    return grid(table, list(table), "labels")
+    shown = np.full(len(names), "", dtype=np.object_)  # there may be millions, of which no other name is needed
+    shown[:_SHOWN] = [names[label] for label in order[:_SHOWN].tolist()]
+    table = {"name": shown, "rows": rows[order], "share": shares}
+    return grid(table, list(table), "labels", at_most=_SHOWN)
 
 
 def _rows_of_labels(labels: Matrix) -> IntArray:

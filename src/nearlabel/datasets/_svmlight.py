@@ -6,7 +6,7 @@ scikit-learn reads it too; here the rows go straight into the matrices, and a mi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nearlabel.datasets._dataset import Dataset
 from nearlabel.datasets._lines import Lines, malformed, plain_name
+from nearlabel.datasets._numbered_names import NumberedNames
 from nearlabel.datasets._numbers import NUMBER_PATTERN, parse_numbers
 from nearlabel.datasets._row_store import SparseRows
 from nearlabel.utils.types import CSR, FloatArray
@@ -24,7 +25,10 @@ _INDEX = rb"\d{1,9}+(?!\d)"  # fits a 32-bit index
 _LABEL = _INDEX + rb"(?:\.0*+)?+"  # some writers give labels as floats
 _ROW = re.compile(rb"(?:(%b(?:,%b)*+)(?![^\s]))?+((?:\s++%b:%b)*+)\s*+" % (_LABEL, _LABEL, _INDEX, NUMBER_PATTERN))
 _DIMENSIONS = re.compile(rb"\s*(\d+)\s+(\d+)\s+(\d+)\s*")
+_MOST_DIGITS = 18  # of an integer of 64 bits
 _QUERY = re.compile(rb"\sqid:\d+")
+_MOST_LABELS = 4_000_000  # unless the caller says how many; the largest public data sets have 3 million
+_MOST_COLUMNS = 2**31 - 1  # which 32 bits can number
 _COLONS = bytes.maketrans(b":\t\n", b"   ")
 
 
@@ -35,6 +39,7 @@ def read_svmlight(
     *,
     zero_based: bool | Literal["auto"] = True,
     labels_zero_based: bool | Literal["auto"] = True,
+    max_unpacked_bytes: int | None = None,
 ) -> Dataset:
     r"""Read a multi-label file in svmlight (LIBSVM) format.
 
@@ -48,7 +53,8 @@ def read_svmlight(
         Plain, gzip or bzip2.
     n_features, n_labels : int, default=None
         Number of columns of X and Y; by default the largest index says. Give them for a test file that may lack the
-        last ones.
+        last ones, and `n_labels` for a file of more than 4,000,000 labels: much is done for each label, whether a row
+        has it or not, so a larger number in the file alone is refused.
     zero_based : bool or "auto", default=True
         Whether feature indices count from 0. With True a file that counts from 1 only gains an empty column, which no
         distance sees; "auto" takes a file without index 0 as counting from 1, which may differ between two parts of
@@ -56,6 +62,8 @@ def read_svmlight(
     labels_zero_based : bool or "auto", default=True
         Whether label numbers count from 0. "auto" takes a file without label 0 as counting from 1: an empty label would
         change every measure that averages over labels.
+    max_unpacked_bytes : int, default=None
+        How many bytes a compressed file may unpack to. None: 100 times its size, at least 512 MiB.
 
     Returns
     -------
@@ -80,20 +88,19 @@ def read_svmlight(
     """
     path = Path(path)
     _check_arguments(n_features, n_labels, zero_based=zero_based, labels_zero_based=labels_zero_based)
-    with Lines(path) as lines:
+    with Lines(path, max_unpacked_bytes) as lines:
         reader = _Reader(path, n_features, n_labels)
         for first_line, block in lines.blocks():
             reader.add(first_line, block)
     X, Y = reader.matrices(zero_based, labels_zero_based)
-    feature_names = tuple(map(str, range(X.shape[1])))
-    label_names = tuple(map(str, range(Y.shape[1])))
-    return Dataset(X, Y.astype(np.int64), feature_names, label_names, Path(plain_name(path)).stem, source=str(path))
+    names = NumberedNames(X.shape[1]), NumberedNames(Y.shape[1])
+    return Dataset(X, Y.astype(np.int64), *names, Path(plain_name(path)).stem, source=str(path))
 
 
 def svmlight_rows(lines: Lines) -> Iterator[CSR]:
     """Yield the features of the rows in blocks of CSR rows, each as wide as it needs; labels are passed over."""
     for first_line, block in lines.blocks():
-        reader = _Reader(lines.path, None, None)
+        reader = _Reader(lines.path, None, _MOST_COLUMNS)
         reader.add(first_line, block)
         yield reader.features()
 
@@ -141,11 +148,23 @@ class _Reader:
             if not row.strip():
                 continue
             if number == 1 and (dimensions := _DIMENSIONS.fullmatch(row)):
-                self._n_rows = int(dimensions[1])
-                self._n_features = self._n_features or int(dimensions[2])
-                self._n_labels = self._n_labels or int(dimensions[3])
+                self._take_dimensions(dimensions.groups())
                 continue
             yield number, *self._split(number, row)
+
+    def _take_dimensions(self, dimensions: Sequence[bytes]) -> None:
+        """Take the numbers of rows, features and labels from the first line; what the caller said stays."""
+        if max(map(len, dimensions)) > _MOST_DIGITS:
+            problem = f"numbers of rows, features and labels must have at most {_MOST_DIGITS} digits, got"
+            raise malformed(self._path, 1, f"{problem} one of {max(map(len, dimensions))}.")
+        self._n_rows, n_features, n_labels = map(int, dimensions)
+        if self._n_features is None and n_features > _MOST_COLUMNS:
+            raise malformed(self._path, 1, f"there must be at most {_MOST_COLUMNS} features, got {n_features}.")
+        if self._n_labels is None and n_labels > _MOST_LABELS:
+            problem = f"there must be at most {_MOST_LABELS} labels, got {n_labels}. Hint: n_labels={n_labels}."
+            raise malformed(self._path, 1, problem)
+        self._n_features = self._n_features or n_features
+        self._n_labels = self._n_labels or n_labels
 
     def _split(self, number: int, row: bytes) -> tuple[bytes, bytes]:
         if b"qid:" in row:
@@ -181,6 +200,10 @@ class _Reader:
 
     def _check_range(self, what: str, numbers: list[int], rows: NDArray[np.intp], indices: NDArray[np.intp]) -> None:
         limit = self._n_labels if what == "label" else self._n_features
+        if limit is None and what == "label" and indices.max(initial=0) >= _MOST_LABELS:
+            at = int(np.argmax(indices))
+            problem = f"a label must be below {_MOST_LABELS}, got {indices[at]}. Hint: n_labels={indices[at] + 1}."
+            raise malformed(self._path, numbers[rows[at]], problem)
         if limit is not None and indices.max(initial=0) > limit:  # exactly `limit` is right where indices count from 1
             at = int(np.argmax(indices))
             raise malformed(self._path, numbers[rows[at]], f"a {what} must be below {limit}, got {indices[at]}.")
@@ -209,8 +232,8 @@ class _Reader:
 
 
 def _finish(path: Path, store: SparseRows, what: str, width: int | None, zero_based: bool) -> CSR:
-    if not zero_based:
-        if store.width and store.first_column == 0:
+    if store.width and not zero_based:
+        if store.first_column == 0:
             raise ValueError(f"{path}: a {what} must be at least 1 where they count from 1, got 0.")
         store.shift(-1)
     if width is not None and store.width > width:

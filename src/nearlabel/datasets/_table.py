@@ -19,17 +19,16 @@ from nearlabel.datasets._mixed_columns import FeatureKind, kinds_of_options, pro
 from nearlabel.datasets._numeric_columns import FeatureColumns, not_features
 from nearlabel.datasets._parquet_file import ParquetFile
 from nearlabel.datasets._row_store import CellRows, DenseRows
-from nearlabel.datasets._table_file import Column, TableFile, columns_hint, require_columns
+from nearlabel.datasets._table_file import Column, TableFile, columns_hint, require_columns, shortened
 from nearlabel.datasets._unknown import check_unknown
 from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.progress import tell
-from nearlabel.utils.validation import check_choice
+from nearlabel.utils.validation import check_choice, check_flag, check_integer
 
 SEPARATOR = ";"
 POINT = "."
 
-_TEXT_TABLES: dict[Format, Callable[[Path, str], TableFile]] = {"csv": CsvFile, "xlsx": ExcelFile}
-_TYPED_TABLES: dict[Format, Callable[[Path], TableFile]] = {"jsonl": JsonLinesFile, "parquet": ParquetFile}
+_TEXT_TABLES: dict[Format, Callable[[Path, str, int | None], TableFile]] = {"csv": CsvFile, "xlsx": ExcelFile}
 
 
 def read_table(
@@ -46,6 +45,8 @@ def read_table(
     text: Sequence[str] = (),
     dates: Sequence[str] = (),
     as_frame: bool = False,
+    max_unpacked_bytes: int | None = None,
+    isolate: bool = False,
 ) -> Dataset:
     r"""Read a CSV, Excel, JSON lines or Parquet file, block by block.
 
@@ -87,6 +88,14 @@ def read_table(
     as_frame : bool, default=False
         Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
         then speak of, as by `Dataset.with_frames`.
+    max_unpacked_bytes : int, default=None
+        How many bytes a compressed file, or a workbook, may unpack to. None: 100 times its size, at least 512 MiB. Of
+        Parquet, how much the columns that are read may take, a cell at least 8 bytes. None: 512 MiB, or 1000 times the
+        size of the file if that is more.
+    isolate : bool, default=False
+        Whether a Parquet file is read in a process of its own. pyarrow crashes at some damaged files, which then is a
+        ValueError instead of the end of this process and of what it has not saved; it takes a second more. For files
+        from people you do not know. Other formats are read in this process.
 
     Returns
     -------
@@ -142,7 +151,10 @@ def read_table(
     """
     check_as_frame(as_frame)
     check_unknown(unknown)
-    table = open_table(Path(path), decimal)
+    check_flag("isolate", isolate)
+    if max_unpacked_bytes is not None:
+        check_integer("max_unpacked_bytes", max_unpacked_bytes, low=1)
+    table = open_table(Path(path), decimal, max_unpacked_bytes, isolate=isolate)
     ignored = _names("ignore", ignore)
     require_columns(table, "ignore", ignored)
     source = _label_source(table, labels, labels_prefix, labels_column, labels_separator, unknown, set(ignored))
@@ -161,17 +173,21 @@ def read_table(
     return data.with_frames() if as_frame else data
 
 
-def open_table(path: Path, decimal: str = POINT) -> TableFile:
-    """Open a file with named columns."""
+def open_table(
+    path: Path, decimal: str = POINT, max_unpacked_bytes: int | None = None, *, isolate: bool = False
+) -> TableFile:
+    """Open a file with named columns; `max_unpacked_bytes` and `isolate` are those of `read_table`."""
     check_choice("decimal", decimal, (POINT, ","))
     format_ = format_of(path)
     if format_ in _TEXT_TABLES:
-        return _TEXT_TABLES[format_](path, decimal)
-    if format_ not in _TYPED_TABLES:
+        return _TEXT_TABLES[format_](path, decimal, max_unpacked_bytes)
+    if format_ not in ("jsonl", "parquet"):
         raise ValueError(f"{path} must be {A_TABLE}, got one in another format. Hint: load_dataset.")
     if decimal != POINT:
         raise ValueError(f"decimal must go with a CSV or Excel file, got {path}, whose numbers are no text.")
-    return _TYPED_TABLES[format_](path)
+    if format_ == "jsonl":
+        return JsonLinesFile(path, max_unpacked_bytes)
+    return ParquetFile(path, largest=max_unpacked_bytes, isolate=isolate)
 
 
 def _label_source(
@@ -242,7 +258,8 @@ def features_beside(
     columns = [c for c in table.columns.values() if c.name not in others and (c.name in kinds or not c.names_rows)]
     wrong = [c for c in columns if c.name not in kinds and c.kind in ("text", "time", "texts", "other")]
     if wrong:
-        problem = f"column {wrong[0].name!r} of {table.path} must contain numbers, got type {wrong[0].description}."
+        name, kind = shortened(wrong[0].name), wrong[0].description
+        problem = f"column {name} of {table.path} must contain numbers, got type {kind}."
         raise not_features(problem, _proposed(table, wrong))
     if not columns:
         raise ValueError(f"{table.path} must contain at least one feature, got none beside labels and what is ignored.")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+_SHOWN = 64  # characters of a text in a message
+_MOST_COMPARED, _LONGEST_COMPARED = 10_000, 100  # names, and characters of each: similarity takes their product
 _ALWAYS_ALLOWED, _CELLS_PER_VALUE = 2**24, 100
 
 # "cell" is a cell of CSV or Excel, which has no type; "time" is a date or a time; "numbers" and "texts" are lists.
@@ -86,19 +89,22 @@ def columns_by_name(path: Path, columns: Iterable[Column]) -> dict[str, Column]:
     return {column.name: column for column in columns}
 
 
-def check_filled(path: Path, n_cells: int, n_values: int) -> None:
+def check_filled(path: Path, n_cells: int, n_values: int, hint: str = "svmlight is for sparse rows") -> None:
     """Raise ValueError if next to no cell has a value, in formats that write none for the others.
 
     Else a small file would become a matrix of any size.
     """
     if n_cells > max(_ALWAYS_ALLOWED, _CELLS_PER_VALUE * n_values):
         got = f"{n_values} values in {n_cells} cells"
-        raise ValueError(f"{path} must have values in most cells, got {got}. Hint: svmlight is for sparse rows.")
+        raise ValueError(f"{path} must have values in most cells, got {got}. Hint: {hint}.")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint of the most similar known names, or nothing."""
-    near = difflib.get_close_matches(name, list(known), n=3)
+    if len(name) > _LONGEST_COMPARED:
+        return ""
+    compared = [one for one in islice(known, _MOST_COMPARED) if len(one) <= _LONGEST_COMPARED]
+    near = difflib.get_close_matches(name, compared, n=3)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
@@ -121,5 +127,10 @@ def require_columns(table: TableFile, option: str, names: Iterable[str]) -> None
 
 def shortened(value: object) -> str:
     """Return the repr of a value, truncated for a message."""
-    text = repr(value)
+    if isinstance(value, str):
+        value = value[:_SHOWN]  # its repr is as long, or longer
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = f"a deeply nested {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:60]}..."

@@ -17,26 +17,33 @@ from nearlabel.datasets._lines import Lines, plain_name
 from nearlabel.datasets._meka import has_label_option, labels_of_option
 from nearlabel.datasets._mulan import find_label_xml, labels_of_xml
 from nearlabel.datasets._nominal import CodedColumns, FeatureMatch, attribute_of
-from nearlabel.datasets._npz import matrix_of, names_of, open_npz
+from nearlabel.datasets._npz import matrix_of, names_of
+from nearlabel.datasets._numbered_names import NumberedNames, are_numbered
 from nearlabel.datasets._numeric_columns import FeatureColumns
 from nearlabel.datasets._table import POINT, SEPARATOR, features_beside, open_table
-from nearlabel.datasets._table_file import Kind, TableFile, require_columns
+from nearlabel.datasets._table_file import Kind, TableFile, did_you_mean, require_columns, shortened
+from nearlabel.files.damage import damage_named
+from nearlabel.files.npz_arrays import open_npz
 
 __all__ = [
     "SEPARATOR",
     "FeatureMatch",
     "Kind",
+    "NumberedNames",
     "ParquetWriter",
+    "are_numbered",
     "attribute_of",
     "check_same_format",
     "column_names_of",
     "columns_of_model",
     "copy_with_labels",
+    "did_you_mean",
     "feature_names_of",
     "guess_separator_of",
     "locate_row",
     "name_of_data",
     "read_columns",
+    "shortened",
     "suffix_of_content",
 ]
 
@@ -78,8 +85,9 @@ def read_columns(path: Path, options: Mapping[str, str], *, decimal: str = POINT
             raise ValueError(f"{option} must name columns of one value in a cell, got {name!r}, {column.description}.")
     cells: dict[str, list[Any]] = {name: [] for name in options}
     for batch in table.batches(list(options)):
-        for name, values in cells.items():
-            values += batch.columns[name].to_pylist()
+        with damage_named(path, "a table of cells that can be read"):
+            for name, values in cells.items():
+                values += batch.columns[name].to_pylist()
     return cells
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from nearlabel.experiments._attempt import Attempt, Chosen, Cost, Line, Trial
 from nearlabel.experiments._candidate import Candidate
 from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.check_sums import with_sum, without_sum
+from nearlabel.files.npz_arrays import open_npz
 
 _JSON = "tuning"
 
@@ -22,7 +24,8 @@ def write_attempt(path: str | os.PathLike[str], attempt: Attempt, about: Mapping
     """Write what was found atomically, and of which data and options."""
     stages = [stage for stage in (attempt, attempt.sample) if stage is not None]
     arrays = {f"{number}_{name}": array for number, stage in enumerate(stages) for name, array in _arrays(stage)}
-    text = json.dumps({"about": about, "stages": [_plain(stage) for stage in stages]})
+    sums = {name: _sum_of(array) for name, array in arrays.items()}
+    text = json.dumps(with_sum({"about": about, "stages": [_plain(stage) for stage in stages], "sums": sums}))
     with whole_file(Path(path), name="state") as partial, partial.open("wb") as file:
         np.savez_compressed(file, **{_JSON: np.array(text), **arrays})
 
@@ -40,18 +43,36 @@ def read_attempt(
     if not Path(path).exists():
         return Attempt()
     try:
-        with Path(path).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            known = json.loads(str(file[_JSON]))
-            is_same = known["about"] == json.loads(json.dumps(about))
+        with open_npz(Path(path)) as file:
+            known, is_ours = _checked(file)
+            is_same = is_ours and known["about"] == json.loads(json.dumps(about))
             plain = known["stages"] if is_same else []
             stages = [_stage(stage, file, number, candidate_of) for number, stage in enumerate(plain)]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, BadZipFile) as error:
+            if is_same and not 1 <= len(stages) <= 2:
+                raise ValueError(f"it has {len(stages)} stages")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"state must be a file that tuning wrote, got {path}: {error}") from error
     if not is_same:
         raise ValueError(f"state must be of the same data and options, got {path} of others. Hint: another file.")
     attempt = stages[0]
     attempt.sample = stages[1] if len(stages) > 1 else None
     return attempt
+
+
+def _checked(file: Mapping[str, Any]) -> tuple[Any, bool]:
+    """Return the text of a file, and whether this version may have written it: earlier ones wrote no check sum.
+
+    Raises ValueError unless text and arrays are what was written.
+    """
+    known, has_sum = without_sum(json.loads(str(file[_JSON])))
+    if has_sum and any(_sum_of(file[name]) != known_sum for name, known_sum in known["sums"].items()):
+        raise ValueError("its content is not what was written")
+    return known, has_sum
+
+
+def _sum_of(array: Any) -> list[Any]:
+    """Return type, shape and check sum of an array."""
+    return [str(array.dtype), list(array.shape), zlib.crc32(np.ascontiguousarray(array).tobytes())]
 
 
 def _plain(stage: Attempt) -> dict[str, Any]:

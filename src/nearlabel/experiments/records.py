@@ -1,24 +1,25 @@
-"""Write and read records: one flat dict per line, in the order of the plan, whole folds only."""
+"""Write and read records: one flat dict per line with a check sum, in the order of the plan, whole folds only."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+from nearlabel.experiments._plan_fields import check_plan
+from nearlabel.experiments._record_lines import Record as Record
+from nearlabel.experiments._record_lines import line_of, object_of, records_in, records_of
+from nearlabel.files.atomic_file import whole_file
+from nearlabel.files.check_sums import with_sum
+from nearlabel.files.file_lock import locked
+from nearlabel.files.write_errors import write_errors_named
 
-Record: TypeAlias = dict[str, Any]
-
-_FIELDS = ("dataset", "seed", "fold", "method", "metric", "value")
-_RECORDS, PLAN, _MADE_WITH = "records.jsonl", "plan.json", "made_with.jsonl"
+RECORDS, PLAN, MADE_WITH = "records.jsonl", "plan.json", "made_with.jsonl"
+_LOCKED = "run"  # in the folder, not the folder itself: the one above may be of others, who let nobody write there
 
 
 class RecordFolder:
@@ -40,32 +41,47 @@ class RecordFolder:
 
     def __init__(self, path: str | os.PathLike[str], plan: Mapping[str, Any]) -> None:
         self.path = Path(path)
-        self._plan = json.dumps(plan, indent=1, sort_keys=True) + "\n"
+        self._plan = json.loads(json.dumps(plan))
 
     def __enter__(self) -> Self:
-        """Lock the folder and compare plans."""
+        """Lock the folder, compare plans, and see whether records can be written."""
         self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(self.path)
-        try:
+        with ExitStack() as entered:
+            try:
+                entered.enter_context(locked(self.path / _LOCKED, "making records"))
+            except BlockingIOError as error:
+                raise ValueError(f"{self.path} must be written by one run at a time, got a second one.") from error
+            self._check_no_links()
             self._compare_plans()
-        except BaseException:
-            self.__exit__()
-            raise
+            self._check_can_be_written()
+            self._lock = entered.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Let other runs in."""
-        if self._lock is not None:
-            os.close(self._lock)
+        self._lock.close()
+
+    def _check_no_links(self) -> None:
+        """Raise ValueError if a file is elsewhere: in a folder of several users it may be anybody's."""
+        for name in (PLAN, RECORDS, MADE_WITH):
+            if (self.path / name).is_symlink():
+                raise ValueError(f"{self.path / name} must be a file, got a link. Hint: choose another folder.")
 
     def _compare_plans(self) -> None:
-        known, records = self.path / PLAN, self.path / _RECORDS
+        known, records = self.path / PLAN, self.path / RECORDS
         if records.exists() and records.stat().st_size:
             if not known.exists():
                 raise ValueError(f"{records} must stand beside its {PLAN}, got none. Hint: choose another folder.")
-            _check_same_plan(_parsed(known.read_text(), known, 1), json.loads(self._plan), self.path)
+            _check_same_plan(object_of(known.read_bytes(), known, 1).content, self._plan, self.path)
         else:
-            _write_whole(known, self._plan)
+            text = json.dumps(with_sum(self._plan), indent=1, sort_keys=True) + "\n"
+            _write_whole(known, text.encode("ascii"))
+
+    def _check_can_be_written(self) -> None:
+        """Raise OSError unless records can be appended to those that are there: before any is made."""
+        file = self.path / RECORDS
+        if file.exists():
+            file.open("ab").close()
 
     def complete_folds(self, settings: Iterable[Sequence[Record]]) -> list[Record]:
         """Return the records of whole folds on file; cut off what an interrupted run left of another.
@@ -75,37 +91,39 @@ class RecordFolder:
         Raises
         ------
         ValueError
-            If the records on file are not those of the first folds of the plan.
+            If the records on file are not those of the first folds of the plan, or a line of them is damaged.
         """
-        file = self.path / _RECORDS
-        text = file.read_text() if file.exists() else ""
-        lines = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        file = self.path / RECORDS
+        content = file.read_bytes() if file.exists() else b""
+        lines = content.split(b"\n")[:-1]
+        parsed = records_of(enumerate(lines, 1), file)
         records: list[Record] = []
         for fold in settings:
             if len(lines) < len(records) + len(fold):
                 break
-            records += [_parsed(lines[i], file, i + 1) for i in range(len(records), len(records) + len(fold))]
+            records += [line.content for line in islice(parsed, len(fold))]
             _check_same_fold(records[-len(fold) :], fold, file, len(records))
         else:
             if len(lines) > len(records):
                 raise ValueError(f"{file} must hold at most the {len(records)} records of the plan, got {len(lines)}.")
-        kept = "".join(lines[: len(records)])
-        if kept != text:
+        kept = b"".join(line + b"\n" for line in lines[: len(records)])
+        if kept != content:
             _write_whole(file, kept)
         return records
 
     def append(self, records: Iterable[Record]) -> None:
         """Write the records of one fold in one go, down to the disk."""
-        with (self.path / _RECORDS).open("a") as file:
-            file.write("".join(json.dumps(record) + "\n" for record in records))
+        path = self.path / RECORDS
+        with write_errors_named(path), path.open("ab") as file:
+            file.write(b"".join(map(line_of, records)))
             file.flush()
             os.fsync(file.fileno())
 
     def note(self, made_with: Mapping[str, str]) -> None:
         """Write down what a fold was made with, beside the records: these are the same on every machine."""
-        file = self.path / _MADE_WITH
-        line = json.dumps(made_with) + "\n"
-        known = file.read_text() if file.exists() else ""
+        file = self.path / MADE_WITH
+        line = line_of(made_with)
+        known = file.read_bytes() if file.exists() else b""
         if line not in known.splitlines(keepends=True):
             _write_whole(file, known + line)
 
@@ -121,27 +139,17 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[Record]:
     Yields
     ------
     dict
-        dataset, seed, fold, method, n_neighbors, metric, value.
+        dataset, seed, fold, method, n_neighbors, metric, value; the check sum of the line is not among them.
 
     Raises
     ------
     ValueError
-        If a line is no record.
+        If a line is no record, its check sum is that of another one, or a record comes twice. Lines that an earlier
+        nearlabel wrote have no check sum.
     """
-    records = Path(path) / _RECORDS
-    if not records.is_file():
-        return  # no fold is done yet
-    with records.open() as file:
-        for number, line in enumerate(file, 1):
-            if line.endswith("\n"):  # else the run was killed in the middle of it
-                yield _checked(_parsed(line, records, number), records, number)
-
-
-def _checked(record: Record, file: Path, line: int) -> Record:
-    missing = [name for name in _FIELDS if name not in record]
-    if missing:
-        raise ValueError(f"{file}, line {line}: must be a record, got one without {', '.join(missing)}.")
-    return record
+    records = Path(path) / RECORDS
+    if records.is_file():  # else no fold is done yet
+        yield from (line.content for line in records_in(records))
 
 
 def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -150,14 +158,13 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the folder holds no plan.
+        If the folder holds no plan, or a damaged one.
     """
     file = Path(path) / PLAN
     if not file.is_file():
         raise ValueError(f"{path} must be a folder of records, with a {PLAN}, got none. Hint: evaluate --out FOLDER.")
-    plan = _parsed(file.read_text(), file, 1)
-    if not isinstance(plan.get("problems"), dict):
-        raise ValueError(f"{file} must be a plan that nearlabel wrote, got one without problems.")
+    plan = object_of(file.read_bytes(), file, 1).content
+    check_plan(plan, file)
     return plan
 
 
@@ -169,11 +176,15 @@ def read_made_with(path: str | os.PathLike[str]) -> list[dict[str, str]]:
     Raises
     ------
     ValueError
-        If a line is no object of JSON.
+        If a line is no object of JSON that holds texts.
     """
-    file = Path(path) / _MADE_WITH
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return [_parsed(line, file, number) for number, line in enumerate(lines, 1)]
+    file = Path(path) / MADE_WITH
+    lines = file.read_bytes().splitlines() if file.is_file() else []
+    found = [object_of(line, file, number).content for number, line in enumerate(lines, 1)]
+    for number, made_with in enumerate(found, 1):
+        if not all(isinstance(value, str) for value in made_with.values()):
+            raise ValueError(f"{file}, line {number}: must be an object of texts, got {made_with}.")
+    return found
 
 
 def kinds_of_columns(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
@@ -204,31 +215,7 @@ def _check_same_fold(records: Sequence[Record], settings: Sequence[Record], file
             raise ValueError(f"{file}, line {line}: must be the record of {setting}, got {record}.")
 
 
-def _parsed(text: str, file: Path, line: int) -> Record:
-    try:
-        value: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{file}, line {line + error.lineno - 1}: must be JSON, got {text[:60]!r}.") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{file}, line {line}: must be an object of JSON, got {text[:60]!r}.")
-    return value
-
-
-def _locked(folder: Path) -> int | None:
-    """Return the handle of a lock that ends with this process at the latest; None where the system has none."""
-    if fcntl is None:
-        return None
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        raise ValueError(f"{folder} must be written by one run at a time, got a second one.") from error
-    return handle
-
-
-def _write_whole(file: Path, text: str) -> None:
-    """Replace a file at once: a reader sees the old or the new text, never a part."""
-    draft = file.with_suffix(".draft")
-    draft.write_text(text)
-    draft.replace(file)
+def _write_whole(file: Path, content: bytes) -> None:
+    """Replace a file at once: a reader sees the old or the new content, never a part."""
+    with whole_file(file) as partial:
+        partial.write_bytes(content)

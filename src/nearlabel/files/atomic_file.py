@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+from nearlabel.files.leftovers import new_partial
+from nearlabel.files.write_errors import write_errors_named
 
 
 @contextmanager
 def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
     """Yield the path of a temporary file that is renamed to `path` in the end, or deleted after an error.
 
-    A symbolic link is followed. A replaced file keeps its permissions.
+    A symbolic link is followed. A replaced file keeps its permissions. What killed processes left of it is removed.
 
     Raises
     ------
@@ -25,7 +24,7 @@ def whole_file(path: Path, *, name: str = "path") -> Iterator[Path]:
         If the file cannot be written; `name` is the name of the path in the message.
     """
     place = _place_of(path, name)
-    with _partial_of(place, path, name) as partial, _errors_told_of(path, partial):
+    with _partial_of(place, path, name) as partial, write_errors_named(path, partial):
         yield partial
         _settle(partial)
         partial.replace(place)
@@ -40,6 +39,8 @@ def check_can_be_written(path: Path, *, name: str = "path") -> None:
 def _place_of(path: Path, name: str) -> Path:
     """Return the path that is written, with links followed."""
     place = Path(os.path.realpath(path))
+    with suppress(FileNotFoundError, NotADirectoryError):
+        place.lstat()  # a name that is too long is an error now, whatever the temporary file's is
     if place.is_symlink():
         raise OSError(f"{name} must be a file, got the link {path}, which leads to itself.")
     if place.is_dir():
@@ -56,29 +57,19 @@ def _place_of(path: Path, name: str) -> Path:
 @contextmanager
 def _partial_of(place: Path, path: Path, name: str) -> Iterator[Path]:
     """Yield an empty temporary file in the same folder, with the permissions of the replaced one."""
-    partial = place.with_name(f".{place.name[:50]}.{uuid.uuid4().hex}.partial")  # no name is too long for it
-    try:
+
+    def make(partial: Path) -> None:
         try:
             partial.touch(exist_ok=False)
-            if place.exists():
-                shutil.copymode(place, partial)
         except OSError as error:
             got = f"{path}: {error.strerror}"
             raise type(error)(f"{name} must be a file that can be written, got {got}.") from error
+
+    with new_partial(place, make) as partial:
+        if place.exists():
+            with write_errors_named(path, partial):
+                shutil.copymode(place, partial)
         yield partial
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def _errors_told_of(path: Path, partial: Path) -> Iterator[None]:
-    """Name `path` in errors of a full disk and of the temporary file."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _FULL or error.filename == str(partial):
-            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
-        raise
 
 
 def _settle(path: Path) -> None:

@@ -40,24 +40,29 @@ def locked(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
     OSError
         If no lock can be had there, as in a folder that cannot be written.
     """
-    place = Path(os.path.realpath(path))
-    # Long names are cut to what file systems take; the checksum tells apart those that begin alike.
-    lock = place.with_name(f".{place.name[:50]}.{zlib.crc32(os.fsencode(place.name)):08x}.lock")
+    lock = lock_file_of(path)
     file = _acquired(lock, path)
     try:
-        file.truncate(0)
-        file.write(f"{os.getpid()} {doing}")
-        file.flush()
+        with suppress(OSError):  # a full disk has no room for it, and the lock holds without it
+            file.truncate(0)
+            os.write(file.fileno(), f"{os.getpid()} {doing}".encode())
         yield
     finally:
         _release(file, lock)
+
+
+def lock_file_of(path: str | os.PathLike[str]) -> Path:
+    """Return the file that is locked while a path is changed; it need not be there."""
+    place = Path(os.path.realpath(path))
+    # Long names are cut to what file systems take; the checksum tells apart those that begin alike.
+    return place.with_name(f".{place.name[:50]}.{zlib.crc32(os.fsencode(place.name)):08x}.lock")
 
 
 def _acquired(lock: Path, path: str | os.PathLike[str]) -> IO[str]:
     """Return the open and locked file of a lock."""
     while True:
         try:
-            file = lock.open("a+", encoding="utf-8")
+            file = open(lock, "a+", encoding="utf-8", opener=_opened)  # noqa: SIM115 (the caller closes it)
         except OSError as error:
             raise type(error)(f"{path} must be in a folder that can be written, got {error.strerror}.") from error
         try:
@@ -76,6 +81,11 @@ def _acquired(lock: Path, path: str | os.PathLike[str]) -> IO[str]:
             file.close()
             raise
         file.close()  # the last holder removed the file after it was opened here: its lock would lock nobody out
+
+
+def _opened(name: str, flags: int) -> int:
+    """Open no link: what it leads to would lose its content, and in a folder of several users it may be anybody's."""
+    return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _is_at(file: IO[str], path: Path) -> bool:

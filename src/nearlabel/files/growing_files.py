@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Self
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel.files.check_sums import BlockSums
+from nearlabel.files.npy_header import Header
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import Matrix
 
 ARRAYS = {"dense": ("data",), "csr": ("data", "indices", "indptr")}
 _LARGEST_INDEX = int(np.iinfo(np.int32).max)
-_NAME = re.compile(r"(data|indices|indptr)(?:\.(\d+))?\.npy")
+_NAME = re.compile(r"(data|indices|indptr)(?:\.([1-9][0-9]{0,17}))?\.npy")
 
 
 class ArrayName(NamedTuple):
@@ -40,54 +41,35 @@ class ArrayName(NamedTuple):
         return f"{self.role}.{self.generation}.npy" if self.generation else f"{self.role}.npy"
 
 
-class _Header(NamedTuple):
-    """What the first bytes of a file say, but for the number of rows."""
-
-    offset: int
-    dtype: np.dtype[Any]
-    row_shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, file: BinaryIO) -> Self:
-        npy.read_magic(file)
-        shape, _, dtype = npy.read_array_header_1_0(file)
-        return cls(file.tell(), dtype, shape[1:])
-
-    @property
-    def bytes_per_row(self) -> int:
-        return self.dtype.itemsize * int(np.prod(self.row_shape, dtype=np.int64))
-
-
-def map_array(path: Path, n_bytes: int) -> NDArray[Any]:
+def map_array(path: Path, header: Header, n_bytes: int) -> NDArray[Any]:
     """Map the first bytes of a file into memory."""
-    with path.open("rb") as file:
-        header = _Header.of(file)
-    length = (n_bytes - header.offset) // header.bytes_per_row
-    return np.memmap(path, header.dtype, mode="r", offset=header.offset, shape=(length, *header.row_shape))
+    shape = (header.length(n_bytes), *header.row_shape)
+    return np.memmap(path, header.dtype, mode="r", offset=header.offset, shape=shape)
 
 
 class GrowingArray:
     """A .npy file to which rows are appended; its header counts them when it is closed."""
 
-    def __init__(self, path: Path, file: BinaryIO, header: _Header, length: int) -> None:
-        self.path, self.length = path, length
+    def __init__(self, path: Path, file: BinaryIO, header: Header, length: int, sums: BlockSums) -> None:
+        self.path, self.length, self.sums = path, length, sums
         self._file, self._header = file, header
 
     @classmethod
     def new(cls, path: Path, dtype: np.dtype[Any], row_shape: tuple[int, ...] = ()) -> Self:
         """Make a file without rows."""
-        array = cls(path, path.open("wb"), _Header(0, dtype, row_shape), 0)
-        array._write_header()
-        array._header = array._header._replace(offset=array._file.tell())
-        return array
+        file, header = path.open("wb"), Header(0, dtype, row_shape)
+        header.write(file, 0)
+        return cls(path, file, header._replace(offset=file.tell()), 0, BlockSums())
 
     @classmethod
-    def at_end(cls, path: Path, n_bytes: int) -> Self:
-        """Open a file to append to its first bytes."""
+    def at_end(cls, path: Path, header: Header, n_bytes: int, sums: BlockSums | None) -> Self:
+        """Open a file to append to its first bytes; they are read if their sums are not known."""
         file = path.open("r+b")
-        header = _Header.of(file)
+        file.seek(header.offset)
+        if sums is None:
+            sums = BlockSums.of(file, n_bytes - header.offset)
         file.seek(n_bytes)
-        return cls(path, file, header, (n_bytes - header.offset) // header.bytes_per_row)
+        return cls(path, file, header, header.length(n_bytes), sums)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -102,7 +84,9 @@ class GrowingArray:
     def append(self, values: NDArray[Any]) -> None:
         """Add values (n, *row_shape), block by block as far as they must be copied."""
         for block in row_blocks(len(values), self._header.bytes_per_row):
-            np.ascontiguousarray(values[block], dtype=self.dtype).tofile(self._file)
+            rows = np.ascontiguousarray(values[block], dtype=self.dtype)
+            self._file.write(rows.reshape(-1).view(np.uint8).data)  # tofile does not say what the system does not take
+            self.sums.add(rows)
         self.length += len(values)
 
     def settle(self) -> None:
@@ -114,7 +98,7 @@ class GrowingArray:
         """Close the file, after writing how many rows it has if they are `complete`."""
         if complete:
             self._file.seek(0)
-            self._write_header()
+            self._header.write(self._file, self.length)
             self.settle()
         self._file.close()
 
@@ -124,16 +108,9 @@ class GrowingArray:
         name = ArrayName.of(self.path.name)
         assert name is not None, "an array is in a file of its name"
         other = GrowingArray.new(self.path.with_name(str(name._replace(generation=name.generation + 1))), dtype)
-        other.append(map_array(self.path, self.n_bytes))
+        other.append(map_array(self.path, self._header, self.n_bytes))
         self.close(complete=False)
         return other
-
-    def _write_header(self) -> None:
-        # numpy pads the header for lengths of up to 20 digits, so the later one takes the same place.
-        shape = (self.length, *self._header.row_shape)
-        npy.write_array_header_1_0(
-            self._file, {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
-        )
 
 
 class GrowingRows:
@@ -159,13 +136,6 @@ class GrowingRows:
         }
         if "indptr" in arrays:
             arrays["indptr"].append(np.zeros(1, dtype=index))
-        return cls(arrays, n_columns)
-
-    @classmethod
-    def at_end(cls, folder: Path, files: dict[str, int], n_columns: int) -> Self:
-        """Open files, by name and bytes, to append rows to them."""
-        names = {name: ArrayName.of(name) for name in files}
-        arrays = {name.role: GrowingArray.at_end(folder / file, files[file]) for file, name in names.items() if name}
         return cls(arrays, n_columns)
 
     def append(self, block: Matrix) -> None:
@@ -205,6 +175,11 @@ class GrowingRows:
     def files(self) -> dict[str, int]:
         """Bytes of the files by name."""
         return {array.path.name: array.n_bytes for array in self._arrays.values()}
+
+    @property
+    def sums(self) -> dict[str, str]:
+        """Check sums of the blocks of the files by name."""
+        return {array.path.name: str(array.sums) for array in self._arrays.values()}
 
     def settle(self) -> None:
         """Flush the files to disk."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nearlabel.files.csr_arrays import check_structure
 from nearlabel.utils.types import IntArray, Matrix
 
 
@@ -55,7 +56,7 @@ class ArrayFile(NamedTuple):
         offset = mapped.offset + array.ctypes.data - mapped.ctypes.data
         return cls(path, offset, array.dtype.str, array.shape, _Stamp.of(path))
 
-    def open(self) -> NDArray[Any]:
+    def mapped(self) -> NDArray[Any]:
         """Map the array into memory."""
         try:
             stamp = _Stamp.of(self.path)
@@ -120,12 +121,14 @@ class _Piece:
     def _opened(self) -> Matrix:
         """Open all rows, removed ones too."""
         if len(self.arrays) == 1:
-            return self.arrays[0].open()[self.start : self.stop]
-        data, indices, indptr = (array.open() for array in self.arrays)
+            return self.arrays[0].mapped()[self.start : self.stop]
+        data, indices, indptr = (array.mapped() for array in self.arrays)
         ends = indptr[self.start : self.stop + 1]
         some = slice(ends[0], ends[-1])
         shape = (self.stop - self.start, self.n_columns)
-        rows = sparse.csr_array((data[some], indices[some], ends - ends[0]), shape=shape)
+        starts = ends - ends[0]
+        check_structure(indices[some], starts, shape, self.arrays[1].path)  # whoever mapped it may have looked long ago
+        rows = sparse.csr_array((data[some], indices[some], starts), shape=shape)
         rows.sum_duplicates()
         return rows
 

@@ -4,23 +4,20 @@ A new store is written in a folder beside, whose name starts with a dot and ends
 renamed when it is complete: a path that exists holds a whole store.
 
 A store changes when its JSON file is replaced, which is one step: that file says which files, and how many bytes of
-each, the store is. Rows are appended behind these bytes; what is written anew gets files of other names. So a process
-that is killed leaves the old store or the new one, and who has mapped the old one still has it. One process at a time
-changes a store (`file_lock`).
+each, the store is, and has the check sums of their blocks. Rows are appended behind these bytes; what is written anew
+gets files of other names. So a process that is killed leaves the old store or the new one, and who has mapped the old
+one still has it. One process at a time changes a store (`file_lock`).
 
 Here and not in `datasets`, because a search that works on several machines hands its rows over in stores.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
-import uuid
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +26,19 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from nearlabel.files.atomic_file import whole_file
+from nearlabel.files import store_facts
+from nearlabel.files.check_sums import BLOCK_BYTES
+from nearlabel.files.csr_arrays import checked_csr
 from nearlabel.files.file_lock import locked
-from nearlabel.files.growing_files import ARRAYS, ArrayName, GrowingRows, map_array
+from nearlabel.files.growing_files import ArrayName, GrowingArray, GrowingRows, map_array
+from nearlabel.files.leftovers import new_partial
+from nearlabel.files.store_facts import StoreFacts
+from nearlabel.files.write_errors import write_errors_named
 from nearlabel.utils.blocks import bytes_per_row, row_blocks
 from nearlabel.utils.types import IntArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_row_numbers
 
-_FACTS = "store.json"
-_FORMAT = "nearlabel store"
-_VERSION = 2  # in version 1 the names of the files were fixed, and none was longer than was said
-_VERSIONS_READ = (1, 2)
-_PARTIAL_FACTS = re.compile(rf"\.{re.escape(_FACTS)}\..*\.partial")
+_PARTIAL_FACTS = re.compile(rf"\.{re.escape(store_facts.FILE)}\..*\.partial")
 
 
 def write_store(
@@ -100,16 +98,19 @@ def write_store(
         with _changing(path, "writing a store"):
             _write(path, _blocks_of(X), dtype, _next_generation(path))
         return path
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    partial.mkdir(parents=True)
-    try:
+    with new_partial(path, lambda partial: _make_folder(partial, path)) as partial, write_errors_named(path, partial):
         _write(partial, _blocks_of(X), dtype)
         _tidy(partial)
         partial.rename(path)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
     return path
+
+
+def _make_folder(partial: Path, path: Path) -> None:
+    try:
+        partial.mkdir(parents=True)
+    except OSError as error:
+        got = f"{path}: {error.strerror}"
+        raise type(error)(f"path must be a folder that can be made, got {got}.") from error
 
 
 def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
@@ -159,18 +160,28 @@ def append_to_store(path: str | os.PathLike[str], X: MatrixLike) -> Path:
     [[3.0, 4.0], [5.0, 6.0]]
     """
     path = Path(path)
-    _facts_of(path)
+    StoreFacts.read(path)
     with _changing(path, "appending rows"):
-        facts = _facts_of(path)
-        n_columns = facts["shape"][1]
-        with GrowingRows.at_end(path, facts["files"], n_columns) as rows:
+        facts = StoreFacts.read(path)
+        n_columns = facts.shape[1]
+        with _rows_at_end(path, facts) as rows:
             for block in _blocks_of(X):
                 if block.shape[1] != n_columns:
                     raise ValueError(f"X must have {n_columns} columns, as the store {path}, got {block.shape[1]}.")
-                rows.append(_in_type(_stored_as(facts["kind"], block), facts["dtype"]))
+                rows.append(_in_type(_stored_as(facts.kind, block), facts.dtype))
             rows.settle()
             _commit(path, rows)
     return path
+
+
+def _rows_at_end(path: Path, facts: StoreFacts) -> GrowingRows:
+    """Open the files of a store to append rows."""
+    headers, arrays = facts.headers(path), {}
+    for role, name in facts.names.items():
+        file, header = path / name, headers[name]
+        sums = facts.sums_of(file, header) if facts.sums else None
+        arrays[role] = GrowingArray.at_end(file, header, facts.files[name], sums)
+    return GrowingRows(arrays, facts.shape[1])
 
 
 def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
@@ -225,73 +236,120 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
     [[1.0], [3.0]]
     """
     path = Path(path)
-    _facts_of(path)
+    StoreFacts.read(path)
     with _changing(path, "removing rows"):
-        gone = check_row_numbers("rows", rows, _facts_of(path)["shape"][0])
+        gone = check_row_numbers("rows", rows, StoreFacts.read(path).shape[0])
         if len(gone):
             _write(path, _rows_but(path, gone), None, _next_generation(path))
     return path
 
 
-def open_store(path: str | os.PathLike[str]) -> Matrix:
-    """Open a matrix that `write_store` wrote, without reading it: the system loads the pages that are used.
+def open_store(path: str | os.PathLike[str], *, check: bool = False) -> Matrix:
+    """Open a matrix that `write_store` wrote: the system loads the pages that are used.
+
+    What compiled code follows is checked: types, sizes, and of sparse rows every index, which takes one pass over the
+    indices. So a damaged or forged store is an error, or an array of other numbers, but ends no process.
 
     Parameters
     ----------
     path : path-like
         The folder.
+    check : bool, default=False
+        Whether to read all and compare it with the check sums, which notices numbers that were changed in place.
 
     Returns
     -------
     X : numpy.memmap or scipy.sparse.csr_array of shape (n_rows, n_columns)
         Read-only; the three arrays of a sparse one lie on memory maps. To all that takes rows it is an array like any
-        other.
+        other. Files must not be cut while it is in use: the system ends processes that read behind the end.
 
     Raises
     ------
     FileNotFoundError
         If there is no such folder.
     ValueError
-        If the folder is not a store, of another version, or a file of it is missing or shorter than was
-        written. (Bytes that were changed in place are not noticed.)
+        If the folder is not a store, of another version, a file of it is missing or shorter than was written, or what
+        it holds cannot be the rows of a store; with `check`, if a block of a file is not what was written.
+
+    Warns
+    -----
+    UserWarning
+        With `check`, if the store was written by an earlier nearlabel, which wrote no check sums.
 
     See Also
     --------
     write_store : Write one, from more than memory holds if need be.
+    nearlabel.verification.verify : Check files of every kind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = write_store(Path(tempfile.mkdtemp()) / "rows", [[1.0, 2.0]])
+    >>> open_store(path, check=True).tolist()
+    [[1.0, 2.0]]
     """
     path = Path(path)
-    facts = _facts_of(path)
+    facts = StoreFacts.read(path)
     while True:
         try:
-            return _opened(path, facts)
+            X = _opened(path, facts)
+            if check:
+                _check_sums(path, facts)
+            return X
         except (ValueError, FileNotFoundError):
-            before, facts = facts, _facts_of(path)
+            before, facts = facts, StoreFacts.read(path)
             if facts == before:
                 raise  # else the store has become another one meanwhile
 
 
-def _opened(path: Path, facts: dict[str, Any]) -> Matrix:
-    """Map the files of a store, as far as they belong to it."""
-    names = {file.partition(".")[0]: file for file in facts["files"]}
-    arrays = [_mapped(path / names[role], facts["files"][names[role]]) for role in ARRAYS[facts["kind"]]]
-    if any(array.dtype.kind != "i" for array in arrays[1:]):
-        raise ValueError(f"{path} must have whole numbers as indices, got others. The store is damaged.")
-    n_rows, n_columns = facts["shape"]
-    matrix: Matrix = arrays[0] if facts["kind"] == "dense" else sparse.csr_array(tuple(arrays), (n_rows, n_columns))
-    if matrix.shape != (n_rows, n_columns) or str(matrix.dtype) != facts["dtype"]:
-        wanted = f"{facts['dtype']} of shape {(n_rows, n_columns)}"
-        raise ValueError(f"{path} must contain {wanted}, got {matrix.dtype} of shape {matrix.shape}.")
-    if facts["kind"] == "csr":
-        matrix.has_canonical_format = True  # as it was written; to find out would read it all
-    return matrix
+def damaged_blocks(path: Path, facts: StoreFacts) -> Iterator[str]:
+    """Yield in words the blocks of files that are not what was written; read all."""
+    headers = facts.headers(path)
+    for name in facts.sums:
+        header = headers[name]
+        with (path / name).open("rb") as file:
+            file.seek(header.offset)
+            for block in facts.sums_of(path / name, header).differing(file):
+                start = header.offset + block * BLOCK_BYTES
+                stop = min(start + BLOCK_BYTES, facts.files[name])
+                yield f"{path / name} must be what was written, got other bytes in {start} to {stop - 1}"
+
+
+def _check_sums(path: Path, facts: StoreFacts) -> None:
+    if not facts.sums:
+        warnings.warn(
+            f"{path} has no check sums, since an earlier nearlabel wrote it (version {facts.version}): only its"
+            " structure was checked. Hint: append_to_store(path, X[:0]) adds them.",
+            stacklevel=3,
+        )
+    for damage in damaged_blocks(path, facts):
+        raise ValueError(f"{damage}. The store is damaged.")
+
+
+def _opened(path: Path, facts: StoreFacts) -> Matrix:
+    """Map the files of a store, as far as they belong to it, and check what compiled code follows."""
+    headers = facts.headers(path)
+    data, *indices = (map_array(path / name, headers[name], facts.files[name]) for name in facts.names.values())
+    if data.dtype == np.bool_:
+        _check_truths(data, path)
+    return checked_csr(data, indices[0], indices[1], facts.shape, str(path)) if indices else data
+
+
+def _check_truths(data: NDArray[np.bool_], path: Path) -> None:
+    """Raise ValueError unless the bytes of truth values are 0 and 1: numpy counts wrongly with others."""
+    for block in row_blocks(len(data), data.strides[0]):
+        if data[block].view(np.uint8).max() > 1:
+            raise ValueError(f"{path} must hold truth values, got bytes other than 0 and 1. The store is damaged.")
 
 
 def _check_free(path: Path, overwrite: bool) -> None:
+    with suppress(FileNotFoundError):
+        path.lstat()  # a name that is too long is an error now, whatever the temporary folder's is
     if not path.exists() and not path.is_symlink():
         return
     if not overwrite:
         raise FileExistsError(f"{path} must not exist yet. Hint: overwrite=True replaces a store.")
-    if not (path / _FACTS).is_file():
+    if not (path / store_facts.FILE).is_file():
         raise FileExistsError(
             f"{path} must be a store to be overwritten, got something else. Hint: remove it yourself."
         )
@@ -341,15 +399,14 @@ def _write(folder: Path, blocks: Iterator[Matrix], dtype: DTypeLike | None, gene
 
 def _commit(folder: Path, rows: GrowingRows) -> None:
     """Say which files, and how many bytes of them, the store is: from here on it is the new one."""
-    facts = {"format": _FORMAT, "version": _VERSION, "kind": rows.kind, "shape": rows.shape, "dtype": str(rows.dtype)}
-    with whole_file(folder / _FACTS) as partial:
-        partial.write_text(json.dumps(facts | {"files": rows.files}, indent=1) + "\n")
+    StoreFacts.of(rows).write(folder)
 
 
 @contextmanager
 def _changing(path: Path, doing: str) -> Iterator[None]:
     """Hold the lock of a store, and leave nothing in it, before and after, that does not belong to it."""
-    with locked(path, doing):
+    with locked(path, doing), write_errors_named(path):
+        _check_no_links(path)
         try:
             _tidy(path)
             yield
@@ -357,10 +414,17 @@ def _changing(path: Path, doing: str) -> Iterator[None]:
             _tidy(path)
 
 
+def _check_no_links(path: Path) -> None:
+    """Raise ValueError if a file of a store is elsewhere: a change would cut or overwrite it there."""
+    for file in path.iterdir():
+        if file.is_symlink() and (ArrayName.of(file.name) or file.name == store_facts.FILE):
+            raise ValueError(f"{file} must be a file, got a link. Hint: write_store makes a store of other rows.")
+
+
 def _tidy(path: Path) -> None:
     """Remove files that are not the store's, and bytes behind its own: of an earlier one, or of a killed writer."""
     try:
-        files = _facts_of(path)["files"]
+        files = StoreFacts.read(path).files
     except ValueError:
         return  # nothing is known of a damaged store, which may be overwritten
     for file in path.iterdir():
@@ -422,28 +486,6 @@ def _check_like(first: Matrix, block: Matrix, number: int, *, cast: bool) -> Non
 def _describe(block: Matrix, cast: bool) -> str:
     storage = "sparse" if sparse.issparse(block) else "dense"
     return f"{storage} rows of {block.shape[1]} columns" + ("" if cast else f" of {block.dtype}")
-
-
-def _facts_of(path: Path) -> dict[str, Any]:
-    if not path.is_dir():
-        raise FileNotFoundError(f"{path} must be the folder of a store, got no such folder.")
-    try:
-        facts = json.loads((path / _FACTS).read_text())
-    except (OSError, ValueError):
-        facts = None
-    if not isinstance(facts, dict) or facts.get("format") != _FORMAT:
-        raise ValueError(f"{path} must be a store, got a folder without its {_FACTS}. Hint: write_store makes one.")
-    if facts.get("version") not in _VERSIONS_READ:
-        raise ValueError(f"{path} must be a store of version {_VERSION}, got version {facts.get('version')!r}.")
-    return facts
-
-
-def _mapped(file: Path, n_bytes: int) -> NDArray[Any]:
-    size = file.stat().st_size if file.is_file() else None
-    if size is None or size < n_bytes:
-        got = "no such file" if size is None else f"{size} bytes"
-        raise ValueError(f"{file} must have the {n_bytes} bytes that were written, got {got}. The store is damaged.")
-    return map_array(file, n_bytes)
 
 
 def _stored_as(kind: str, block: Matrix) -> Matrix:

@@ -18,6 +18,16 @@ _ALWAYS_ALLOWED = 2**29  # bytes that a file of any size may unpack to
 _ALLOWED_RATIO = 100  # of unpacked to packed bytes; deflate reaches 1000, models stay far below 100
 _CHUNK = 2**20
 _ZIP_MAGIC = b"PK"
+_END_MAGIC, _END_BYTES = b"PK\5\6", 22  # of the record that ends an archive, with the length of the list of members
+# Before it, in archives of 2 GiB and more, are a longer record, which counts, and one that says where that is.
+_LOCATOR_MAGIC, _LOCATOR_BYTES = b"PK\6\7", 20
+_LONG_END_MAGIC, _LONG_END_BYTES = b"PK\6\6", 56
+_LONGEST_DIRECTORY = 2**14
+
+
+def allowed_bytes(n_bytes: int) -> int:
+    """Return how many bytes a file of `n_bytes` may unpack to."""
+    return max(_ALWAYS_ALLOWED, _ALLOWED_RATIO * n_bytes)
 
 
 def members_of(archive: ZipFile) -> dict[str, ZipInfo]:
@@ -38,6 +48,10 @@ def read_member(archive: ZipFile, name: str, largest: int) -> bytes:
         raise ValueError(f"it contains no {name}")
     if member.file_size > largest:
         raise ValueError(f"{name} must have at most {largest} bytes, got {member.file_size}")
+    return _content_of(archive, member)
+
+
+def _content_of(archive: ZipFile, member: ZipInfo) -> bytes:
     with archive.open(member) as file:
         return file.read(member.file_size + 1)  # unlike read(), unpacks no more than asked for
 
@@ -47,7 +61,7 @@ def check_unpacked_size(archive: ZipFile, n_bytes: int) -> None:
 
     Nested archives, as which sparse matrices are stored, count too.
     """
-    allowed = max(_ALWAYS_ALLOWED, _ALLOWED_RATIO * n_bytes)
+    allowed = allowed_bytes(n_bytes)
     left = allowed
     for size in _unpacked_sizes(archive):
         left -= size
@@ -64,8 +78,35 @@ def _unpacked_sizes(archive: ZipFile) -> Iterator[int]:
         with archive.open(member) as file:
             is_archive = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
         if is_archive:
-            with ZipFile(BytesIO(read_member(archive, name, member.file_size))) as inner:
+            content = _content_of(archive, member)
+            _check_directory(name, content)
+            with ZipFile(BytesIO(content)) as inner:
                 yield from _unpacked_sizes(inner)
+
+
+def _check_directory(name: str, content: bytes) -> None:
+    """Raise ValueError if an archive in an archive has a long list of members: each takes twenty times its bytes there.
+
+    The list of the outer archive is part of the file, and not packed.
+    """
+    n_bytes = _directory_bytes(content)
+    if n_bytes is None or n_bytes > _LONGEST_DIRECTORY:
+        raise ValueError(f"{name} is an archive of more members than a matrix has")
+
+
+def _directory_bytes(content: bytes) -> int | None:
+    """Return the length of an archive's list of members; None if the archive does not end as Python writes it."""
+    end = content[-_END_BYTES:]
+    if not end.startswith(_END_MAGIC):
+        return None
+    locator = content[-_END_BYTES - _LOCATOR_BYTES : -_END_BYTES]
+    if not locator.startswith(_LOCATOR_MAGIC):
+        return int.from_bytes(end[12:16], "little")
+    place = len(content) - _END_BYTES - _LOCATOR_BYTES - _LONG_END_BYTES
+    is_there = content[max(0, place) :].startswith(_LONG_END_MAGIC)
+    if not is_there or int.from_bytes(locator[8:16], "little") != place:
+        return None
+    return int.from_bytes(content[place + 40 : place + 48], "little")
 
 
 def _check_declared_size(archive: ZipFile, member: ZipInfo) -> None:

@@ -23,6 +23,7 @@ _OBJECTS = (
     "nearlabel.adaptation._bp_mll.BPMLL",
     "nearlabel.adaptation._bp_mll.InputScale",
     "nearlabel.adaptation._cbm.ConditionalBernoulliMixture",
+    "nearlabel.adaptation._clustering_tree.PredictiveClusteringTree",
     "nearlabel.adaptation._kernel.Kernel",
     "nearlabel.adaptation._rank_svm.RankSVM",
     "nearlabel.adaptation._ranking_network.RankingNetwork",

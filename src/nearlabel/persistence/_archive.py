@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
@@ -28,7 +29,7 @@ from nearlabel.files.zip_limits import (
 from nearlabel.persistence._allow_list import TREE, TRUSTED_TYPES
 from nearlabel.persistence._kept_columns import kept_from_lines, kept_to_lines
 from nearlabel.persistence._searches import with_saved_searches, with_searches
-from nearlabel.persistence._skops_schema import PROTOCOL, ProtocolError, check_schema
+from nearlabel.persistence._skops_schema import OLDEST_PROTOCOL, NewerProtocolError, check_schema
 from nearlabel.persistence._validate_trees import checks_trees, validate_trees
 from nearlabel.utils.errors import ParameterError
 from nearlabel.utils.optional import import_optional
@@ -60,19 +61,19 @@ def write_archive(
             archive.writestr(_CARD, card_of(foreign))
             if kept:
                 archive.writestr(_KEPT, lines)
-        _check_will_be_read(partial, model)
+        _check_will_be_read(io, partial, model)
     return foreign
 
 
 def is_compressed(path: Path) -> bool:
     """Return whether the model in a file was compressed."""
-    with _opened(path) as file, zipfile.ZipFile(file) as archive:
+    with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         return archive.getinfo(_SCHEMA).compress_type != zipfile.ZIP_STORED
 
 
 def read_archived_card(path: Path) -> bytes:
     """Return the JSON of the card; raise OSError or ValueError if the file has none."""
-    with _opened(path) as file, zipfile.ZipFile(file) as archive:
+    with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         members = members_of(archive)
         card = read_member(archive, _CARD, LARGEST_CARD) if _CARD in members else None
     if card is None:
@@ -83,7 +84,7 @@ def read_archived_card(path: Path) -> bytes:
 
 def read_archived_kept(path: Path, names: Sequence[str], n_rows: int | None) -> dict[str, tuple[str, ...]]:
     """Return the kept columns that the card names; raise OSError or ValueError if the file has others."""
-    with _opened(path) as file, zipfile.ZipFile(file) as archive:
+    with opened_archive(path) as file, zipfile.ZipFile(file) as archive:
         return kept_from_lines(read_member(archive, _KEPT, LARGEST_KEPT), names, n_rows)
 
 
@@ -91,8 +92,8 @@ def read_archived_model(path: Path, trusted: Sequence[str | type]) -> Any:
     """Build the model; raise ValueError if the file has types that are not trusted, or is damaged."""
     io = skops_io()
     named = [one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted]
-    with _opened(path) as file:
-        schema = _checked_schema(file)
+    with opened_archive(path) as file:
+        schema = checked_schema(file, _protocol_of(io))
         names = [*_trusted_in(schema), *named]
         foreign = sorted(set(io.get_untrusted_types(file=file)) - set(names))
         if not foreign:
@@ -147,18 +148,13 @@ def _can_be_imported(name: str) -> bool:
     return True
 
 
-def _check_will_be_read(path: Path, model: Any) -> None:
+def _check_will_be_read(io: ModuleType, path: Path, model: Any) -> None:
     """Raise ValueError if `load_model` would refuse the file."""
     try:
         with path.open("rb") as file:
-            _checked_schema(file)
+            checked_schema(file, _protocol_of(io))
             with zipfile.ZipFile(file) as archive:
                 read_member(archive, _CARD, LARGEST_CARD)
-    except ProtocolError as error:  # of the installed skops, not of the model
-        raise ImportError(
-            f"Saving models needs a skops that writes protocol {PROTOCOL}, got skops {version('skops')}."
-            " Hint: pip install 'skops==0.16.*'."
-        ) from error
     except (ValueError, RecursionError) as error:
         raise ValueError(
             f"model must be one that load_model accepts, got {type(model).__name__}: {_in_one_line(error)}."
@@ -166,18 +162,33 @@ def _check_will_be_read(path: Path, model: Any) -> None:
         ) from error
 
 
-def _checked_schema(file: BinaryIO) -> Any:
-    """Return the schema; raise ValueError if the archive unpacks to too much, or it is not one of a model."""
+def _protocol_of(io: ModuleType) -> int:
+    """Return the protocol that the installed skops writes, which is the newest that it reads."""
+    with zipfile.ZipFile(BytesIO(io.dumps(0))) as archive:
+        protocol: int = json.loads(archive.read(_SCHEMA))["protocol"]
+    if protocol < OLDEST_PROTOCOL:
+        raise ImportError(
+            f"Models need a skops of protocol {OLDEST_PROTOCOL} or newer, got skops {version('skops')}."
+            " Hint: pip install --upgrade skops."
+        )
+    return protocol
+
+
+def checked_schema(file: BinaryIO, newest_protocol: int | None) -> Any:
+    """Return the schema; raise ValueError if the archive unpacks to too much, or it is not one of a model.
+
+    `newest_protocol` is that of the installed skops; None if nothing is to be built.
+    """
     n_bytes = file.seek(0, os.SEEK_END)
     with zipfile.ZipFile(file) as archive:
         check_unpacked_size(archive, n_bytes)
         schema = json.loads(read_member(archive, _SCHEMA, LARGEST_SCHEMA))
-    check_schema(schema)
+    check_schema(schema, newest_protocol)
     return schema
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def opened_archive(path: Path) -> Iterator[BinaryIO]:
     """Open an archive once for checks and building, so that nobody can exchange the file in between."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} must be the file of a model, got a folder.")
@@ -197,8 +208,15 @@ def _damage_named(path: Path) -> Iterator[None]:
         yield
     except ImportError as error:
         raise ImportError(f"{path} needs a library that is not installed: {error}") from error
+    except NewerProtocolError as error:
+        raise ValueError(
+            f"{path} must be the file of a model that the installed skops reads, got one of a newer skops ({error})."
+            " Hint: pip install --upgrade skops."
+        ) from error
     except MemoryError as error:
-        raise MemoryError(f"{path} needs more memory than available: {_in_one_line(error)}") from error
+        raise ValueError(
+            f"{path} must be the file of a model, got one that asks for more memory than there is."
+        ) from error
     except (OSError, Warning):  # a warning is raised where the user turns warnings into errors
         raise
     except Exception as error:

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from nearlabel import labels
 from nearlabel.datasets import Dataset
+from nearlabel.datasets.tables import NumberedNames
 from nearlabel.utils.partial_labels import PartialLabels, partial_labels_and_names
 from nearlabel.utils.types import MatrixLike
 
@@ -90,7 +91,9 @@ class DataSummary:
         """
         if isinstance(data, Dataset):
             data = data.with_arrays()
-            names = {"name": data.name, "feature_names": data.feature_names, "label_names": data.label_names}
+            # Names that are numbers say no more than how many there are, which may be a thousand million.
+            features = None if isinstance(data.feature_names, NumberedNames) else tuple(data.feature_names)
+            names = {"name": data.name, "feature_names": features, "label_names": tuple(data.label_names)}
             return cls(**_figures(data.X, data.Y) | names)
         if not isinstance(data, tuple) or len(data) != 2:
             raise TypeError(f"data must be a Dataset or a tuple (X, Y), got {type(data).__name__}.")

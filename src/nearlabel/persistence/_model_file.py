@@ -101,7 +101,7 @@ def save_model(
     Raises
     ------
     ImportError
-        If skops is not installed, or writes a protocol that this version of nearlabel does not know.
+        If skops is not installed, or is too old.
     OSError
         If the path is a folder, its folder does not exist, it is a link to itself, or it cannot be written.
     TypeError
@@ -192,10 +192,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str | type] = 
     TypeError
         If `trusted` is not a sequence of names or types.
     ValueError
-        If the file is not a model, is damaged, has another format or types that are not trusted, or would unpack to
-        more than 512 MiB and 100 times its size.
-    MemoryError
-        If the model needs more memory than available.
+        If the file is not a model, is damaged, has another format or types that are not trusted, was written by a newer
+        skops, would unpack to more than 512 MiB and 100 times its size, or asks for more memory than there is.
 
     Warns
     -----

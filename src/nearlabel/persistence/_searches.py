@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 from nearlabel.databases import VectorTable
+from nearlabel.lazy import LazyClassifier
 from nearlabel.neighbors import (
     DaskNeighbors,
     ExactNeighbors,
@@ -23,6 +24,7 @@ from nearlabel.neighbors import (
 )
 from nearlabel.persistence._tree_map import map_parts
 from nearlabel.persistence._validate_arrays import validate_arrays
+from nearlabel.utils.fitted_shapes import check_fitted_shapes
 from nearlabel.utils.types import Matrix
 
 
@@ -89,7 +91,7 @@ def with_saved_searches(model: Any) -> Any:
 
 
 def with_searches(model: Any) -> Any:
-    """Undo `with_saved_searches`; raise ValueError if a matrix or random generator of the model is invalid."""
+    """Undo `with_saved_searches`; raise ValueError if a part of the model contradicts itself."""
     return map_parts(model, _restored)
 
 
@@ -108,7 +110,11 @@ def _saved(part: Any) -> Any:
 
 
 def _restored(part: Any) -> Any:
-    return part.rebuilt() if isinstance(part, SavedSearch) else validate_arrays(part)
+    if isinstance(part, SavedSearch):
+        return part.rebuilt()
+    if isinstance(part, LazyClassifier) and hasattr(part, "label_names_"):
+        check_fitted_shapes(part, part._fitted_shapes())
+    return validate_arrays(part)
 
 
 def _in_memory(part: Any) -> Any:

@@ -1,7 +1,7 @@
 """Check the schema of a skops file before skops builds anything from it.
 
-skops trusts names for every use. Here each trusted name has its allowed uses, and only the loaders and the protocol
-that were audited, those of skops 0.16, are accepted.
+skops trusts names for every use. Here each trusted name has its allowed uses, and only the loaders that were audited,
+those of skops 0.16, are accepted.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any
 
 from nearlabel.persistence._allow_list import TREE, USES
 
-# The file chooses its protocol. An older one selects older loaders, which read names from places not checked here; a
-# newer one was not audited.
-PROTOCOL = 2
+# The file chooses its protocol. An older one selects older loaders, which read names from places not checked here.
+# skops keeps the loaders of each since, at least as strict; it reads none newer than that which it writes.
+OLDEST_PROTOCOL = 2
+_LONGEST_POOL_SIZE = 3  # digits; numpy's own is 4
 _LOADERS = frozenset((
     "BytearrayNode", "BytesNode", "CachedNode", "ConstructorFromReduceNode", "DTypeNode", "DefaultDictNode",
     "DictNode", "FunctionNode", "JsonNode", "ListNode", "LossNode", "MaskedArrayNode", "MethodNode", "NdArrayNode",
@@ -23,21 +24,27 @@ _LOADERS = frozenset((
 ))  # fmt: skip
 
 
-class ProtocolError(ValueError):
-    """A schema of another protocol."""
+class NewerProtocolError(ValueError):
+    """A schema of a protocol that a newer skops wrote."""
 
 
-def check_schema(schema: Any) -> None:
-    """Raise ValueError if a schema is malformed, or uses a trusted name in another way than it is trusted for."""
+def check_schema(schema: Any, newest_protocol: int | None) -> None:
+    """Raise ValueError if a schema is malformed, or uses a trusted name in another way than it is trusted for.
+
+    `newest_protocol` is that of the installed skops; None if nothing is to be built.
+    """
     if not isinstance(schema, dict) or "__loader__" not in schema:
         raise ValueError("its schema names no loader")
     protocol = schema.get("protocol")
-    if type(protocol) is not int or protocol != PROTOCOL:
-        raise ProtocolError(f"its skops protocol must be {PROTOCOL}, got {shortened(protocol)}")
+    if type(protocol) is not int or protocol < OLDEST_PROTOCOL:
+        raise ValueError(f"its skops protocol must be at least {OLDEST_PROTOCOL}, got {shortened(protocol)}")
+    if newest_protocol is not None and protocol > newest_protocol:
+        raise NewerProtocolError(f"skops protocol {shortened(protocol)}, where the installed one is {newest_protocol}")
     known: dict[Any, Any] = {}
     for node in nodes_of(schema):
         _check_use(node)
         _check_identity(node, known)
+    _check_pool_sizes(schema)
 
 
 def nodes_of(schema: Any) -> Iterator[dict[str, Any]]:
@@ -51,6 +58,29 @@ def nodes_of(schema: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(part.values())
         elif isinstance(part, list):
             waiting.extend(part)
+
+
+def _check_pool_sizes(schema: Any) -> None:
+    """Raise ValueError if the seed of a random generator has a large pool, over which numpy takes quadratic time.
+
+    The number may stand elsewhere: equal numbers of a model share an id, and the first that is built counts. Where no
+    generator has a seed, a `pool_size` is somebody else's.
+    """
+    numbers: dict[Any, list[Any]] = {}
+    waiting, pools, has_seed = [schema], [], False
+    while waiting:
+        part = waiting.pop()
+        waiting.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
+        if isinstance(part, dict):
+            has_seed = has_seed or "seed_seq" in part
+            if isinstance(pool := part.get("pool_size"), dict):
+                pools.append(pool)
+            if "content" in part:
+                numbers.setdefault(part.get("__id__"), []).append(part["content"])
+    for pool in pools if has_seed else ():
+        for content in [pool.get("content"), *numbers.get(pool.get("__id__"), [])]:
+            if isinstance(content, str) and (not content.isdecimal() or len(content) > _LONGEST_POOL_SIZE):
+                raise ValueError(f"the seed of a random generator has a pool of {shortened(content)} numbers")
 
 
 def _check_use(node: dict[str, Any]) -> None:

@@ -1,0 +1,48 @@
+"""``nearlabel verify``: whether files are what was written."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from nearlabel.cli import _console
+from nearlabel.verification import Verification, verify
+
+DAMAGED = 1
+_COLUMNS = ("severity", "path", "message")
+_KINDS = {"store": "store", "run": "run", "model": "model", "data": "data file"}
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print what was checked and what was found; return the exit code."""
+    with _console.progress_bar("files"):
+        found = verify(*arguments.paths, sweep=arguments.sweep)
+    if arguments.format == "json":
+        _console.print_json(found.to_dict())
+    elif arguments.format == "csv":
+        rows = [{name: str(getattr(finding, name)) for name in _COLUMNS} for finding in found.findings]
+        _console.print_csv(rows, columns=_COLUMNS)
+    else:
+        _print(found)
+    return 0 if found.is_sound else DAMAGED
+
+
+def _print(found: Verification) -> None:
+    for path, kind, is_sound in found.checked:
+        _console.print_lines(f"{'sound' if is_sound else 'DAMAGED':8}{_KINDS[kind]:10}{path}")
+    if found.findings:
+        _console.print_lines("")
+    for finding in found.findings:
+        subject = "" if finding.message.startswith(str(finding.path)) else f"{finding.path}: "
+        _console.print_lines(f"{finding.severity}: {subject}{finding.message}")
+    if found.findings or not found.checked:
+        _console.print_lines("")
+    _console.print_lines(_counted(found))
+
+
+def _counted(found: Verification) -> str:
+    kinds = Counter(finding.severity for finding in found.findings)
+    damaged = sum(not of.is_sound for of in found.checked)
+    parts = [f"{len(found.checked)} checked", f"{damaged} damaged", f"{kinds['leftover']} left over"]
+    others = f"; {found.n_others} other files were not checked" if found.n_others else ""
+    return ", ".join(parts) + others + "."

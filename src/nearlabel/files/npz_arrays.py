@@ -1,0 +1,185 @@
+"""The arrays of a ``.npz`` file from anybody: each is checked by its header before memory is taken for it.
+
+numpy's own reader believes a header that asks for 745 GiB, and raises whatever its libraries raise.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearlabel.files.damage import damage_named
+from nearlabel.files.regular_file import open_regular
+from nearlabel.files.zip_limits import allowed_bytes
+
+_WHOLE = "a whole .npz file"
+_SUFFIX = ".npy"
+_MAGIC = b"\x93NUMPY"
+_LENGTH_OF_HEADER = {(1, 0): "<H", (2, 0): "<I"}  # the third version has names of fields, which no array here has
+_LONGEST_HEADER = 10_000
+_FIELD = re.compile(
+    r"""['"](?:descr['"]\s*+:\s*+['"](?P<type>[^'"]*+)['"]
+    |fortran_order['"]\s*+:\s*+(?P<order>True|False)
+    |shape['"]\s*+:\s*+\((?P<shape>[\d,\sL]*+)\))\s*+,?\s*+""",
+    re.VERBOSE,
+)
+_TYPE = re.compile(r"[<>|=]?(?:\?|[biufc]\d{1,2}|[SU]\d{1,18}|[mM]8(?:\[\w{1,20}\])?)")
+_SURROGATES, _LAST_CHARACTER = (0xD800, 0xDFFF), 0x10FFFF
+_NUMBER_BYTES, _TEXT_BYTES = 8, 64  # what one of them takes at least, as float64 and as str
+_CHUNK = 2**20
+
+
+class NpzArrays(Mapping[str, NDArray[Any]]):
+    """The arrays in an open file by name; each is read when it is asked for.
+
+    `largest` is how many bytes all that are asked for may take, a number as 8 and a text as at least 64.
+    """
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile, largest: int) -> None:
+        self._path, self._archive, self._largest, self._left = path, archive, largest, largest
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        for member in archive.infolist():
+            if not member.filename.endswith(_SUFFIX):  # what is no array was never read
+                continue
+            name = member.filename.removesuffix(_SUFFIX)
+            if name in self._members:
+                raise ValueError(f"{path} must have arrays of distinct names, got {name[:60]!r} twice.")
+            self._members[name] = member
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return an array; raise KeyError if there is none of this name, ValueError for any that is not sound."""
+        member = self._members[name]
+        where = f"{self._path}: {name}"
+        if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{where} must be stored or deflated, got an array that is encrypted or packed otherwise.")
+        with damage_named(self._path, _WHOLE), self._archive.open(member) as file:
+            header = _read_header(where, file)
+            self._check_size(where, header, member.file_size)
+            array = _read_items(where, file, header)
+        if header.type_.kind == "U":
+            _check_characters(where, array)
+        return array
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def _check_size(self, where: str, header: _Header, size: int) -> None:
+        """Raise ValueError unless the member has what the header promises, and it is not too much."""
+        n_items, n_bytes = math.prod(header.shape), header.type_.itemsize
+        if n_items * n_bytes != size - header.length:
+            got = f"{size - header.length} of them for {header.type_} of shape {header.shape}"
+            raise ValueError(f"{where} must have as many bytes as its shape needs, got {got}.")
+        least = _TEXT_BYTES if header.type_.kind in "SU" else _NUMBER_BYTES
+        # A length beside one of 0 needs no byte in the file, yet whoever goes through the rows needs one each.
+        self._left -= math.prod(max(1, length) for length in header.shape) * max(n_bytes, least)
+        if self._left < 0:
+            raise ValueError(
+                f"{where} must leave the arrays of the file within {self._largest} bytes, got {header.type_} of shape"
+                f" {header.shape}. Hint: max_unpacked_bytes, if you know who made the file."
+            )
+
+
+class _Header(NamedTuple):
+    """What the beginning of a member says: `length` is how many bytes it has."""
+
+    type_: np.dtype[Any]
+    is_fortran: bool
+    shape: tuple[int, ...]
+    length: int
+
+
+@contextmanager
+def open_npz(path: Path, max_unpacked_bytes: int | None = None) -> Iterator[NpzArrays]:
+    """Open the arrays of a file; raise OSError or ValueError that names it if it is none or damaged.
+
+    `max_unpacked_bytes` bounds what they may take, a number as 8 and a text as at least 64; None: 512 MiB, or 100 times
+    the file if that is more.
+    """
+    with open_regular(path) as file:  # a missing file, a folder or a pipe is told from a damaged one
+        with damage_named(path, _WHOLE):
+            if not zipfile.is_zipfile(file):
+                raise ValueError(f"{path} must be a whole .npz file, got something else or a part of one.")
+            largest = allowed_bytes(file.seek(0, 2)) if max_unpacked_bytes is None else max_unpacked_bytes
+            archive = zipfile.ZipFile(file)
+        with archive:
+            yield NpzArrays(path, archive, largest)
+
+
+def is_text(array: NDArray[Any]) -> bool:
+    """Return whether all texts consist of Unicode's characters, which numpy does not check."""
+    codes = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
+    first, last = _SURROGATES
+    return not ((codes > _LAST_CHARACTER) | ((codes >= first) & (codes <= last))).any()
+
+
+def _check_characters(where: str, array: NDArray[Any]) -> None:
+    if not is_text(array):
+        raise ValueError(f"{where} must be texts of Unicode's characters, got something else in one of them.")
+
+
+def _read_header(where: str, file: IO[bytes]) -> _Header:
+    """Read the header; raise ValueError for any but one of numbers or texts."""
+    start = file.read(len(_MAGIC) + 2)
+    version = tuple(start[len(_MAGIC) :])
+    if not start.startswith(_MAGIC) or version not in _LENGTH_OF_HEADER:
+        raise _no_array(where, "something else")
+    length_format = _LENGTH_OF_HEADER[version]
+    packed = file.read(struct.calcsize(length_format))
+    length: int = struct.unpack(length_format, packed)[0]
+    if length > _LONGEST_HEADER:
+        raise _no_array(where, f"a header of {length} bytes")
+    fields = _fields_of(where, file.read(length).decode("latin1"))
+    return _Header(*fields, len(start) + len(packed) + length)
+
+
+def _fields_of(where: str, text: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
+    """Return the type, whether columns come first, and the shape, as a header says in Python's words."""
+    inside = text.strip().removeprefix("{").removesuffix("}").strip()
+    found: dict[str | None, str] = {}
+    place = 0
+    while field := _FIELD.match(inside, place):
+        found[field.lastgroup] = field[field.lastgroup or 0]
+        place = field.end()
+    if place < len(inside) or len(found) < len(_FIELD.groupindex):
+        raise _no_array(where, f"the header {text.strip()[:100]!r}")
+    type_ = found["type"]
+    if not _TYPE.fullmatch(type_) or not np.dtype(type_).itemsize:
+        raise _no_array(where, f"type {type_[:60]!r}")
+    lengths = [length.strip().removesuffix("L") for length in found["shape"].split(",")]  # Python 2 wrote 3L
+    return np.dtype(type_), found["order"] == "True", tuple(int(length) for length in lengths if length)
+
+
+def _no_array(where: str, got: str) -> ValueError:
+    return ValueError(f"{where} must be an array of numbers or text, got {got}.")
+
+
+def _read_items(where: str, file: IO[bytes], header: _Header) -> NDArray[Any]:
+    """Read what comes behind the header; raise ValueError if it is less than the archive promises."""
+    items: NDArray[Any] = np.empty(math.prod(header.shape), dtype=header.type_)
+    room = items.view(np.uint8).data
+    done = 0
+    while done < len(room):
+        chunk = file.read(min(_CHUNK, len(room) - done))
+        if not chunk:
+            raise ValueError(f"{where} must have {len(room)} bytes, as declared, got {done}.")
+        room[done : done + len(chunk)] = chunk
+        done += len(chunk)
+    file.read(1)  # the check sum is compared at the end
+    if header.type_.kind == "b":
+        items = items.view(np.uint8) != 0  # what is neither 0 nor 1 would be a number of its own
+    return items.reshape(header.shape, order="F" if header.is_fortran else "C")

@@ -1,0 +1,60 @@
+"""Whether a store is what was written, read whole, and what killed writers left in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from nearlabel.files import store_facts
+from nearlabel.files.file_lock import lock_file_of
+from nearlabel.files.findings import Finding
+from nearlabel.files.growing_files import ArrayName
+from nearlabel.files.leftovers import is_abandoned
+from nearlabel.files.store import damaged_blocks, open_store, remove_from_store
+from nearlabel.files.store_facts import StoreFacts
+
+
+def is_store(folder: Path) -> bool:
+    """Tell whether a folder has the facts of a store, sound or not."""
+    return (folder / store_facts.FILE).is_file()
+
+
+def check_store(folder: Path, *, sweep: bool = False) -> Iterator[Finding]:
+    """Yield what is wrong with a store, and what is in it beside the store; `sweep` removes the latter."""
+    try:
+        facts = StoreFacts.read(folder)
+        damage = _damage(folder, facts)
+        while damage and facts != (now := StoreFacts.read(folder)):
+            facts, damage = now, _damage(folder, now)  # the store has become another one meanwhile
+    except (ValueError, OSError) as error:
+        yield Finding(folder, "damage", str(error))
+        return
+    yield from damage
+    if not facts.sums:
+        reason = f"it has no check sums, since an earlier nearlabel wrote it (version {facts.version})"
+        yield Finding(folder, "unchecked", reason)
+    lock = lock_file_of(folder)
+    if lock.exists() and not is_abandoned(lock):
+        return  # a process is changing the store: what lies there is its own
+    surplus = list(_surplus(folder, facts))
+    if surplus and sweep:
+        remove_from_store(folder, [])
+    yield from surplus
+
+
+def _damage(folder: Path, facts: StoreFacts) -> list[Finding]:
+    try:
+        open_store(folder)
+        return [Finding(folder, "damage", message) for message in damaged_blocks(folder, facts)]
+    except (ValueError, OSError) as error:
+        return [Finding(folder, "damage", str(error))]
+
+
+def _surplus(folder: Path, facts: StoreFacts) -> Iterator[Finding]:
+    """Yield what the facts do not count."""
+    for file in sorted(folder.iterdir()):
+        if file.name in facts.files and file.stat().st_size > facts.files[file.name]:
+            n_bytes = file.stat().st_size - facts.files[file.name]
+            yield Finding(file, "leftover", f"{n_bytes} bytes behind those of the store")
+        elif file.name not in facts.files and ArrayName.of(file.name):
+            yield Finding(file, "leftover", "a file that no longer belongs to the store, or not yet")

@@ -1,0 +1,209 @@
+"""Check whether files are what was written: stores, runs, models and data files, read to their end.
+
+Readers check what they read, and the structure of a store is checked whenever it is opened. Here everything is read,
+compared with check sums where there are any, and all damage is told at once, with what killed processes left.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nearlabel.datasets.whole_files import check_has_format, names_data, read_whole
+from nearlabel.experiments.record_checks import FILES, check_run, is_run
+from nearlabel.files.findings import Finding
+from nearlabel.files.leftovers import is_abandoned, is_leftover, remove_abandoned
+from nearlabel.files.store_checks import check_store, is_store
+from nearlabel.persistence.whole_models import check_model_file
+
+__all__ = ["Checked", "Finding", "Verification", "verify"]
+
+_MODEL = ".skops"
+
+
+class Checked(NamedTuple):
+    """A file or folder that was read to its end.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Where it is.
+    kind : {"store", "run", "model", "data"}
+        What it is.
+    is_sound : bool
+        Whether no damage was found.
+    """
+
+    path: Path
+    kind: str
+    is_sound: bool
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked, and what was found.
+
+    Parameters
+    ----------
+    checked : tuple of Checked
+        In the order of their names.
+    findings : tuple of Finding
+        Damage, what could not be checked, and what killed processes left.
+    n_others : int
+        Number of files that are of no kind that is checked.
+    """
+
+    checked: tuple[Checked, ...]
+    findings: tuple[Finding, ...]
+    n_others: int
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether there is no damage; leftovers are none."""
+        return not any(finding.severity == "damage" for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as JSON takes it."""
+        return {
+            "is_sound": self.is_sound,
+            "checked": [of._asdict() | {"path": str(of.path)} for of in self.checked],
+            "findings": [of._asdict() | {"path": str(of.path)} for of in self.findings],
+            "n_others": self.n_others,
+        }
+
+
+class _Part(NamedTuple):
+    """What a walk comes by: something to check, something left over, or another file."""
+
+    path: Path
+    kind: str
+
+
+def verify(*paths: str | os.PathLike[str], sweep: bool = False) -> Verification:
+    """Check files and folders, whatever they are: stores, runs, models, data files, and folders of these.
+
+    Parameters
+    ----------
+    *paths : path-like
+        What to check. A folder that is no store is searched, with the folders in it; links in it are not followed. A
+        data file is read to its end in the format of its name: that its columns are those of some task is not checked.
+        Of a model the parts are compared with the check sums of its archive, and none is built.
+    sweep : bool, default=False
+        Whether to remove what killed processes left, where it is known that they are gone.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path does not exist.
+    ValueError
+        If a path that is no folder is of no known kind.
+
+    See Also
+    --------
+    nearlabel.datasets.open_store : ``open_store(path, check=True)`` checks a store and opens it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from nearlabel.datasets import write_store
+    >>> path = write_store(Path(tempfile.mkdtemp()) / "rows", [[1.0, 2.0]])
+    >>> verify(path).is_sound
+    True
+    """
+    checked: list[Checked] = []
+    findings: list[Finding] = []
+    n_others = 0
+    for part in (part for path in map(Path, paths) for part in _parts(path)):
+        if part.kind == "leftover":
+            findings.append(_leftover(part.path, sweep))
+        elif part.kind == "other":
+            n_others += 1
+        else:
+            found = list(_check(part, sweep))
+            findings += found
+            checked.append(Checked(*part, not any(finding.severity == "damage" for finding in found)))
+    return Verification(tuple(checked), tuple(findings), n_others)
+
+
+def _parts(path: Path) -> Iterator[_Part]:
+    """Yield what a path is, or what is in a folder."""
+    if path.is_dir():
+        yield from _parts_of_folder(path)
+        return
+    if not path.exists():
+        raise FileNotFoundError(f"path must be a file or folder that exists, got {path}.")
+    if _is_model(path):
+        yield _Part(path, "model")
+    else:
+        check_has_format(path)  # else a file of another kind would be called damaged
+        yield _Part(path, "data")
+
+
+def _parts_of_folder(folder: Path) -> Iterator[_Part]:
+    if is_store(folder):
+        yield _Part(folder, "store")
+        yield from (_Part(path, "leftover") for path in sorted(folder.iterdir()) if is_leftover(path))
+        return
+    if is_run(folder):
+        yield _Part(folder, "run")
+    for path in sorted(folder.iterdir()):
+        if is_leftover(path):
+            yield _Part(path, "leftover")
+        elif path.is_symlink():
+            yield _Part(path, "other")
+        elif path.is_dir():
+            yield from _parts_of_folder(path)
+        elif not (is_run(folder) and path.name in FILES):
+            yield _Part(path, _kind_of_file(path))
+
+
+def _kind_of_file(path: Path) -> str:
+    if path.suffix == _MODEL:
+        return "model"
+    return "data" if names_data(path) and path.is_file() else "other"
+
+
+def _is_model(path: Path) -> bool:
+    """Tell by its content whether a file is a model, whatever its name; one that is damaged, by its name."""
+    if path.suffix == _MODEL:
+        return True
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "schema.json" in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
+
+
+def _check(part: _Part, sweep: bool) -> Iterator[Finding]:
+    if part.kind == "store":
+        yield from check_store(part.path, sweep=sweep)
+    elif part.kind == "run":
+        yield from check_run(part.path)
+    else:
+        yield from _check_file(part.path, check_model_file if part.kind == "model" else read_whole)
+
+
+def _check_file(path: Path, read: Callable[[Path], None]) -> Iterator[Finding]:
+    try:
+        read(path)
+    except ImportError as error:
+        yield Finding(path, "unchecked", str(error))
+    except (ValueError, OSError) as error:
+        yield Finding(path, "damage", str(error))
+
+
+def _leftover(path: Path, sweep: bool) -> Finding:
+    """Return what is known of a temporary file, or of a lock; remove it if that is wished and nobody needs it."""
+    if sweep and remove_abandoned(path):
+        return Finding(path, "leftover", "left by a process that is gone; removed")
+    if is_abandoned(path):
+        return Finding(path, "leftover", "left by a process that is gone")
+    return Finding(path, "unchecked", "another process may be writing it, or it was left less than a day ago elsewhere")
