@@ -551,3 +551,12 @@ def test_equals_loops_on_real_data(name, labels):
     Y = data.Y.toarray() if sparse.issparse(data.Y) else data.Y
     scores = symmetrical_uncertainty(data.X, data.Y, labels=labels)[:: 97 if sparse.issparse(data.X) else 7]
     np.testing.assert_allclose(scores[:5], slow_scores(dense[:, :5], Y, labels=labels), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", "f2"])
+def test_numbers_of_any_type_are_taken(dtype):
+    """Big-endian and 16-bit numbers too, which scipy.sparse does not know."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (30, 3)), rng.integers(0, 2, (30, 2))
+    scores = InformationGainSelector().fit(X.astype(dtype), y).scores_
+    np.testing.assert_array_equal(scores, InformationGainSelector().fit(X, y).scores_)

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.random import sample_without_replacement
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from nearlabel.labels import distinct_labelsets
 from nearlabel.labels.feature_values import FeatureValues, feature_values
@@ -32,6 +32,7 @@ from nearlabel.utils.validation import (
     check_flag,
     check_integer,
     check_positive,
+    check_rows,
     labels_and_names,
     require_labels,
 )
@@ -258,7 +259,8 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         """
         self._check_parameters()
         require_labels(self, y)
-        X, (y, _) = validate_data(self, X, accept_sparse="csc"), labels_and_names(y)
+        X, (y, _) = check_rows(self, X), labels_and_names(y)
+        X = sparse.csc_array(X) if sparse.issparse(X) else X
         check_consistent_length(X, y)
         scores = self._score(X, y)
         threshold = self._threshold_of(scores)

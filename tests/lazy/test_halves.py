@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nearlabel.lazy import BRkNN, CMLkNN, MLkNN
+from nearlabel.lazy._mlknn import bayes
 
 
 def test_mlknn_chooses_every_half():
@@ -54,3 +55,11 @@ def test_half_of_the_weight_is_exactly_half():
         model = BRkNN(2 * n_pairs, weights="distance").fit(X[order], y[order])
         assert model.predict_proba([[0.0]]).tolist() == [[0.5]]
         assert model.predict([[0.0]]).tolist() == [[0]]
+
+
+@pytest.mark.parametrize("lead", [-1, 0, 1])
+def test_a_lead_of_one_in_a_thousand_million(lead):
+    """Posteriors that differ from one half by less than floats can be trusted with are on the side of the counts."""
+    counts = np.array([[10**9], [10**9 + lead]])
+    posterior = bayes(counts, np.full((2, 1), 3 * 10**9), n_cells=11, s=1.0).posterior
+    assert np.sign(posterior[0] - 0.5) == lead

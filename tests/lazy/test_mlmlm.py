@@ -279,6 +279,14 @@ def test_rows_that_are_next_to_equal():
         MLMLM(metric="cosine", scale="none", ridge=1e-300).fit(near, np.vstack([Y, Y]))
 
 
+def test_a_ridge_that_is_lost_in_rounding():
+    """Beside squares of 1e300 the equations without a row may have no solution: the message says what to change."""
+    X = np.array([[1.0, 0.0], [1.0, 2.0]]) * 2.0**501
+    model = MLMLM(3.0, ridge=0.01, scale="none")
+    with pytest.raises(ValueError, match=r"ridge must be larger for the equations to be solved, got 0\.01\."):
+        model.fit(X, np.ones((2, 1), dtype=int)).loo_predict_proba()
+
+
 def test_bad_groups():
     """Some rows must be left; PRESS knows single rows only."""
     X, Y, _ = problem()

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from _pairs import every_pair
+from _reference import double_distances as double_distances_of
 from _reference import nldd, nldd_pairs
 from conftest import CONTAINERS, ROWS
 from nearlabel import testing
@@ -125,6 +126,7 @@ def test_equals_loops(problem, estimator, scale, container, n):
     T1, T2 = halves(n, 0)
     inner = deviations(CONTAINERS[container](X[T1]), scale)
     pairs = nldd_pairs(X[T1] / inner, Y[T1], X[T2] / inner, Y[T2], probabilities(estimator, X[T1], Y[T1], X[T2]))
+    np.testing.assert_allclose(sorted(model.pairs_.tolist()), sorted(pairs), rtol=0, atol=1e-10)
     if not caught:
         np.testing.assert_allclose(model.coef_, reference_glm(pairs, 5), rtol=1e-8, atol=1e-8)
     P = probabilities(estimator, X, Y, queries)
@@ -154,6 +156,20 @@ def test_pairs_are_those_of_a_loop(problem, weights, monkeypatch):
         patch.setattr("nearlabel.neighbors.double_distances._QUERIES_PER_TILE", 3)
         blocked = double_distances(ExactNeighbors(n_jobs=2), X, Y, 2).nearest(queries, P, weights)
     np.testing.assert_array_equal(blocked, double_distances(ExactNeighbors(), X, Y).nearest(queries, P, weights))
+
+
+@pytest.mark.filterwarnings(f"ignore:{RESIDUE}")  # rows that are all equal
+@pytest.mark.parametrize("search", [ExactNeighbors(), PlainSearch()], ids=["exact", "other"])
+def test_distances_to_rows(problem, search):
+    """Those of plain loops, in the order of the training rows; the least weighted sum is what is predicted."""
+    X, Y, queries = problem
+    model = NLDD(TREE, scale="none", random_state=0, search=search).fit(X, Y)
+    dx, dy, labelset = model.distances_to_rows(queries)
+    P = model.predict_proba(queries)
+    expected = np.array([double_distances_of(X, Y, x, p) for x, p in zip(queries, P, strict=True)])
+    np.testing.assert_allclose(np.stack([dx, dy], axis=2), expected, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(model.labelsets_[labelset], Y)
+    np.testing.assert_array_equal(model.expected_loss(dx, dy).min(axis=1), model.predict_loss(queries))
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev"])

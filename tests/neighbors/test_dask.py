@@ -205,6 +205,16 @@ def test_bad_input_is_refused(client):
         search_on(client).fit("nowhere")
 
 
+def test_a_shard_of_tiny_numbers_is_one_of_many(client):
+    """All rows together decide whether numbers are too small, as in one process."""
+    X = rows("grid")
+    X[:40] *= 1e-200
+    with search_on(client).fit(X) as search:
+        assert_same_answers(search, ExactNeighbors().fit(X), None, 3)
+    with pytest.raises(ValueError, match=r"X must have a value of at least .*, got 2e-200 as the largest"):
+        search_on(client).fit(X[:40])
+
+
 def test_metrics_with_what_they_need_are_welcome(client):
     """The metric "seuclidean" with its variances is one metric for all shards."""
     X = rows("float32")

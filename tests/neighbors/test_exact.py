@@ -1,3 +1,4 @@
+import re
 import tracemalloc
 
 import numpy as np
@@ -8,7 +9,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from _reference import manhattan, nearest, squared_euclidean
 from conftest import CONTAINERS
-from nearlabel.neighbors import ExactNeighbors, _bounds_search, _float32_candidates, _gemm_search, _panel_search
+from nearlabel.neighbors import (
+    ExactNeighbors,
+    _bounds_search,
+    _distances,
+    _float32_candidates,
+    _gemm_search,
+    _panel_search,
+)
+from nearlabel.utils.feature_sizes import largest_size
 
 REFERENCES = {"euclidean": squared_euclidean, "sqeuclidean": squared_euclidean, "manhattan": manhattan}
 
@@ -140,7 +149,7 @@ def adversarial_rows(rng):
         lambda X: X * (rng.random((n, d)) < 0.2),
         lambda X: X * np.where(np.arange(n)[:, np.newaxis] == n // 2, 1e120, 1),
         lambda X: X[rng.integers(0, n, n)],
-        lambda X: X * 1e-158,
+        lambda X: X * 1e-100,
     ]
     for change in changes:
         if rng.random() < 0.35:
@@ -284,7 +293,10 @@ def test_clone_and_input_untouched():
             lambda: ExactNeighbors("manhattan").fit([[1e308, 1e308], [0, 1]]),
             "sum of absolute values fits float64, got inf",
         ),
-        (lambda: ExactNeighbors("mahalanobis").fit(np.ones((4, 2))), "Singular matrix"),
+        (
+            lambda: ExactNeighbors("mahalanobis").fit(np.ones((4, 2))),
+            "covariance matrix has no inverse, .* Hint: drop such",
+        ),
         (lambda: ExactNeighbors("seuclidean").fit(np.ones((1, 2))), "at least two rows"),
         (
             lambda: ExactNeighbors(lambda a, b: np.nan).fit(np.eye(3)).kneighbors(n_neighbors=1),
@@ -362,3 +374,83 @@ def test_threads_are_a_number():
     """`n_jobs` that is no number is refused when the search is fitted."""
     with pytest.raises(TypeError, match="n_jobs must be an integer, got 'a'"):
         ExactNeighbors(n_jobs="a").fit(np.eye(3))
+
+
+def answers_at(exponent, metric, **options):
+    """Return what is found among small whole numbers times a power of two."""
+    rng = np.random.default_rng(0)
+    rows, queries = np.ldexp(rng.integers(-5, 6, (40, 4)).astype(float), exponent), rng.integers(-5, 6, (30, 4))
+    if metric == "jensenshannon":
+        rows, queries = np.abs(rows), np.abs(queries)
+    search = ExactNeighbors(metric, **options).fit(rows)
+    return search.kneighbors(np.ldexp(queries.astype(float), exponent), 5, return_distance=False)
+
+
+METRICS_OF_POWERS = [
+    ("euclidean", {}),
+    ("heom", {}),
+    ("nan_euclidean", {}),
+    ("seuclidean", {}),
+    ("mahalanobis", {}),
+    ("correlation", {}),
+    ("braycurtis", {}),
+    ("jensenshannon", {}),
+    ("minkowski", {"metric_params": {"p": 3}}),
+    ("minkowski", {"metric_params": {"p": 10}}),
+]
+
+
+@pytest.mark.parametrize(("metric", "options"), METRICS_OF_POWERS, ids=str)
+@pytest.mark.parametrize("exponent", [-1074, -1000, -540, -500, -200, -40, 40, 200, 500, 508, 700, 1019])
+def test_powers_that_vanish_or_overflow_are_refused(metric, options, exponent):
+    """All rows times a power of two have the same neighbours, or there is an error that gives the largest value."""
+    try:
+        found = answers_at(exponent, metric, **options)
+    except ValueError as error:
+        assert re.search(r"Hint: (scale|multiply) the features", str(error))  # noqa: PT017 - either way is right
+        assert abs(exponent) > 40
+    else:
+        np.testing.assert_array_equal(found, answers_at(0, metric, **options))
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev", "canberra", "hamming"])
+@pytest.mark.parametrize("exponent", [-1074, -540, 540, 1000])
+def test_other_metrics_take_numbers_of_any_size(metric, exponent):
+    """Where nothing is squared, or rows are scaled first, nothing vanishes."""
+    np.testing.assert_array_equal(answers_at(exponent, metric), answers_at(0, metric))
+
+
+@pytest.mark.parametrize(("p", "scale"), [(np.inf, 1e3), (np.inf, 1e-200), (50, 1e3), (100, 1e-2), (1, 1e200)])
+def test_minkowski_takes_what_its_power_takes(p, scale):
+    """The limits follow the power: the largest difference has none, and a sum of differences hardly any."""
+    X = scale * np.random.default_rng(0).normal(size=(30, 3))
+    found = ExactNeighbors("minkowski", metric_params={"p": p}).fit(X).kneighbors(X, 4, return_distance=False)
+    assert (found == np.argsort(cdist(X, X, "minkowski", p=p), kind="stable")[:, :4]).all()
+
+
+def test_minkowski_of_no_number_is_explained():
+    """By the message of all parameters that do not fit a metric."""
+    for p in ("a", None):
+        with pytest.raises(ValueError, match=r"metric must be 'euclidean', .* got 'minkowski'"):
+            ExactNeighbors("minkowski", metric_params={"p": p}).fit(np.eye(3))
+
+
+def test_sizes_are_looked_at_until_one_is_large_enough(monkeypatch):
+    """As a rule that is the first block: rows in a file are not read for it."""
+    seen = []
+    monkeypatch.setattr(_distances, "largest_size", lambda X: seen.append(len(X)) or largest_size(X))
+    _distances.check_not_too_small([np.ones((100_000, 8)), np.ones((5, 8))], _distances.Euclidean())
+    assert seen == [4096]
+    with pytest.raises(ValueError, match=r"got 1e-200 as the largest"):
+        _distances.check_not_too_small([np.zeros((10_000, 8)), np.full((5, 8), 1e-200)], _distances.Euclidean())
+
+
+def test_small_numbers_beside_large_ones_and_zeros_are_taken():
+    """Only rows without any number that can be squared are refused, not a row of small ones, nor empty ones."""
+    search = ExactNeighbors().fit([[0.0], [1e-200], [1.0]]).add([[1e-300]])
+    assert search.kneighbors([[0.9]], 1, return_distance=False).tolist() == [[2]]
+    assert ExactNeighbors().fit(np.zeros((3, 2))).kneighbors([[1e-200, 0]], 1)[1].tolist() == [[0]]
+    with pytest.raises(
+        ValueError, match=r"at least 3\.4e-136 for distances that float64 can tell from 0, got 1e-200 as"
+    ):
+        ExactNeighbors().fit([[0.0], [1e-200]])

@@ -88,9 +88,9 @@ def adversarial_rows(rng):
 
 
 def scaled_to_the_edge(X, rng):
-    """The same rows as denormal numbers, or so large that squared norms nearly overflow."""
+    """The same rows so small that squared differences nearly vanish, or so large that squared norms nearly overflow."""
     largest = np.abs(X).max()
-    to = rng.choice([1e-310, 1e-160, 1e-22, 1e17, 1e151])
+    to = rng.choice([1e-135, 1e-100, 1e-22, 1e17, 1e151])
     return X / largest * to if largest > 0 else X
 
 

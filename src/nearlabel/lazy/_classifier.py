@@ -42,6 +42,7 @@ from nearlabel.neighbors.contract import (
 from nearlabel.neighbors.usefulness import warn_of_useless
 from nearlabel.out_of_sample import Answer, Needs
 from nearlabel.utils.available_if import available_if
+from nearlabel.utils.fitted_shapes import Shapes
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import CSR, FloatArray, IntArray, LabelSets, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import check_groups, check_integer, check_n_neighbors
@@ -217,6 +218,28 @@ class LazyClassifier(MultilabelClassifier):
         if self.n_neighbors != AUTO:
             raise ValueError(f"n_neighbors must be an integer or {AUTO!r}, got {self.n_neighbors!r}.")
         return None
+
+    def _fitted_shapes(self) -> Shapes:
+        """Return the shapes of fitted arrays, which a file may contradict; a subclass adds its own.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many rows as neighbours.
+        """
+        n_samples, n_labels = self._n_samples, self._n_labels
+        if not 1 <= self.n_neighbors_ <= n_samples:
+            raise ValueError(f"n_neighbors_ must be from 1 to {n_samples}, got {self.n_neighbors_}")
+        by_row = ("_sample_weight", "_training_distances", "_row_names", "_labelset_of", "_lists.lengths")
+        shapes: Shapes = {
+            "_labels": (n_samples, n_labels),
+            "_lists.indices": (n_samples, None),
+            "_lists.distances": (n_samples, None),
+            "_cells._X": (n_samples, None),
+            "_counts": (2, n_labels, None),
+            "labelsets_": (None, n_labels),
+        }
+        return {**shapes, **dict.fromkeys(by_row, (n_samples,))}
 
     @property
     def _asks_for_training_rows(self) -> bool:

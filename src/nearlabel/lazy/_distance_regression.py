@@ -7,7 +7,8 @@ P = (DᵀD + αI)⁻¹. Without rows I and landmarks J it is made of D_I C, the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -68,15 +69,21 @@ class DistanceRegression:
             carries = sparse.csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
             sums[present] += carries @ distances
         squares.ravel()[:: len(squares) + 1] += self._ridge
-        try:
+        with self._solvable():
             factor = cholesky(squares, lower=True, overwrite_a=True)
-        except LinAlgError as error:
-            raise ValueError(f"ridge must be larger for the equations to be solved, got {self._ridge:g}.") from error
         self._half = solve_triangular(factor, np.eye(len(factor)), lower=True)  # L⁻¹, where P = (L Lᵀ)⁻¹
         self._coefficients = np.empty(sums.shape[::-1])  # C
         for block in row_blocks(n_labelsets, 16 * n_labelsets):
             targets = self.between(np.arange(n_labelsets)[block]) @ sums
             self._coefficients[:, block] = cho_solve((factor, True), targets.T)
+
+    @contextmanager
+    def _solvable(self) -> Iterator[None]:
+        """Raise ValueError where the equations have no solution in floating point."""
+        try:
+            yield
+        except LinAlgError as error:
+            raise ValueError(f"ridge must be larger for the equations to be solved, got {self._ridge:g}.") from error
 
     def between(self, labelset: IntArray) -> FloatArray:
         """Return the distances of some label sets, by number, to all (n, n_labelsets): roots of differing labels."""
@@ -94,7 +101,8 @@ class DistanceRegression:
         for group, leaving in zip(rows.groups, rows.leaving, strict=True):
             own, landmarks = halves[:, group], self._half[:, leaving]
             lever, crossed = own.T @ own, own.T @ landmarks
-            kept, gone = _without(lever, crossed, landmarks.T @ landmarks)
+            with self._solvable():
+                kept, gone = _without(lever, crossed, landmarks.T @ landmarks)
             predicted[group] = kept @ predicted[group] - gone @ self._coefficients[leaving]
             predicted[group] -= (kept @ lever - gone @ crossed.T) @ between[group]  # the targets lose these rows, too
         return np.abs(predicted)

@@ -15,6 +15,7 @@ from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.metrics import micro_f1
 from nearlabel.neighbors.contract import Weights
 from nearlabel.out_of_sample import Needs
+from nearlabel.utils.fitted_shapes import Shapes
 from nearlabel.utils.types import FloatArray, IntArray, NeighborSearch
 from nearlabel.utils.validation import check_choice, check_integer
 
@@ -164,6 +165,11 @@ class DMLkNN(MLkNN):
             left_out = _engine.answer_from_counts(self, leaving_out, Needs(scores=False)).labels
             self.delta_scores_[self.delta_] = micro_f1(self._labels, left_out)
         self.delta_ = k - int(np.argmax(self.delta_scores_[::-1]))
+
+    def _fitted_shapes(self) -> Shapes:
+        n_labels, n_vectors = self._n_labels, len(self._vectors.n_rows)
+        shapes: Shapes = dict.fromkeys(("_vectors.votes", "_vectors.n_carriers"), (n_vectors, n_labels))
+        return {**super()._fitted_shapes(), **shapes, "_totals": (2, 1, n_labels)}
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -15,6 +15,7 @@ from nearlabel.lazy._votes import Neighbors, Votes, count_votes
 from nearlabel.lazy.explain import Account, Evidence
 from nearlabel.statistics.label_probabilities import LabelProbabilities
 from nearlabel.statistics.newton_logistic import coefficients_of, fit_logistic
+from nearlabel.utils.feature_sizes import check_feature_sizes
 from nearlabel.utils.tables import column_of
 from nearlabel.utils.types import FloatArray, Matrix, NeighborSearch, Table
 from nearlabel.utils.validation import as_dense, check_flag, check_positive
@@ -129,6 +130,10 @@ class IBLR(LazyClassifier):
     @property
     def _learns_from_rows(self) -> bool:
         return bool(self.plus)
+
+    def _check_sizes(self, X: Matrix) -> None:
+        if self.plus:
+            check_feature_sizes(X, "IBLR(plus=True)")
 
     def _learn_rows(self, X: Matrix, labels: Matrix) -> None:
         self._plus = bool(self.plus)

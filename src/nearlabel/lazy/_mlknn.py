@@ -13,6 +13,7 @@ from nearlabel.lazy._counts import Units, WeightedUnits
 from nearlabel.lazy._votes import Votes, whole_votes
 from nearlabel.lazy.explain import Account, Evidence, bayes_account
 from nearlabel.neighbors.contract import Weights, check_weights
+from nearlabel.utils.fitted_shapes import Shapes
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, NeighborSearch
 from nearlabel.utils.validation import check_positive
 
@@ -156,6 +157,11 @@ class MLkNN(LazyClassifier):
         """Return how scores come about."""
         rounded = "" if self.weights == "uniform" else "votes are k · weight / total_weight, rounded; "
         return f"{rounded}{BAYES}"
+
+    def _fitted_shapes(self) -> Shapes:
+        n_labels = self._n_labels
+        shapes: Shapes = {"prior_": (n_labels,), "posterior_": (n_labels, None), "likelihood_": (2, n_labels, None)}
+        return {**super()._fitted_shapes(), **shapes}
 
     def _check_parameters(self) -> None:
         check_weights(self.weights)

@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.base import WithProbabilities
 from nearlabel.lazy.explain import Account, Explanation, OtherRule, explain, make_explanation, share_nearer
 from nearlabel.neighbors.contract import clone_search
-from nearlabel.neighbors.double_distances import DoubleDistances, Pairs, double_distances
+from nearlabel.neighbors.double_distances import DoubleDistances, Pairs, double_distances, weighted_sum
 from nearlabel.statistics.binomial import fit_binomial
 from nearlabel.statistics.feature_scaling import FeatureScaling
 from nearlabel.statistics.label_probabilities import LabelProbabilities
+from nearlabel.utils.feature_sizes import check_feature_sizes
 from nearlabel.utils.tables import column_of, labelset_columns
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch
 from nearlabel.utils.validation import as_dense, check_choice, check_flag
@@ -77,6 +80,9 @@ class NLDD(WithProbabilities):
     ----------
     coef_ : ndarray of shape (3,)
         β0, β1, β2.
+    pairs_ : ndarray of shape (n_pairs, 3)
+        What the β are estimated on: Dx, Dy and the number of wrong labels of each pair, at most two for each row of T2.
+        `nearlabel.plots.DoubleDistancesDisplay` draws them.
     labelsets_ : ndarray or CSR array of shape (n_labelsets, n_labels)
         Distinct training label sets in lexicographic order: what can be predicted.
     estimators_ : list of length n_labels
@@ -139,9 +145,13 @@ class NLDD(WithProbabilities):
         self.search = search
         self.n_jobs = n_jobs
 
+    def _check_sizes(self, X: Matrix) -> None:
+        check_feature_sizes(X, "NLDD")
+
     def _learn(self, X: Matrix, labels: Matrix) -> None:
         random, self._trials = check_random_state(self.random_state), self.trials
-        self.coef_ = self._regress(X, labels, random)
+        self.pairs_ = self._pairs_within(X, labels, random)
+        self.coef_ = self._regress(self.pairs_, labels.shape[1])
         self._probabilities = self._fit_labels(X, labels, random)
         self.estimators_ = list(self._probabilities.classifiers)
         self._scaling, self._candidates = self._prepare(X, labels)
@@ -167,7 +177,58 @@ class NLDD(WithProbabilities):
             From 0 to n_labels; the smaller, the surer.
         """
         nearest = self._nearest(self._queries(X))
-        return self._n_labels * self._shares(self._linear(nearest))
+        return self.expected_loss(nearest.dx, nearest.dy)
+
+    def expected_loss(self, dx: ArrayLike, dy: ArrayLike) -> FloatArray:
+        """Return how many labels the regression expects to differ at some distances: n_labels · θ(Dx, Dy).
+
+        Parameters
+        ----------
+        dx, dy : array-like of one shape
+            Distances in the features, as this classifier scales them, and from label probabilities to a label set.
+
+        Returns
+        -------
+        loss : ndarray of that shape
+            From 0 to n_labels.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If the classifier is not fitted.
+        """
+        check_is_fitted(self)
+        sums = weighted_sum(self._weights, np.asarray(dx, dtype=np.float64), np.asarray(dy, dtype=np.float64))
+        return self._n_labels * self._shares(self.coef_[0] + sums)
+
+    def distances_to_rows(self, X: MatrixLike) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return both distances of each query to each training row: what a prediction is the least weighted sum of.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse container of shape (n_queries, n_features)
+            Queries.
+
+        Returns
+        -------
+        dx : ndarray of shape (n_queries, n_samples)
+            Distances in the features, as `scale` and `search` measure them.
+        dy : ndarray of shape (n_queries, n_samples)
+            Distances from the queries' label probabilities to the rows' label sets.
+        labelset : ndarray of shape (n_samples,)
+            The label set of each training row: its line in `labelsets_`.
+
+        Raises
+        ------
+        ValueError
+            If X does not fit the training rows.
+        sklearn.exceptions.NotFittedError
+            If the classifier is not fitted.
+        """
+        queries = self._queries(X)
+        rows, scores = self._scaling(queries), self._probabilities.predict(queries)
+        found = [self._candidates.of_rows(rows[[query]], scores[[query]]) for query in range(len(scores))]
+        return np.array([pairs.dx for pairs in found]), np.array([pairs.dy for pairs in found]), found[0].labelset
 
     def _linear(self, pairs: Pairs) -> FloatArray:
         """Return β0 + β1 Dx + β2 Dy."""
@@ -256,12 +317,12 @@ class NLDD(WithProbabilities):
         scaling = FeatureScaling.by_deviation(X) if self.scale == "standard" else FeatureScaling(None)
         return scaling, double_distances(clone_search(self.search), scaling(X), labels, self.n_jobs)
 
-    def _regress(self, X: Matrix, labels: Matrix, random: RandomState) -> FloatArray:
-        """Return β from the pairs of T2 with T1 (Algorithm 1)."""
+    def _pairs_within(self, X: Matrix, labels: Matrix, random: RandomState) -> FloatArray:
+        """Return Dx, Dy and loss of the pairs of T2 with T1 (Algorithm 1)."""
         order = random.permutation(labels.shape[0])
         T1, T2 = np.split(order, [(len(order) + 1) // 2])
         if not len(T2):
-            return _estimate(np.empty((0, 2)), np.empty(0), np.empty(0))
+            return np.empty((0, 3))
         probabilities = self._fit_labels(X[T1], labels[T1], random).predict(X[T2])
         scaling, candidates = self._prepare(X[T1], labels[T1])
         m1, m2 = (
@@ -273,11 +334,13 @@ class NLDD(WithProbabilities):
         of = np.concatenate([T2, T2[other]])
         loss = _hamming(labels[of], labels[T1[pairs.row]])
         rows = np.column_stack([pairs.dx, pairs.dy, loss])
-        if self.drop_duplicates:
-            rows = np.unique(rows, axis=0)
-        n_labels = labels.shape[1]
-        trials = n_labels if self.trials == "labels" else n_labels + rows[:, 2]
-        return _estimate(rows[:, :2], rows[:, 2], np.broadcast_to(trials, len(rows)))
+        return np.unique(rows, axis=0) if self.drop_duplicates else rows
+
+    def _regress(self, pairs: FloatArray, n_labels: int) -> FloatArray:
+        """Return β by the pairs' Dx, Dy and loss."""
+        loss = pairs[:, 2]
+        trials = n_labels if self.trials == "labels" else n_labels + loss
+        return _estimate(pairs[:, :2], loss, np.broadcast_to(trials, len(loss)))
 
 
 def _decided_by(other: OtherRule, account: Account) -> Account:

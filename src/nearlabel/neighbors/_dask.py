@@ -34,7 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nearlabel.files.row_files import RowFiles
 from nearlabel.files.store import open_store, write_store
-from nearlabel.neighbors._distances import TAKEN_FROM_ROWS, Distance
+from nearlabel.neighbors._distances import TAKEN_FROM_ROWS, Distance, check_not_too_small
 from nearlabel.neighbors._exact import ExactNeighbors, as_rows, stored_alike
 from nearlabel.neighbors._named_distances import distance_named
 from nearlabel.neighbors._pair_ranks import RankedPairs, ranks_of
@@ -149,8 +149,8 @@ class DaskNeighbors(BaseEstimator):
         ImportError
             If dask is not installed.
         ValueError
-            If X is malformed or the metric unknown, takes something from all training rows, or a dask array does not
-            know its number of rows.
+            If X is malformed or has only values so small that squared differences might vanish, the metric is unknown
+            or takes something from all training rows, or a dask array does not know its number of rows.
         """
         self._check_parameters()
         self.close()
@@ -356,6 +356,9 @@ class DaskNeighbors(BaseEstimator):
         """Make shards of rows, in memory or in files."""
         self._session = session
         files = [_Files(rows) if isinstance(rows, RowFiles) else session.in_files(rows) for rows in sources]
+        rows = RowFiles.joined(some.rows for some in files)
+        blocks = (rows[some].load() for some in row_blocks(len(rows), 1, self.query_rows))
+        check_not_too_small(blocks, distance_named(self.metric, self.metric_params))
         self._set_shards([shard for some in files for shard in self._shards_of(some)])
 
     def _shards_of(self, files: _Files) -> list[_Shard]:
@@ -477,7 +480,7 @@ class _ShardSearch:
         self.n_rows = len(rows)
         whole, gone = rows.whole()
         few = len(gone) * _JOINED_UP_TO <= len(rows)  # then the rows stay in the file, and these are left out
-        self.exact = clone(engine).fit((whole if few else rows).load())
+        self.exact = clone(engine).fit_to_part((whole if few else rows).load())
         if few and len(gone):
             self.exact.remove(gone)
 

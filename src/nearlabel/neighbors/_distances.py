@@ -16,7 +16,7 @@ sum is below twice qn + rn, the two squared norms. Product, norms, centring and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -28,12 +28,16 @@ from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import manhattan_distances
 
 from nearlabel.neighbors._exact_distances import Pairs, as_float64, sum_over_features
-from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.blocks import bytes_per_row, row_blocks
+from nearlabel.utils.feature_sizes import largest_size
 from nearlabel.utils.types import BoolArray, FloatArray, IntArray, Matrix
 from nearlabel.utils.validation import as_dense
 
 _TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_NORM = float(np.finfo(np.float64).max) / 16  # sums of a few norms stay finite
+# A difference of two numbers is 0 or at least 2^-53 of the smaller one, so squares of differences of numbers from here
+# on are 2^-1006 or more: far above 2^-1074, where float64 ends.
+SMALLEST_SQUARED = 2.0**-450
 _PAIRS_AT_A_TIME = 2048  # whose rows fit into the cache
 _CACHED_BYTES = 2**18
 
@@ -76,6 +80,11 @@ class Distance(Protocol):
 
     fills_rows: bool  # whether `tile` makes sparse rows dense
 
+    @property
+    def smallest(self) -> float:
+        """Training rows have a value of this size, if they have any but 0, or differences might vanish."""
+        ...
+
     def fit(self, X: Matrix) -> None:
         """Learn a centre or variances from the training rows."""
         ...
@@ -111,6 +120,7 @@ class SquaredEuclidean:
     """
 
     fills_rows = False
+    smallest = SMALLEST_SQUARED
     exact = True  # the rank is the squared distance of the points
     unit_length = False  # whether points are rows divided by their lengths
     power = 2
@@ -124,7 +134,7 @@ class SquaredEuclidean:
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError if the squared norm of a row overflows."""
-        largest = 2 * _largest_value(X)
+        largest = 2 * largest_size(X)
         if not X.shape[1] * largest * largest < _LARGEST_NORM:
             check_all(X, self)
 
@@ -189,6 +199,7 @@ class Manhattan:
     """Σ |a - b|."""
 
     fills_rows = False
+    smallest = 0.0
     power = 1
 
     def fit(self, X: Matrix) -> None:
@@ -197,7 +208,7 @@ class Manhattan:
 
     def check(self, X: Matrix) -> None:
         """Raise ValueError if the sum of a row's absolute values overflows."""
-        if not X.shape[1] * _largest_value(X) < _LARGEST_NORM:
+        if not X.shape[1] * largest_size(X) < _LARGEST_NORM:
             check_all(X, self)
 
     def prepare(self, X: Matrix) -> Rows:
@@ -239,6 +250,7 @@ class Cosine:
     """
 
     fills_rows = False
+    smallest = 0.0
     exact = False
     unit_length = True
 
@@ -316,6 +328,10 @@ PointDistance: TypeAlias = SquaredEuclidean | Cosine
 TreeDistance: TypeAlias = SquaredEuclidean | Manhattan
 
 
+# Metrics that multiply squares: where these overflow, some give wrong numbers instead of infinite ones.
+_OF_FOURTH_POWERS = {"seuclidean", "mahalanobis", "correlation", "braycurtis", "jensenshannon"}
+_LOGARITHM_OF_POWERS = 900.0  # to the base 2: so far from 1 the powers of values may be
+
 TAKEN_FROM_ROWS = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics, and what they take from the training rows
 
 
@@ -328,8 +344,32 @@ class AnyMetric:
         self._metric = metric
         self._params = params
 
+    @property
+    def smallest(self) -> float:
+        """The least size of the largest value; 0 where no power is taken of it."""
+        if self._metric == "minkowski":
+            p = self._params.get("p", 2)
+            is_power = (
+                isinstance(p, int | float | np.number) and 1 <= p < np.inf
+            )  # cdist refuses others, but for the largest difference
+            return float(2.0 ** (-_LOGARITHM_OF_POWERS / p)) if is_power else 0.0
+        return 2.0 ** (-_LOGARITHM_OF_POWERS / 4) if self._is_of_fourth_powers else 0.0
+
+    @property
+    def _is_of_fourth_powers(self) -> bool:
+        return isinstance(self._metric, str) and self._metric in _OF_FOURTH_POWERS
+
+    def _check_sizes(self, X: Matrix) -> None:
+        """Raise ValueError if powers of the values may overflow without a trace; `tile` finds infinite distances."""
+        if self._is_of_fourth_powers and (largest := largest_size(X)) > 1 / self.smallest:
+            raise ValueError(
+                f"X must have values of at most {1 / self.smallest:.2g} for metric {self._metric!r}, got"
+                f" {largest:.3g}. Hint: scale the features."
+            )
+
     def fit(self, X: Matrix) -> None:
         """Fix what a metric would otherwise estimate from each tile by itself, and try the metric once."""
+        self._check_sizes(X)
         dense = as_dense(X[:2])
         try:
             self._params = _training_statistics(self._metric, X) | self._params
@@ -343,6 +383,7 @@ class AnyMetric:
 
     def prepare(self, X: Matrix) -> Rows:
         """Take the rows as they are."""
+        self._check_sizes(X)
         X = as_float64(X)
         return Rows(X, X, np.zeros(X.shape[0]))
 
@@ -351,7 +392,10 @@ class AnyMetric:
         distances = self._distances(as_dense(queries.values), as_dense(rows.values))
         if not np.isfinite(distances).all():
             wrong = distances[~np.isfinite(distances)][0]
-            raise ValueError(f"metric {self._metric!r} must give finite numbers, got {wrong} for some pair of rows.")
+            hint = " Hint: scale the features." if np.isinf(wrong) and not callable(self._metric) else ""
+            raise ValueError(
+                f"metric {self._metric!r} must give finite numbers, got {wrong} for some pair of rows.{hint}"
+            )
         nothing = np.zeros(len(queries))
         return Tile(distances, nothing, nothing, np.zeros(len(rows)), lambda query, row: distances[query, row])
 
@@ -374,18 +418,39 @@ def _training_statistics(metric: Any, X: Matrix) -> dict[str, FloatArray]:
     if metric == "seuclidean":
         variances = np.var(dense, axis=0, ddof=1)
         return {"V": np.where(variances > 0, variances, 1.0)}
-    return {"VI": np.linalg.inv(np.atleast_2d(np.cov(dense.T))).T.copy()}
-
-
-def _largest_value(X: Matrix) -> float:
-    values = X.data if sparse.issparse(X) else X
-    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    try:
+        return {"VI": np.linalg.inv(np.atleast_2d(np.cov(dense.T))).T.copy()}
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            "the features' covariance matrix has no inverse, so some feature is constant or depends on others."
+            " Hint: drop such features, or metric_params={'VI': numpy.linalg.pinv(covariances)}"
+        ) from error
 
 
 def check_all(X: Matrix, distance: Distance) -> None:
     """Raise ValueError if `prepare` refuses a row."""
     for block in row_blocks(X.shape[0], 8 * X.shape[1]):
         distance.prepare(X[block])
+
+
+def check_not_too_small(parts: Iterable[Matrix], distance: Distance) -> None:
+    """Raise ValueError if all values of all parts are so small that differences of training rows might vanish.
+
+    Of values of several sizes, small ones may vanish beside large ones, as in any sum of floating-point numbers.
+    """
+    if not distance.smallest:
+        return
+    largest = 0.0
+    for X in parts:
+        for block in row_blocks(X.shape[0], bytes_per_row(X), _CACHED_BYTES):
+            largest = max(largest, largest_size(X[block]))
+            if largest >= distance.smallest:  # as a rule in the first block: the rest is not read
+                return
+    if largest > 0:
+        raise ValueError(
+            f"X must have a value of at least {distance.smallest:.2g} for distances that float64 can tell from 0, got"
+            f" {largest:.3g} as the largest. Hint: multiply the features."
+        )
 
 
 def check_norms(norms: FloatArray, what: str) -> None:

@@ -16,7 +16,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nearlabel.neighbors._bounds_search import BoundsSearch
 from nearlabel.neighbors._device_panels import MOST_FEATURES_OF_DEVICE
 from nearlabel.neighbors._device_search import device_search
-from nearlabel.neighbors._distances import TAKEN_FROM_ROWS, Distance, PointDistance, TreeDistance, check_all
+from nearlabel.neighbors._distances import (
+    TAKEN_FROM_ROWS,
+    Distance,
+    PointDistance,
+    TreeDistance,
+    check_all,
+    check_not_too_small,
+)
 from nearlabel.neighbors._duplicate_rows import find_duplicates
 from nearlabel.neighbors._float32_candidates import MOST_FEATURES
 from nearlabel.neighbors._kernel_search import is_mapped, point_search
@@ -32,7 +39,7 @@ from nearlabel.neighbors._segment import (
 )
 from nearlabel.neighbors._tree_search import TreeSearch
 from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
-from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers
+from nearlabel.utils.validation import check_choice, check_integer, check_n_neighbors, check_row_numbers, check_width
 
 _TREE_FEATURES, _TREE_ROWS = 8, 1000  # with at most so many features and at least so many rows, a tree is faster
 _SOME = 256  # rows, near whose centre others must be
@@ -144,12 +151,21 @@ class ExactNeighbors(BaseEstimator):
         Raises
         ------
         ValueError
-            If X is not two-dimensional, has infinite values, NaN without a metric for it, or rows whose squared norm
-            overflows, or if the metric, the algorithm or the device is unknown or they do not go together.
+            If X is not two-dimensional, has infinite values, NaN without a metric for it, rows whose squared norm
+            overflows, or only values so small that squared differences might vanish, or if the metric, the algorithm or
+            the device is unknown or they do not go together.
         ImportError
             If a device is given and torch cannot be imported.
         """
         rows = as_rows(self._checked(X))
+        check_not_too_small([rows], distance_named(self.metric, self.metric_params))
+        return self._keep(rows)
+
+    def fit_to_part(self, X: Matrix) -> Self:
+        """Keep some of the training rows, which may all be so small that `fit` refuses them by themselves."""
+        return self._keep(as_rows(self._checked(X)))
+
+    def _keep(self, rows: Matrix) -> Self:
         self._as_sparse = sparse.issparse(rows)
         self._distance = distance_named(self.metric, self.metric_params)
         self._segments = [self._segment_of(rows)]
@@ -328,7 +344,9 @@ class ExactNeighbors(BaseEstimator):
 
     def _checked(self, X: MatrixLike, *, reset: bool = True) -> Matrix:
         finite = "allow-nan" if takes_missing_values(self.metric) else True
-        return validate_data(self, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
+        rows = validate_data(self, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
+        check_width(rows)
+        return rows
 
     def _engine_of(self, rows: Matrix, distance: Distance) -> Engine:
         check_choice("algorithm", self.algorithm, ("auto", "brute", "kd_tree"))

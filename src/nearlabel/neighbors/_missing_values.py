@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from nearlabel.neighbors._distances import Tile, check_norms, inner_products
+from nearlabel.neighbors._distances import SMALLEST_SQUARED, Tile, check_norms, inner_products
 from nearlabel.neighbors._exact_distances import Pairs, as_float64, sum_over_features
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -52,6 +52,7 @@ class Heom:
     """√ Σ δ²: δ is a - b where both rows have the feature, and 1 where one or both lack it."""
 
     fills_rows = False
+    smallest = SMALLEST_SQUARED
 
     def fit(self, X: Matrix) -> None:
         """Learn a centre of the features (0 for sparse rows); check that squared norms do not overflow."""
@@ -68,7 +69,8 @@ class Heom:
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             known, gaps = _split_sparse(as_float64(X)) if sparse.issparse(X) else _split(as_float64(X) - self._centre)
             squares, n_gaps = (np.asarray(part.sum(axis=1)).ravel() for part in (known * known, gaps))
-        check_norms(squares * X.shape[1], "squared norm")
+            scaled_up = squares * X.shape[1]
+        check_norms(scaled_up, "squared norm")
         return RowsWithGaps(X, known, gaps, squares, n_gaps)
 
     def tile(self, queries: RowsWithGaps, rows: RowsWithGaps) -> Tile:

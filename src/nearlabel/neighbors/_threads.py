@@ -1,4 +1,7 @@
-"""Threads over blocks of queries, each with a linear algebra library held to one thread."""
+"""Threads over blocks of queries, in each of which linear algebra libraries and OpenMP are held to one thread.
+
+OpenMP, because its threads are not there in a forked child: one that counts on them waits for ever.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from nearlabel.utils.progress import counter
 
 @cache
 def _libraries() -> list[Any]:
-    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api in ("blas", "openmp")]
 
 
 def _hold(libraries: Iterable[Any]) -> list[tuple[Any, int]]:
@@ -40,7 +43,7 @@ def _set(numbers: Iterable[tuple[Any, int]]) -> None:
 
 def _each_its_own(library: Any) -> bool:
     """Tell whether each thread has a limit of its own, rather than all of them one."""
-    return getattr(library, "threading_layer", None) == "openmp"
+    return library.user_api == "openmp" or getattr(library, "threading_layer", None) == "openmp"
 
 
 class _OneBlasThread:
@@ -62,7 +65,7 @@ class _OneBlasThread:
         own: list[tuple[Any, int]] = []
         try:
             own += _hold(library for library in _libraries() if _each_its_own(library))
-            yield max((n_threads for _, n_threads in held + own), default=1)
+            yield max((n_threads for library, n_threads in held + own if library.user_api == "blas"), default=1)
         finally:
             _set(own)
             with self._lock:

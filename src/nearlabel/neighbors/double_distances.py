@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from nearlabel.labels import distinct_labelsets
-from nearlabel.neighbors._distances import Distance, Euclidean, Rows, Tile
+from nearlabel.neighbors._distances import Distance, Euclidean, Rows, Tile, check_not_too_small
 from nearlabel.neighbors._exact import ExactNeighbors, as_float_rows, stored_alike
 from nearlabel.neighbors._named_distances import distance_named
 from nearlabel.utils.blocks import BLOCK_BYTES, row_blocks, uneven_blocks
@@ -60,6 +60,14 @@ class Pairs(NamedTuple):
         first = order[np.unique(query[order], return_index=True)[1]]
         return self.some(first)
 
+    def place_of_first(self, weights: Weights) -> int:
+        """Return the place of a single query's pair of least (weighted sum, dy, dx, row)."""
+        return int(np.lexsort((self.row, self.dx, self.dy, self.sum(weights)))[0])
+
+    def in_order_of_rows(self) -> Pairs:
+        """Return the pairs in the order of their training rows."""
+        return self.some(np.argsort(self.row))
+
     def best_of_labelsets(self, weights: Weights) -> Pairs:
         """Return the best pair of a single query with each label set, in ascending (weighted sum, dy, dx, row)."""
         best = self.first_of_each(self.labelset, weights)
@@ -98,6 +106,10 @@ class DoubleDistances(ABC):
         """
 
     @abstractmethod
+    def of_rows(self, X: Matrix, probabilities: FloatArray) -> Pairs:
+        """Return, for a single query, its pairs with all training rows, in their order."""
+
+    @abstractmethod
     def nearest_others(self) -> FloatArray | None:
         """Return the distance in the features of each training row to the nearest other, in any order.
 
@@ -126,6 +138,7 @@ class CertifiedPairs(DoubleDistances):
         self._metric, self._metric_params = search.metric, search.metric_params
         self._in_features = distance_named(search.metric, search.metric_params)
         rows = as_float_rows(X[self._row])
+        check_not_too_small([rows], self._in_features)
         self._in_features.fit(rows)
         self._rows = self._in_features.prepare(rows)
 
@@ -142,6 +155,10 @@ class CertifiedPairs(DoubleDistances):
 
     def of_labelsets(self, X: Matrix, probabilities: FloatArray, weights: Weights) -> Pairs:
         """Compute all distances of the query."""
+        return self.of_rows(X, probabilities).best_of_labelsets(weights)
+
+    def of_rows(self, X: Matrix, probabilities: FloatArray) -> Pairs:
+        """Compute all distances of the query."""
         queries = self._in_features.prepare(
             as_float_rows(stored_alike(X, as_sparse=sparse.issparse(self._rows.values)))
         )
@@ -153,7 +170,7 @@ class CertifiedPairs(DoubleDistances):
             y = self._in_labels.tile(in_labels, panel.label_rows).refine(*_with_query_0(len(sets)))
             dy = self._in_labels.to_distance(y)[place]
             parts.append(Pairs(panel.row, panel.labelset, self._in_features.to_distance(x), dy))
-        return Pairs.joined(parts).best_of_labelsets(weights)
+        return Pairs.joined(parts).in_order_of_rows()
 
     def nearest_others(self) -> FloatArray | None:
         """Search all rows."""
@@ -300,6 +317,16 @@ class SearchedPairs(DoubleDistances):
     def of_labelsets(self, X: Matrix, probabilities: FloatArray, weights: Weights) -> Pairs:
         """Ask every label set's search."""
         return self._all_pairs(X, probabilities, weights)[0].best_of_labelsets(weights)
+
+    def of_rows(self, X: Matrix, probabilities: FloatArray) -> Pairs:
+        """Ask every label set's search for all its rows."""
+        y = self._in_labels.tile(self._in_labels.prepare(probabilities), self._label_rows)
+        dy = self._in_labels.to_distance(y.refine(*_with_query_0(len(self._searches))))
+        parts = []
+        for number, (search, rows) in enumerate(zip(self._searches, self._rows_of, strict=True)):
+            dx, found = (answer[0] for answer in search.kneighbors(X, len(rows)))
+            parts.append(Pairs(rows[found], np.full(len(found), number), dx, np.full(len(found), dy[number])))
+        return Pairs.joined(parts).in_order_of_rows()
 
     def nearest_others(self) -> FloatArray | None:
         """Return None: no search knows the rows of two label sets."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nearlabel.neighbors._distances import SquaredEuclidean
+from nearlabel.neighbors._distances import SquaredEuclidean, check_not_too_small
 from nearlabel.neighbors._exact import as_float_rows, stored_alike
 from nearlabel.utils.blocks import row_blocks
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
@@ -27,12 +27,13 @@ class SquaredDistances:
     Raises
     ------
     ValueError
-        If the squared norm of a row overflows.
+        If the squared norm of a row overflows, or all values are so small that squares might vanish.
     """
 
     def __init__(self, X: Matrix) -> None:
         self.X = as_float_rows(X)
         self._distance = SquaredEuclidean()
+        check_not_too_small([self.X], self._distance)
         self._distance.fit(self.X)
 
     def among(self, rows: IntArray) -> FloatArray:

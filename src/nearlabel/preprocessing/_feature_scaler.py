@@ -13,10 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
+from nearlabel.utils.feature_sizes import largest_size
 from nearlabel.utils.types import CSR, BoolArray, FloatArray, Matrix, MatrixLike
 from nearlabel.utils.validation import check_choice, check_rows
 
 SCALES = ("none", "minmax", "standard", "tfidf")
+_LARGEST = 1e150  # squares of larger features do not add up in float64
 _NO_COUNTS = {"category", "text", "date"}
 
 
@@ -110,6 +112,11 @@ class FeatureScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_scale(self.scale, self.feature_kinds)
         rows = check_rows(self, X)
+        if self.scale in ("minmax", "standard") and largest_size(rows) > _LARGEST:
+            raise ValueError(
+                f"X must have features of at most {_LARGEST:g}, whose squares add up in float64, got"
+                f" {largest_size(rows):.3g}. Hint: multiply them by a small number first."
+            )
         offset, factor = _STATISTICS[self.scale](rows)
         self.offset_ = np.zeros(rows.shape[1]) if offset is None else offset
         self.factor_ = factor

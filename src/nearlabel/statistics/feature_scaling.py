@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 class FeatureScaling:
@@ -29,19 +29,17 @@ class FeatureScaling:
         X, n = X.astype(np.float64), X.shape[0]  # a copy
         if sparse.issparse(X):
             X.sum_duplicates()
-        total, squares = _sums_from_first_row(X)
+        exponents = np.frexp(_ranges(X))[1]  # a power of two changes no digit, and lets no square vanish
+        total, squares = _sums_from_first_row(X, exponents)
         spread = n * squares - total**2
         constant = spread <= 64 * np.finfo(np.float64).eps * n * squares  # what rounding leaves of 0
-        return cls(np.where(constant, 1.0, np.sqrt(np.maximum(spread, 0.0) / max(n * (n - 1), 1))))
+        deviations = np.sqrt(np.maximum(spread, 0.0) / max(n * (n - 1), 1))
+        return cls(np.where(constant, 1.0, np.ldexp(deviations, exponents)))
 
     @classmethod
     def by_range(cls, X: Matrix) -> FeatureScaling:
         """Divide by the ranges of some rows, as far as values are known; a constant feature by 1."""
-        if sparse.issparse(X):
-            low, high = min_max_axis(X, axis=0, ignore_nan=True)
-        else:
-            low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        width = np.nan_to_num(high.astype(np.float64) - low)
+        width = _ranges(X)
         return cls(np.where(width > 0, width, 1.0))
 
     def __call__(self, X: Matrix) -> Matrix:
@@ -53,14 +51,28 @@ class FeatureScaling:
         return sparse.csr_array((X.data / self.divisors[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
-def _sums_from_first_row(X: Matrix) -> tuple[FloatArray, FloatArray]:
-    """Return Σz and Σz² of each feature, z its difference from the first row."""
+def _ranges(X: Matrix) -> FloatArray:
+    """Return the range of the known values of each feature; raise ValueError where it is infinite."""
+    if sparse.issparse(X):
+        low, high = min_max_axis(X, axis=0, ignore_nan=True)
+    else:
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    with np.errstate(over="ignore"):  # refused below
+        width = np.nan_to_num(high.astype(np.float64) - low, posinf=np.inf)
+    if np.isinf(width).any():
+        raise ValueError(f"X must have features whose ranges float64 can hold, got {high.max():.3g}. Hint: scale them.")
+    return np.asarray(width)
+
+
+def _sums_from_first_row(X: Matrix, exponents: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return Σz and Σz² of each feature, z its difference from the first row, divided by a power of two."""
     if not sparse.issparse(X):
-        shifted = X - X[0]
+        shifted = np.ldexp(X - X[0], -exponents)
         return shifted.sum(axis=0), np.square(shifted).sum(axis=0)
     n, d = X.shape
     first = X[[0]].toarray().ravel()
-    shifted = X.data - first[X.indices]
+    shifted = np.ldexp(X.data - first[X.indices], -exponents[X.indices])
+    first = np.ldexp(first, -exponents)
     absent = n - np.bincount(X.indices, minlength=d)
     total = np.bincount(X.indices, weights=shifted, minlength=d) - absent * first
     return total, np.bincount(X.indices, weights=shifted**2, minlength=d) + absent * first**2

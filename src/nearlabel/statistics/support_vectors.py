@@ -45,16 +45,10 @@ def fit_support_vectors(
     """Fit ``LinearSVC(dual=False)`` to every row of y (m, n), which has both classes, to the last digits.
 
     With `folds` (m, n), numbers from 0, the decision on each row comes from a machine of the other folds' rows; it is
-    plus or minus 1 where those are of one class. `weights` (n,) are those of the rows. Raises ValueError if the sum of
-    squares of X overflows.
+    plus or minus 1 where those are of one class. `weights` (n,) are those of the rows. X has no feature that
+    `check_feature_sizes` refuses.
     """
     dense = as_dense(X).astype(np.float64, copy=False)
-    with np.errstate(over="ignore"):
-        if not np.isfinite(np.einsum("ij,ij", dense, dense)):
-            largest = np.abs(dense).max()
-            raise ValueError(
-                f"X must have features whose squares add up in float64, got {largest:.3g}. Hint: scale the features."
-            )
     columns = Columns(np.hstack([dense, np.ones((X.shape[0], 1))]))
     size = columns.labels_at_a_time
     blocks = [slice(start, start + size) for start in range(0, len(y), size)]

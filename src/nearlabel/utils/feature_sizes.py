@@ -1,0 +1,68 @@
+"""How large and how small features may be for methods that add up squares and products of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+from sklearn.utils.sparsefuncs import min_max_axis
+
+from nearlabel.utils.types import FloatArray, Matrix
+
+# Measured: LinearSVC and LogisticRegression(solver="liblinear"), both of liblinear, do not end where a feature reaches
+# 1e76 (scikit-learn refuses more than 1e30 for the second), nor where all classes are as frequent and the features that
+# tell them apart are below 1e-163, so that their squares are 0.
+LARGEST_FEATURE, SMALLEST_OF_ALL, SMALLEST_OF_LIBLINEAR = 1e30, 1e-100, 1e-150
+
+
+def largest_size(X: Matrix) -> float:
+    """Return the largest absolute value of a dense or sparse matrix, missing values apart; 0 if there is none."""
+    values = X.data if sparse.issparse(X) else X
+    if not values.size:
+        return 0.0
+    return max(float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None)), 0.0)
+
+
+def check_feature_sizes(X: Matrix, method: str, *, smallest: float = 0.0) -> None:
+    """Raise ValueError if a feature is too large for sums of squares, or if all are too small and not all 0.
+
+    Small features beside larger ones, as of saturated probabilities, add nothing to such sums; those are an error that
+    are below `smallest`. `method` is what the message calls the method that needs it.
+    """
+    sizes = _largest_sizes(X)
+    wrong = int(np.argmax(sizes))
+    if sizes[wrong] > LARGEST_FEATURE:
+        raise ValueError(
+            f"X must have features of at most {LARGEST_FEATURE:g} for {method}, got {sizes[wrong]:.3g} in feature"
+            f" {wrong}, counted from 0. Hint: scale the features."
+        )
+    if 0 < sizes[wrong] < SMALLEST_OF_ALL:
+        raise ValueError(
+            f"X must have a feature whose largest size is at least {SMALLEST_OF_ALL:g} for {method}, got"
+            f" {sizes[wrong]:.3g} as the largest. Hint: multiply the features."
+        )
+    if len(tiny := np.flatnonzero((sizes > 0) & (sizes < smallest))):
+        raise ValueError(
+            f"X must have features whose largest size is 0 or at least {smallest:g} for {method}, got"
+            f" {sizes[tiny[0]]:.3g} in feature {tiny[0]}, counted from 0. Hint: scale it, or leave it out."
+        )
+
+
+def check_sizes_for(estimator: Any, X: Matrix) -> None:
+    """Raise ValueError if a classifier that is to be cloned and fitted might not end on features of these sizes."""
+    if isinstance(estimator, LinearSVC) or (
+        isinstance(estimator, LogisticRegression) and estimator.solver == "liblinear"
+    ):
+        check_feature_sizes(X, type(estimator).__name__, smallest=SMALLEST_OF_LIBLINEAR)
+
+
+def _largest_sizes(X: Matrix) -> FloatArray:
+    """Return the largest absolute value of each feature."""
+    if sparse.issparse(X):
+        low, high = min_max_axis(X.astype(np.float64, copy=False), axis=0)
+    else:
+        low, high = X.min(axis=0), X.max(axis=0)
+    return np.asarray(np.maximum(high.astype(np.float64), -low.astype(np.float64)))

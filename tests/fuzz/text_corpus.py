@@ -1,0 +1,204 @@
+r"""Small valid files of text, of which the damaged ones are made. Each has what its format allows and few files use."""
+
+MEKA_DENSE = b"""\
+@relation 'toy: -C 2'
+@attribute a {0,1}
+@attribute b {0,1}
+@attribute x numeric
+@attribute y real
+@data
+1,0,3.5,-1e-3
+0,1,4,2.25
+1,1,0,7
+0,0,12345678901234567890,0.1
+"""
+
+MEKA_SPARSE = b"""\
+@relation 'toy: -C -2'
+@attribute x numeric
+@attribute y numeric
+@attribute a {0,1}
+@attribute b {1,0}
+@data
+{0 3.5,2 1}
+{}
+{1 2,3 0}
+{0 1e3, 1 -4, 2 1, 3 0}
+"""
+
+MEKA_NOMINAL = rb"""% a comment
+@RELATION 'a \'toy\': -C 1'
+
+@attribute 'calm, or not' {YES,NO}
+@attribute colour {red, 'dark blue',"it's"}
+@attribute f {1,0} % flag
+@attribute 'x y' integer
+@data
+YES,red,1,3
+NO,'dark blue',0,?
+
+% gone
+NO,"it's",1,2
+?,?,?,4
+"""
+
+MULAN_ARFF = b"""\
+@relation w
+@attribute 'n 1' numeric
+@attribute cat {0,1}
+@attribute "dog's" {false,true}
+@data
+1\t,0,true
+2, 1 ,false
+"""
+
+MULAN_XML = b"""\
+<?xml version="1.0" encoding="utf-8"?>
+<labels xmlns="http://mulan.sourceforge.net/labels">
+<label name="cat"><label name="dog&apos;s"></label></label>
+</labels>
+"""
+
+SVMLIGHT = b"""\
+0,2 0:3.5 3:1e-3 # a cat
+1 1:2
+ 2:7
+2,1 0:1 1:2 2:3 3:4
+"""
+
+SVMLIGHT_DIMENSIONS = b"""\
+3 5 4
+0,3 0:1 4:2.5
+1 1:1
+ 2:0.5
+"""
+
+SVMLIGHT_FROM_ONE = b"""\
+1,2 1:3.5 qid:3 2:2
+
+2 2:1
+3 1:0 # empty
+"""
+
+CSV = b"""\
+x,weight,l_cat,l_dog
+1,3.5,1,0
+2,-1e3,0,1
+,NA,1,1
+4,true,yes,No
+"""
+
+CSV_QUOTED = b"""\
+"x","a ""b""\","l_a","l,b"
+"1",2.5,"1",0
+3,"-4",true,false
+""".replace(b"\n", b"\r\n")
+
+CSV_TAGS = b"""\
+id,kg,h,tags
+Tom,3.5,1,"cat;pet"
+Rex,20,2,dog; pet
+Ivy,1,3,
+Zoe,2,4,"[""a"", ""b c""]"
+"""
+
+CSV_SEMICOLON = b"""\
+id;kg;tags
+Tom;3.5;cat
+Rex;20;
+"""
+
+CSV_MIXED = b"""\
+size,genre,about,born,l_a,l_b
+1.5,rock,a song of love,2020-01-31,1,0
+2,,,2021-02-01T12:00,0,1
+,jazz,"long, ""text""\",,1,1
+"""
+
+CSV_EUROPEAN = b"""\
+x;y;l_a;l_b
+1,5;2;1;0
+-3,25;1e3;0;1
+;4;1;?
+"""
+
+TSV = b"""\
+x\ty\tl_a\tl_b
+1\t2\t1\t0
+3\t4.5\t0\t1
+"""
+
+JSON_LINES = b"""\
+{"x": 1, "y": 2.5, "l_a": 1, "l_b": 0}
+{"y": -1e3, "x": null, "l_a": 0, "l_b": true}
+{"x": 3, "l_a": 1, "l_b": 1}
+"""
+
+JSON_LISTS = b"""\
+{"id": "a", "e": [1, 2.5, 3], "tags": ["cat", "pet"]}
+{"id": "b", "e": [0, 0, 1], "tags": []}
+{"id": "c", "e": [4, 5, 6], "tags": ["dog"]}
+"""
+
+JSON_TAGS = b"""\
+{"x": 1, "t": "a; b"}
+{"x": 2.5, "t": ""}
+{"x": 3, "t": "b"}
+"""
+
+CORRECTIONS = b"""\
+row,label,given,correct,remark
+3,calm,0,1,
+5,calm,1,,later
+8,loud,1,?,"who, knows"
+0,loud,0,yes,
+"""
+
+RESULTS_CSV = b"""\
+dataset,seed,fold,method,n_neighbors,metric,value,greater_is_better
+yeast,0,0,br,,f1,0.5,true
+yeast,0,1,br,,f1,0.25,true
+yeast,0,0,mlknn,10,f1,0.75,true
+yeast,0,1,mlknn,10,f1,,true
+"""
+
+RESULTS_JSON = b"""\
+{"dataset": "d", "seed": 1, "fold": 0, "method": "br", "n_neighbors": null, "metric": "micro_f1", "value": 0.25}
+{"dataset": "d", "seed": 1, "fold": 1, "method": "br", "n_neighbors": 3, "metric": "micro_f1", "value": null}
+"""
+
+IDS = b"""\
+a
+b c
+
+4711
+"""
+
+PAPER = b"""\
+name = "mine"
+title = "t"
+reference = "r"
+[data.pets]
+file = "pets.csv"
+labels = ["cat", "dog"]
+[experiments.main]
+datasets = ["pets"]
+methods = ["brknn"]
+n_neighbors = [1]
+cv = 2
+metrics = ["micro_f1"]
+[tables.1]
+title = "t"
+experiments = ["main"]
+printed = [["pets", "brknn", 1, "micro_f1", 0.5]]
+[tables.A]
+title = "s"
+statistics = ["pets"]
+printed = [["pets", "instances", 8]]
+[rankings.1]
+title = "t"
+experiments = ["main"]
+claims = { micro_f1 = "it is first" }
+"""
+
+PETS = b"weight,cat,dog\n" + b"3,1,0\n30,0,1\n" * 4

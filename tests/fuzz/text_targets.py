@@ -1,0 +1,273 @@
+"""Readers of text: ARFF in its dialects, svmlight, CSV, JSON lines; corrections, results, ids, papers and names."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fuzz import text_corpus as corpus
+from fuzz.mutation import BZIP2, GZIP, JSON_LINES, TEXT, Files, words
+from fuzz.oracles import (
+    check,
+    check_arff,
+    check_csv,
+    check_dataset,
+    check_json_lines,
+    check_rows,
+    check_svmlight,
+    check_written,
+)
+from fuzz.target import Target
+from nearlabel.audit import read_corrections
+from nearlabel.cli import _forget
+from nearlabel.comparison import read_results
+from nearlabel.datasets import load_dataset, open_rows, read_meka, read_mulan, read_svmlight, read_table
+from nearlabel.datasets.tables import copy_with_labels, suffix_of_content
+from nearlabel.papers import Paper
+
+HEADER = words(
+    *(
+        b"@relation ",
+        b"@attribute ",
+        b"@data\n",
+        b"-C 1 ",
+        b"-C -1",
+        b"-C 99999999999",
+        b"numeric",
+        b"string",
+        b"{0,1}",
+    ),
+    *(b"date 'yyyy-MM-dd'", b"relational", b"@end ", b"{", b"}", b"{0 1,0 2}", b"{1 1, 0 1}", b"'", b"?", b"%", b"{3}"),
+)
+ARFF = (*TEXT, *(HEADER,) * 4)
+PAIRS = words(
+    *(b"999999999:1", b"0:", b":1", b"qid:1 ", b"#", b"0,0", b",", b"-1:2", b"1:1 1:2", b"0:0 ", b"1.0"),
+    *(b"3 3 3\n", b"0 0 0\n", b"1 2000000000 3\n", b"999999999"),
+)
+SVM = (*TEXT, PAIRS, PAIRS)
+
+
+def one_file(name: str, *contents: bytes) -> Callable[[], list[Files]]:
+    """Return a corpus of inputs of one file."""
+    return lambda: [{name: content} for content in contents]
+
+
+def _meka(folder: Path, name: str = "in.arff", **options: Any) -> None:
+    data = read_meka(folder / name, **options)
+    check_dataset(data)
+    check_written(data, folder)
+
+
+def _meka_dense(folder: Path) -> None:
+    data = read_meka(folder / "in.arff")
+    check_dataset(data)
+    header = (folder / "in.arff").read_bytes().partition(b"@data")[0]
+    if b"-C 2'" in header and header.count(b"-C") == 1:
+        check_arff(folder / "in.arff", data, n_labels=2)
+    check_written(data, folder)
+
+
+def _mulan(folder: Path) -> None:
+    data = read_mulan(folder / "in.arff", folder / "in.xml")
+    check_dataset(data)
+    found = load_dataset(folder / "in.arff")
+    check(found.label_names == data.label_names, "load_dataset: other labels than read_mulan")
+
+
+def _arff_rows(folder: Path) -> None:
+    path = folder / "in.arff"
+    for block in open_rows(path, ["x", "y"], block_rows=2):
+        check(block.X.shape[1] == 2, "open_rows: width")
+    data = read_meka(path)
+    if data.feature_names == ("x", "y"):
+        check_rows(path, data)
+
+
+def _svmlight(folder: Path) -> None:
+    data = read_svmlight(folder / "in.svm")
+    check_dataset(data)
+    check_svmlight(folder / "in.svm", data, 0, 0)
+    check_written(data, folder)
+
+
+def _svmlight_auto(folder: Path) -> None:
+    path = folder / "in.svm"
+    data, plain = read_svmlight(path, zero_based="auto", labels_zero_based="auto"), read_svmlight(path)
+    check_dataset(data)
+    check(data.X.nnz == plain.X.nnz and data.Y.nnz == plain.Y.nnz, "svmlight: another base has other values")
+
+
+def _svmlight_rows(folder: Path) -> None:
+    names = [str(number) for number in range(5)]
+    blocks = list(open_rows(folder / "in.svm", names, block_rows=2))
+    check(all(block.X.shape[1] == 5 for block in blocks), "open_rows: width")
+
+
+def _csv(folder: Path, name: str = "in.csv", delimiter: str = ",") -> None:
+    data = read_table(folder / name, labels_prefix="l_")
+    check_dataset(data)
+    first = (folder / name).read_bytes().partition(b"\n")[0]
+    if delimiter.encode() in first:
+        check_csv(folder / name, data, delimiter=delimiter, labels=data.label_names)
+    check_rows(folder / name, data)
+    check_written(data, folder)
+
+
+def _bzip2_csv(folder: Path) -> None:
+    data = read_table(folder / "in.csv.bz2", labels_prefix="l_")
+    check_dataset(data)
+    check_rows(folder / "in.csv.bz2", data)
+
+
+def _csv_tags(folder: Path) -> None:
+    data = read_table(folder / "in.csv", labels_column="tags", ignore=["id"], unknown="?")
+    check_dataset(data)
+    check(all(name.strip() for name in data.label_names), "tags: a blank label")
+    check_written(data, folder)
+
+
+def _csv_mixed(folder: Path) -> None:
+    kinds: dict[str, Any] = {"categorical": ["genre"], "text": ["about"], "dates": ["born"]}
+    data = read_table(folder / "in.csv", labels_prefix="l_", **kinds)
+    check_dataset(data)
+    check_rows(folder / "in.csv", data, feature_kinds=data.feature_kinds)
+
+
+def _csv_european(folder: Path) -> None:
+    data = read_table(folder / "in.csv", labels_prefix="l_", decimal=",", unknown="?")
+    check_dataset(data)
+    check_rows(folder / "in.csv", data, decimal=",")
+
+
+def _csv_ids(folder: Path) -> None:
+    blocks = list(open_rows(folder / "in.csv", ["kg", "h"], id_column="id", block_rows=2))
+    for block in blocks:
+        check(block.ids is not None and len(block.ids) == block.X.shape[0], "open_rows: ids")
+
+
+def _json_lines(folder: Path) -> None:
+    path = folder / "in.jsonl"
+    data = read_table(path, labels_prefix="l_")
+    check_dataset(data)
+    check_json_lines(path, data)
+    check_rows(path, data)
+
+
+def _json_lists(folder: Path) -> None:
+    path = folder / "in.jsonl"
+    data = read_table(path, labels_column="tags", ignore=["id"])
+    check_dataset(data)
+    check_rows(path, data, id_column="id")
+
+
+def _json_tags(folder: Path) -> None:
+    data = read_table(folder / "in.jsonl", labels_column="t")
+    check_dataset(data)
+
+
+def _content(folder: Path) -> None:
+    suffix = suffix_of_content(folder / "data")
+    check(suffix.startswith("."), "suffix_of_content: a suffix")
+
+
+def _corrections(folder: Path) -> None:
+    for one in read_corrections(folder / "in.csv"):
+        check(one.correct in (0, 1, None) and one.given in (0, 1, None), "corrections: values")
+        check(isinstance(one.row, int) and one.row >= 0, "corrections: a row")
+
+
+def _corrected_copy(name: str) -> Callable[[Path], None]:
+    def read(folder: Path) -> None:
+        path, out = folder / name, folder / f"out{Path(name).suffix}"
+        before = read_table(path, labels_prefix="l_")
+        label = before.label_names[0]
+        value = 1.0 - (before.Y[0, 0] == 1)
+        copy_with_labels(path, out, [(0, label, value)], labels_column=None, separator=";", unknown=None)
+        after = read_table(out, labels_prefix="l_")
+        check(after.label_names == before.label_names, "copy: other labels")
+        check(after.Y[0, 0] == value, "copy: the cell is not changed")
+        check(after.Y.shape == before.Y.shape, "copy: other rows")
+        before.Y[0, 0] = after.Y[0, 0]
+        differ = (after.Y != before.Y) & ~((after.Y != after.Y) & (before.Y != before.Y))
+        check(not differ.any(), "copy: other cells are changed")
+
+    return read
+
+
+def _results(name: str) -> Callable[[Path], None]:
+    def read(folder: Path) -> None:
+        for record in read_results(folder / name):
+            check(record["value"] is None or abs(record["value"]) < float("inf"), "results: a finite value")
+            check(isinstance(record["fold"], int) and record["fold"] >= 0, "results: a fold")
+
+    return read
+
+
+def _ids(folder: Path) -> None:
+    ids = _forget._ids_in(str(folder / "ids.txt"))
+    check(ids and all(isinstance(one, str) and one.strip() == one for one in ids), "ids: texts")
+
+
+def _paper(folder: Path) -> None:
+    paper = Paper(folder / "mine.toml")
+    check(all(isinstance(name, str) for name in paper.tables), "paper: tables")
+    check(isinstance(repr(paper), str), "paper: a text")
+
+
+TARGETS = (
+    Target("meka-dense", one_file("in.arff", corpus.MEKA_DENSE), _meka_dense, ARFF),
+    Target("meka-sparse", one_file("in.arff", corpus.MEKA_SPARSE, corpus.MEKA_DENSE), _meka, ARFF),
+    Target("meka-nominal", one_file("in.arff", corpus.MEKA_NOMINAL), _meka, ARFF),
+    Target(
+        "meka-codes",
+        one_file("in.arff", corpus.MEKA_NOMINAL, corpus.MEKA_SPARSE),
+        lambda f: _meka(f, nominal="codes", unknown="-1"),
+        ARFF,
+    ),
+    Target(
+        "mulan", lambda: [{"in.arff": corpus.MULAN_ARFF, "in.xml": corpus.MULAN_XML}], _mulan, damaged={"in.arff": ARFF}
+    ),
+    Target(
+        "meka-gzip",
+        one_file("in.arff.gz", gzip.compress(corpus.MEKA_DENSE, 1, mtime=0)),
+        lambda folder: _meka(folder, "in.arff.gz"),
+        GZIP,
+    ),
+    Target("arff-rows", one_file("in.arff", corpus.MEKA_DENSE, corpus.MEKA_SPARSE), _arff_rows, ARFF),
+    Target("svmlight", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight, SVM),
+    Target("svmlight-auto", one_file("in.svm", corpus.SVMLIGHT_FROM_ONE, corpus.SVMLIGHT), _svmlight_auto, SVM),
+    Target("svmlight-rows", one_file("in.svm", corpus.SVMLIGHT, corpus.SVMLIGHT_DIMENSIONS), _svmlight_rows, SVM),
+    Target("csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _csv, TEXT),
+    Target("csv-tags", one_file("in.csv", corpus.CSV_TAGS, corpus.CSV_SEMICOLON), _csv_tags, TEXT),
+    Target("csv-mixed", one_file("in.csv", corpus.CSV_MIXED), _csv_mixed, TEXT, needs=("pyarrow",)),
+    Target("csv-european", one_file("in.csv", corpus.CSV_EUROPEAN), _csv_european, TEXT),
+    Target("csv-ids", one_file("in.csv", corpus.CSV_TAGS), _csv_ids, TEXT),
+    Target("csv-bzip2", one_file("in.csv.bz2", bz2.compress(corpus.CSV)), _bzip2_csv, BZIP2),
+    Target("tsv", one_file("in.tsv", corpus.TSV), lambda folder: _csv(folder, "in.tsv", "\t"), TEXT),
+    Target("json-lines", one_file("in.jsonl", corpus.JSON_LINES), _json_lines, JSON_LINES),
+    Target("json-lists", one_file("in.jsonl", corpus.JSON_LISTS), _json_lists, JSON_LINES),
+    Target("json-tags", one_file("in.jsonl", corpus.JSON_TAGS), _json_tags, JSON_LINES),
+    Target(
+        "content",
+        one_file(
+            "data",
+            corpus.MEKA_DENSE,
+            corpus.CSV,
+            corpus.JSON_LINES,
+            corpus.SVMLIGHT,
+            gzip.compress(corpus.TSV, 1, mtime=0),
+        ),
+        _content,
+        TEXT,
+    ),
+    Target("corrections", one_file("in.csv", corpus.CORRECTIONS), _corrections, TEXT),
+    Target("corrected-csv", one_file("in.csv", corpus.CSV, corpus.CSV_QUOTED), _corrected_copy("in.csv"), TEXT),
+    Target("corrected-json", one_file("in.jsonl", corpus.JSON_LINES), _corrected_copy("in.jsonl"), JSON_LINES),
+    Target("results-csv", one_file("in.csv", corpus.RESULTS_CSV), _results("in.csv"), TEXT),
+    Target("results-json", one_file("in.jsonl", corpus.RESULTS_JSON), _results("in.jsonl"), JSON_LINES),
+    Target("ids", one_file("ids.txt", corpus.IDS), _ids, TEXT),
+    Target("paper", lambda: [{"mine.toml": corpus.PAPER, "pets.csv": corpus.PETS}], _paper, TEXT, fixed=("pets.csv",)),
+)
