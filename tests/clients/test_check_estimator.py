@@ -28,6 +28,7 @@ FEATURES = {
     "BinaryRelevance": _LINEAR_SVC | {"draws_samples": True},
     "ClassifierChain": _LINEAR_SVC | {"draws_samples": True},
     "LabelPowerset": {"labels_follow_scores": False, "draws_samples": True},
+    "PredictiveClusteringTree": _SHARES,
     "ConditionalBernoulliMixture": {"labels_follow_scores": False},
     "HOMER": _LINEAR_SVC | {"draws_samples": True},
     "NeighborInterpolation": {"scores_reach_0_and_1": True},
@@ -56,6 +57,10 @@ OTHERS = {
     | {"check_classifiers_train": "it never predicts an empty label set, so one label is always predicted"},
     "BRkNNb": _VOTE_WEIGHTS,
     "ResampledClassifier": _VOTE_WEIGHTS,  # of BRkNN
+    "PredictiveClusteringTree": {
+        "check_sample_weight_equivalence_on_dense_data": "min_samples_leaf=5 counts samples, not weights",
+        "check_sample_weight_equivalence_on_sparse_data": "min_samples_leaf=5 counts samples, not weights",
+    },
     "HOMER": {
         "check_dont_overwrite_parameters": _ONE_CLUSTER,
         "check_fit2d_1feature": _ONE_CLUSTER,

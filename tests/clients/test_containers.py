@@ -122,3 +122,12 @@ def test_names_of_a_table():
     columns = pa.table([y[:, 0], y[:, 1]], names=["a", "a"])
     with pytest.raises(ValueError, match="y must have distinct column names, got 'a' twice"):
         CLASSIFIERS["MLkNN"].fit(X, columns)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_more_features_than_32_bits_count_are_refused(name):
+    """At once, rather than by tables of 64 GiB: so wide is a hash without a limit."""
+    wide = sparse.csr_array((np.ones(12), (np.arange(12), np.arange(12) * 2**30)), shape=(12, 2**34))
+    assert wide.indices.dtype == np.int64
+    with pytest.raises(ValueError, match=r"at most 2,147,483,647 features, got 17,179,869,184\. Hint: .*FeatureHasher"):
+        clone(CLASSIFIERS[name]).fit(wide, np.eye(12, 3, dtype=int))
