@@ -232,3 +232,9 @@ def test_within_sizes_leaves_its_input():
         chosen = within_sizes(labels, np.array([[0.1, 0.2], [0.3, 0.0]]), **bounds)
         chosen[:] = 7
     assert labels.tolist() == [[1, 1], [0, 0]]
+
+
+def test_the_first_threshold_that_is_nan_is_named():
+    """By the number of its label."""
+    with pytest.raises(ValueError, match=r"thresholds must not be NaN, got it for label 1\."):
+        cut(np.array([[0.1, 0.2, 0.3, 0.4]]), [0.5, np.nan, 0.5, np.nan])

@@ -71,3 +71,15 @@ def test_by_hand():
     assert ascent.objective_ == 1.0
     assert ascent.thresholds_[1] == pytest.approx(0.35)
     assert np.array_equal(ascent.predict(scores), Y)
+
+
+@pytest.mark.parametrize("metric", ["subset_accuracy", "f1_examples", "f1_of_means"])
+def test_a_weight_of_2_counts_as_two_samples(metric):
+    """Whole weights give the thresholds of repeated samples."""
+    for seed in range(10):
+        scores, Y = medium_problem(seed)
+        weights = np.random.default_rng(seed).integers(1, 4, len(Y))
+        weighted = CyclicAscent(metric).fit(scores, Y, sample_weight=weights)
+        repeated = CyclicAscent(metric).fit(np.repeat(scores, weights, axis=0), np.repeat(Y, weights, axis=0))
+        assert (weighted.thresholds_ == repeated.thresholds_).all(), seed
+        assert weighted.objective_ == pytest.approx(repeated.objective_, abs=1e-12), seed

@@ -112,6 +112,19 @@ def test_weights(weights):
             assert (frontier.thresholds(point) == expected.thresholds(point)).all()
 
 
+def test_scores_that_every_threshold_predicts():
+    """Cells of infinite score are predicted from the first point on."""
+    scores, Y = [[np.inf, 0.9], [0.8, np.inf], [0.7, 0.2], [0.1, 0.6]], [[1, 1], [0, 0], [1, 0], [0, 1]]
+    frontier = micro_pr_frontier(scores, Y)
+    for point in range(len(frontier.recall)):
+        predicted = np.asarray(scores) >= frontier.thresholds(point)
+        hits = (predicted & (np.asarray(Y) == 1)).sum()
+        assert frontier.precision[point] == hits / predicted.sum()
+        assert frontier.recall[point] == hits / 4
+        assert frontier.n_chosen[point] == predicted.sum()
+    assert len(frontier.recall) > 1
+
+
 def test_no_positive_no_point():
     """Without a positive nothing is best, and the error says so."""
     frontier = micro_pr_frontier([[0.1, 0.2]], [[0, 0]])

@@ -54,3 +54,16 @@ def test_by_hand():
     assert GlobalCut("micro_precision").fit([[0.9, 0.2], [0.8, 0.1]], np.eye(2)).thresholds_ == pytest.approx(
         [0.85] * 2
     )
+
+
+@pytest.mark.parametrize("n_wanted", range(10))
+def test_a_function_is_tried_at_every_score(n_wanted):
+    """Nothing is known of it, so that any number of predicted cells may be the best."""
+
+    def as_many_as_wanted(y_true, y_pred):
+        return -abs(y_pred.sum() - n_wanted)
+
+    scores = np.linspace(0.1, 0.9, 9)[:, np.newaxis]
+    best = GlobalCut(as_many_as_wanted).fit(scores, np.ones((9, 1), dtype=int))
+    assert best.predict(scores).sum() == n_wanted
+    assert best.objective_ == 0
