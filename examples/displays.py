@@ -42,5 +42,23 @@ from nearlabel.plots import CoOccurrenceDisplay
 CoOccurrenceDisplay.from_labels(Y, label_names=digits.label_names)
 
 # %%
+# What NLDD has learnt: pairs of training rows by their distance in the features and that from label probabilities to a
+# label set. Blue pairs have the same label set. The lines have equal expected loss: both distances count.
+
+from sklearn.linear_model import LogisticRegression
+
+from nearlabel.lazy import NLDD
+from nearlabel.plots import DoubleDistancesDisplay
+
+nldd = NLDD(LogisticRegression(max_iter=1000), random_state=0).fit(X, Y)
+DoubleDistancesDisplay.from_estimator(nldd)
+
+# %%
+# One test row with all training rows: rows of one label set lie side by side. The row that is predicted is the first
+# that the lines meet on their way up.
+
+DoubleDistancesDisplay.from_query(nldd, X_test, Y_test, row=1)
+
+# %%
 # Others: :ref:`the frontier of precision and recall <sphx_glr_gallery_thresholds.py>`,
 # :ref:`critical differences <sphx_glr_gallery_comparison.py>`, :ref:`explanations <sphx_glr_gallery_explanation.py>`.

@@ -267,3 +267,12 @@ def test_learns_wide_rows(data_folder):
         precision[rate] = average_precision(test.Y, model.decision_function(test.X))
     assert precision["auto"] > 0.72
     assert precision[0.05] < 0.6
+
+
+@pytest.mark.parametrize("width", [1e-310, 1.7e308])
+def test_ranges_that_cannot_be_divided_by_are_refused(width):
+    """A subnormal range has no inverse, and a range from -1.7e308 to 1.7e308 overflows."""
+    X = np.array([[-width], [0.0], [width]])
+    with pytest.raises(ValueError, match="ranges, and their inverses, float64 can hold, got a range of"):
+        BPMLL(n_epochs=1, random_state=0).fit(X, [[0, 1], [1, 0], [0, 1]])
+    assert BPMLL(n_epochs=1, random_state=0).fit(X / width * 1e290, [[0, 1], [1, 0], [0, 1]]).predict(X).shape == (3, 2)

@@ -25,4 +25,6 @@ def test_the_programs_of_the_page_run(capsys):
     for program in re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
         exec(program, names)
     printed = capsys.readouterr().out
+    assert "\n{'mlknn': 90, 'brknn': 44} ('2', '3', '6') ('2', '3')\n" in printed
+    assert "brknn right, mlknn wrong: 3 of 44 rows" in PAGE
     assert "('mlknn', 'CC') 3\nThe folds of multidigits in records are taken for those in records" in printed

@@ -1,5 +1,6 @@
 """Tuning under a time limit, from a file of what was tried, on samples, and without copies."""
 
+import json
 import time
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from nearlabel.experiments import LEADERBOARD_METHODS, Candidate, Line, MethodSp
 from nearlabel.experiments import _tuning as module
 from nearlabel.experiments._samples import drawn
 from nearlabel.experiments._time_limit import items_within
+from nearlabel.files.check_sums import with_sum, without_sum
 
 OF_ITSELF = "as with scaling none: the method divides features by their ranges"
 
@@ -118,6 +120,25 @@ def test_a_state_of_something_else(tmp_path):
         state.write_bytes(content)
         with pytest.raises(ValueError, match="state must be a file that tuning wrote, got "):
             Tuning(("brknn",), n_neighbors=2).run(dataset(), state=state)
+
+
+@pytest.mark.parametrize(
+    ("has_sum", "stages", "message"),
+    [
+        (False, 1, r"state must be of the same data and options, got .* Hint: another file"),
+        (True, 0, r"state must be a file that tuning wrote, got .*: it has 0 stages"),
+    ],
+)
+def test_a_state_of_an_earlier_nearlabel_or_without_a_stage(tmp_path, has_sum, stages, message):
+    """The one is told from damage, the other is no error of Python's."""
+    state = tmp_path / "state.npz"
+    Tuning(("brknn",), n_neighbors=2).run(dataset(), state=state)
+    with np.load(state) as file:
+        known, _ = without_sum(json.loads(str(file["tuning"])))
+    changed = known | {"stages": known["stages"][:stages], "sums": {}}
+    np.savez_compressed(state, tuning=json.dumps(with_sum(changed) if has_sum else changed))
+    with pytest.raises(ValueError, match=message):
+        Tuning(("brknn",), n_neighbors=2).run(dataset(), state=state)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])

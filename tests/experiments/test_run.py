@@ -225,7 +225,7 @@ def test_an_undefined_measure_is_null(tmp_path):
     records = run(SMALL, {"one": one_label()}, out=tmp_path)
     assert {r["value"] for r in records if r["metric"] == "one_error"} == {None}
     lines = (tmp_path / "records.jsonl").read_text()
-    assert '"metric": "one_error", "value": null}' in lines
+    assert '"metric": "one_error", "value": null, "crc": ' in lines
     assert "NaN" not in lines
 
 

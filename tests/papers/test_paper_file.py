@@ -5,11 +5,14 @@ import pytest
 from nearlabel.lazy import BRkNN
 from nearlabel.papers import Paper
 
+CUBE = '[cubes.1]\ntitle = "t"\nprobabilities = [0.1, 0.2, 0.3]\nlabelsets = [[1, 0, 0]]\n'
+PAIRS = '[pairs.2]\ntitle = "t"\ndataset = "pets"\nn_samples = 4\nseed = 0\nrow = 1\n'
 TOP = 'name = "mine"\ntitle = "t"\nreference = "r"\n'
 EXPERIMENT = (
     '[experiments.main]\ndatasets = ["pets"]\nmethods = ["brknn"]\nn_neighbors = [1]\ncv = 2\nmetrics = ["micro_f1"]\n'
 )
 TABLE = '[tables.1]\ntitle = "t"\nexperiments = ["main"]\nprinted = [["pets", "brknn", 1, "micro_f1", 0.5]]\n'
+STATISTICS = '[tables.A]\ntitle = "t"\nstatistics = ["pets"]\nprinted = [["pets", "instances", 8]]\n'
 RANKING = '[rankings.1]\ntitle = "t"\nexperiments = ["main"]\nclaims = { agreeing = "it is first" }\n'
 
 
@@ -24,6 +27,13 @@ def write(tmp_path):
         return path
 
     return _write
+
+
+def test_tables_are_sorted_by_number(write):
+    """Names that are not numbers, or are of thousands of digits, which Python does not convert, come first."""
+    long = "9" * 5000
+    tables = [TABLE.replace("tables.1", f"tables.{name}") for name in ("10", "A", "2", long)]
+    assert Paper(write("\n".join([TOP, EXPERIMENT, *tables]))).tables == [long, "A", "2", "10"]
 
 
 def test_data_lie_beside_the_file(write):
@@ -48,12 +58,19 @@ def test_data_with_a_published_split(write):
 def test_statistics_of_ones_own_data(write):
     """A table of statistics needs no experiment to be run; an unknown statistic is refused."""
     data = '[data.pets]\nfile = "pets.csv"\nlabels = ["cat", "dog"]\n'
-    table = '[tables.A]\ntitle = "t"\nstatistics = ["pets"]\nprinted = [["pets", "instances", 8]]\n'
-    paper = Paper(write(TOP + data + EXPERIMENT + table))
+    paper = Paper(write(TOP + data + EXPERIMENT + STATISTICS))
     assert paper.tables == ["A"]
     assert [(cell.ours, cell.difference) for cell in paper.reproduce_table("A").cells] == [(8, 0)]
     with pytest.raises(ValueError, match=r"printed statistic must be one of .*, got 'rows' of pets"):
-        Paper(write(TOP + data + EXPERIMENT + table.replace("instances", "rows"))).reproduce_table("A")
+        Paper(write(TOP + data + EXPERIMENT + STATISTICS.replace("instances", "rows"))).reproduce_table("A")
+
+
+def test_label_sets_of_ones_own_data(write):
+    """Labels in brackets in the place of a statistic, by their names in the data."""
+    data = '[data.pets]\nfile = "pets.csv"\nlabels = ["cat", "dog"]\n'
+    table = STATISTICS.replace('"instances"', '["dog"]')
+    (cell,) = Paper(write(TOP + data + EXPERIMENT + table)).reproduce_table("A").cells
+    assert (cell.label_set, cell.printed, cell.ours) == (("dog",), 8, 4)
 
 
 def test_cells_that_no_experiment_gives(write):
@@ -138,6 +155,26 @@ BAD_FILES = {
         TOP + EXPERIMENT + TABLE.replace(", 0.5", ""),
         r"\[tables.1\] printed\[0\] must be \[data set, method, n_neighbors, metric, value\], got \['pets'",
     ),
+    "names of labels that are no lists": (
+        TOP + EXPERIMENT + STATISTICS + "label_names = { pets = 2 }\n",
+        r"\[tables.A\] label_names must be a table of lists of names, got {'pets': 2}",
+    ),
+    "a label that is no name": (
+        TOP + EXPERIMENT + STATISTICS.replace('"instances"', '["cat", 2]'),
+        r"\[tables.A\] printed\[0\] must be \[data set, statistic or \[labels\], value\], got \['pets', \['cat', 2",
+    ),
+    "wins that are no number": (
+        TOP + EXPERIMENT + TABLE + 'wins = [["pets", "brknn", 1, "all"]]\n',
+        r"\[tables.1\] wins\[0\] must be \[data set, method, n_neighbors, wins, better than base\], got \['pets'",
+    ),
+    "wins of what is not printed": (
+        TOP + EXPERIMENT + TABLE + 'wins = [["pets", "brknn", 3, 1]]\n',
+        r"\[tables.1\] wins\[0\] must be of printed values, got none of \['pets', 'brknn', 3\]",
+    ),
+    "better than nothing": (
+        TOP + EXPERIMENT + TABLE + 'base = "mlknn"\nwins = [["pets", "brknn", 1, 1, 1]]\n',
+        r"\[tables.1\] wins\[0\] must be of printed values, got none of \['pets', 'mlknn', 1\]",
+    ),
     "unknown table": (
         TOP + EXPERIMENT + '[orders.2]\ntitle = "t"\ntables = ["9"]\nover = "folds"\nscores = {}\nrelations = []\n',
         r"\[orders.2\] tables must be of none, got \['9'\]",
@@ -146,6 +183,28 @@ BAD_FILES = {
         TOP + EXPERIMENT + '[figures.1]\ntitle = "t"\nexperiment = "x"\nmethod = "m"\nmetric = "m"\n',
         r"\[figures.1\] experiment must be of main, got \['x'\]",
     ),
+    "no probability": (
+        TOP + EXPERIMENT + CUBE.replace("0.3", "3"),
+        r"\[cubes.1\] probabilities must be three numbers in \[0, 1\], got \[0.1, 0.2, 3\]",
+    ),
+    "a text for a probability": (
+        TOP + EXPERIMENT + CUBE.replace("0.3", '"x"'),
+        r"\[cubes.1\] probabilities must be three numbers",
+    ),
+    "a label set of two labels": (
+        TOP + EXPERIMENT + CUBE.replace("1, 0, 0", "1, 0"),
+        r"\[cubes.1\] labelsets must be lists of three labels, 0 or 1, got \[1, 0\]",
+    ),
+    "no label set": (TOP + EXPERIMENT + CUBE.replace("[1, 0, 0]", ""), "labelsets must contain at least one, got none"),
+    "no seed": (
+        TOP + EXPERIMENT + PAIRS.replace("seed = 0", "seed = true"),
+        r"\[pairs.2\] seed must be an integer from 0 to 2\*\*32 - 1, got True",
+    ),
+    "an odd number of rows": (
+        TOP + EXPERIMENT + PAIRS.replace("4", "3"),
+        r"\[pairs.2\] n_samples must be even, and row below half of it, got 3 and 1",
+    ),
+    "a row that is not there": (TOP + EXPERIMENT + PAIRS.replace("row = 1", "row = 2"), "got 4 and 2"),
 }
 
 

@@ -23,6 +23,7 @@ from nearlabel.model_selection import tune_neighbors
 from nearlabel.plots import (
     CoOccurrenceDisplay,
     CriticalDifferenceDisplay,
+    DoubleDistancesDisplay,
     MicroFrontierDisplay,
     NeighborsCurveDisplay,
     NeighborsPanelsDisplay,
@@ -68,6 +69,7 @@ def displays():
         ReliabilityDisplay([0.1, 0.9], [0.2, 0.8], [300, 100], name="mlknn"),
         CoOccurrenceDisplay([[40, 10], [10, 20]], ["sea", "beach"]),
         CriticalDifferenceDisplay(RANKS, [["brknn", "lpknn"]], critical_difference=1.1, title="Ranks"),
+        DoubleDistancesDisplay([1, 2], [0.5, 1], [0, 2], expected_loss=np.add, marks={"nearest": 0}),
     ]
 
 
@@ -168,8 +170,8 @@ def test_plot(display):
     n = len(display.figure_.axes)
     assert display.plot(axes).ax_ is axes
     assert plt.get_fignums() == [1]
-    # A heat map brings a bar of colours each time; nothing else makes axes.
-    assert len(display.figure_.axes) == n + isinstance(display, CoOccurrenceDisplay)
+    # Colours that stand for numbers bring a bar each time; nothing else makes axes.
+    assert len(display.figure_.axes) == n + isinstance(display, CoOccurrenceDisplay | DoubleDistancesDisplay)
 
 
 @pytest.mark.parametrize("display", displays()[:1] + displays()[2:4], ids=lambda display: type(display).__name__)

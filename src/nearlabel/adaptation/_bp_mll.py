@@ -206,9 +206,17 @@ class InputScale:
     def of(cls, X: Matrix) -> Self:
         """Take the range of each feature to [-0.8, 0.8]; a constant feature becomes 0."""
         low, high = (as_dense(extreme).ravel().astype(np.float64) for extreme in (X.min(axis=0), X.max(axis=0)))
-        width = high - low
+        with np.errstate(over="ignore"):
+            width = high - low
         factor = np.zeros_like(width)
-        np.divide(2 * _LARGEST_INPUT, width, out=factor, where=width > 0)
+        with np.errstate(over="ignore"):  # refused below
+            np.divide(2 * _LARGEST_INPUT, width, out=factor, where=width > 0)
+        odd = width[~np.isfinite(factor) | ~np.isfinite(width)]
+        if len(odd):
+            raise ValueError(
+                "X must have features whose ranges, and their inverses, float64 can hold, got a range of"
+                f" {odd[0]:.3g}. Hint: scale the features."
+            )
         return cls(low + width / 2, factor)
 
     def __call__(self, X: Matrix) -> FloatArray:

@@ -28,6 +28,7 @@ from nearlabel.adaptation._soft_regression import (
 )
 from nearlabel.base import WithProbabilities
 from nearlabel.utils.blocks import row_blocks
+from nearlabel.utils.feature_sizes import check_feature_sizes
 from nearlabel.utils.types import BoolArray, FloatArray, Matrix
 from nearlabel.utils.validation import as_dense, check_choice, check_flag, check_integer, check_positive
 
@@ -167,6 +168,9 @@ class ConditionalBernoulliMixture(WithProbabilities):
         if self.allow_empty is not None:
             check_flag("allow_empty", self.allow_empty)
         check_random_state(self.random_state)
+
+    def _check_sizes(self, X: Matrix) -> None:
+        check_feature_sizes(X, "ConditionalBernoulliMixture")
 
     def _learn(self, X: Matrix, labels: Matrix) -> None:
         random = check_random_state(self.random_state)

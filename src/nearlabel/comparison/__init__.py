@@ -2,7 +2,7 @@
 
 `compare` takes the records of `nearlabel.experiments.run`, the folders that it wrote, and results of other programs
 (`read_results` says in which form). The steps of which it is made can be called one by one: `paired_values`, then
-`paired_tests` or `friedman_test`, then `order_methods`.
+`paired_tests` or `friedman_test`, then `order_methods`. `compare_rows` looks at the answers for single rows.
 """
 
 from nearlabel.comparison._compare import TESTS as TESTS  # these three: choices of the command line
@@ -11,6 +11,7 @@ from nearlabel.comparison._orders import Order, Relation, order_methods
 from nearlabel.comparison._paired import OVER as OVER
 from nearlabel.comparison._paired import PairedValues, paired_values
 from nearlabel.comparison._results import read_results
+from nearlabel.comparison._rows import ComparedRow, RowComparison, compare_rows
 from nearlabel.comparison._significance import POST_HOC as POST_HOC
 from nearlabel.comparison._significance import (
     FriedmanTest,
@@ -21,6 +22,7 @@ from nearlabel.comparison._significance import (
 )
 
 __all__ = [
+    "ComparedRow",
     "Comparison",
     "FriedmanTest",
     "Order",
@@ -28,7 +30,9 @@ __all__ = [
     "PairedTest",
     "PairedValues",
     "Relation",
+    "RowComparison",
     "compare",
+    "compare_rows",
     "friedman_test",
     "order_methods",
     "paired_tests",

@@ -14,7 +14,7 @@ from nearlabel.comparison._directions import metric_directions
 from nearlabel.comparison._results import Results, read_results
 from nearlabel.experiments import Record
 from nearlabel.metrics import get_metric
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, WITHOUT_COPIES
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES
 from nearlabel.utils.types import FloatArray
 from nearlabel.utils.validation import check_choice, each_once
 
@@ -159,7 +159,8 @@ def pair_records(
 
 def _is_judged(metric: str, wanted: Sequence[str]) -> bool:
     """Tell whether a metric may be compared: one without copies, which would count twice, only if it is wanted."""
-    return metric not in (EMPTY_PREDICTIONS, PER_LABEL) and (metric in wanted or not metric.endswith(WITHOUT_COPIES))
+    known = metric in wanted or not metric.endswith(WITHOUT_COPIES)
+    return metric not in (EMPTY_PREDICTIONS, PER_LABEL, PER_ROW) and known
 
 
 def _chosen(name: str, wanted: Sequence[str] | None, found: Iterable[str]) -> tuple[str, ...]:

@@ -90,7 +90,8 @@ def read_results(results: Results) -> list[Record]:
             _check_folds_from_0(source)
     records = _merged(sources)
     if not records:
-        raise ValueError("results must hold at least one record, got none.")
+        names = ", ".join(source.name for source in sources[:3])
+        raise ValueError(f"results must hold at least one record, got none{f' in {names}' if names else ''}.")
     for first, second in combinations(sources, 2):
         if first.plan is None or second.plan is None:
             _check_folds_pair(first, second)
@@ -119,7 +120,10 @@ def _read_folder(path: Path) -> _Source:
     plan = read_plan(path)
     if "searches" in plan:
         raise ValueError(f"{path} must hold a comparison of methods, got one of searches (evaluate --search).")
-    return _Source(str(path), [Located(str(path), record) for record in read_records(path)], plan)
+    records = [Located(str(path), record) for record in read_records(path)]
+    if strange := [record["dataset"] for _, record in records if record["dataset"] not in plan["problems"]]:
+        raise ValueError(f"{path} must hold records of the data sets of its plan, got some of {strange[0]!r}.")
+    return _Source(str(path), records, plan)
 
 
 def _fill_in_seeds(sources: Iterable[_Source]) -> None:

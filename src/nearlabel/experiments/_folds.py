@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import joblib
@@ -33,7 +33,7 @@ class Fold(NamedTuple):
     groups: IntArray | None = None  # of the training rows
     columns: Columns = Columns((), ())  # of X
     copied: BoolArray | None = None  # which test rows equal a training row, if metrics are asked for without these
-    label_names: tuple[str, ...] = ()
+    label_names: Sequence[str] = ()
 
     def label(self) -> dict[str, Any]:
         """Return the fields of a record that say which fold it belongs to."""

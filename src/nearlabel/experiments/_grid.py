@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from nearlabel.ensemble import RandomForestPCT
+from nearlabel.adaptation.clustering_trees import ClusteringTrees
 from nearlabel.experiments._attempt import Line
 from nearlabel.experiments._candidate import EXACT, Candidate
 from nearlabel.experiments._copies import in_small_groups
@@ -140,7 +140,7 @@ class Grid:
     def _copied_by_method(self, spec: MethodSpec, scale: str, search: str | None, left_out: LeaveOneOut) -> str:
         """Return why a method gives the same with another scaling or search; empty if it does not."""
         first = next((one for one in self.scales if one in _BY_FEATURE), scale)
-        if isinstance(spec.method.prototype, RandomForestPCT) and scale in _BY_FEATURE and scale != first:
+        if isinstance(spec.method.prototype, ClusteringTrees) and scale in _BY_FEATURE and scale != first:
             return f"as with scaling {first}: trees see the order of values only"
         if _scales_itself(spec.method.prototype) and scale in _BY_FEATURE and scale != first:
             return f"as with scaling {first}: the method divides features by their ranges"

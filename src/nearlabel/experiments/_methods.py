@@ -19,7 +19,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
+from nearlabel.adaptation import (
+    BPMLL,
+    AdaBoostMH,
+    ADTBoostMH,
+    ConditionalBernoulliMixture,
+    PredictiveClusteringTree,
+    RankSVM,
+)
 from nearlabel.calibration import CALIBRATIONS, CalibratedLabels
 from nearlabel.ensemble import (
     HOMER,
@@ -115,6 +122,7 @@ METHODS: Mapping[str, Any] = MappingProxyType(
         "rakelo": RAkELo,
         "rakeld": RAkELd,
         "homer": _homer,
+        "pct": PredictiveClusteringTree,
         "rfpct": RandomForestPCT,
         "interpolation": _interpolation,
         "cbm": ConditionalBernoulliMixture,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearlabel.experiments._record_lines import COUNTS_OF_LABELS, FIGURES_OF_LABELS
 from nearlabel.experiments.records import Record
 from nearlabel.labels import known_counts
 from nearlabel.metrics import label_table
@@ -24,11 +25,6 @@ from nearlabel.metrics.label_table import ratios_of_labels
 from nearlabel.utils.partial_labels import has_unknown
 from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
-_KEPT = (
-    "support", "true_positives", "false_positives", "false_negatives", "roc_auc", "average_precision", "log_loss",
-    "brier_score",
-)  # fmt: skip
-
 
 def table_of_fold(label_names: Iterable[str], truth: Matrix, labels: Matrix, scores: Matrix) -> dict[str, Any]:
     """Return the figures of each label on the test rows of a fold as lists, what is undefined as None.
@@ -36,7 +32,7 @@ def table_of_fold(label_names: Iterable[str], truth: Matrix, labels: Matrix, sco
     Where some labels are unknown, they are of the rows that know the label; how many these are stands there, too.
     """
     table = label_table(truth, labels, scores)
-    figures = {name: [None if np.isnan(cell) else cell for cell in table[name].tolist()] for name in _KEPT}
+    figures = {name: [None if np.isnan(cell) else cell for cell in table[name].tolist()] for name in FIGURES_OF_LABELS}
     known = {"known_rows": known_counts(truth).tolist()} if has_unknown(truth) else {}
     return {"rows": int(truth.shape[0]), "label": list(label_names)} | known | figures
 
@@ -80,16 +76,28 @@ def summarise_labels(records: Iterable[Record]) -> list[dict[str, Any]]:
             found[r["dataset"], r["method"], r["n_neighbors"]].append(r["table"])
     rows = []
     for key, tables in found.items():
+        _check_same_labels(key, tables)
         columns = {"label": tables[0]["label"]} | {name: of.tolist() for name, of in _over_folds(tables).items()}
         of_run = dict(zip(("dataset", "method", "n_neighbors"), key, strict=True))
         rows += [of_run | dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return rows
 
 
+def _check_same_labels(key: tuple[Any, ...], tables: list[Mapping[str, Any]]) -> None:
+    """Raise ValueError unless the tables of the folds have the same labels."""
+    names = tables[0]["label"]
+    for table in tables:
+        if table["label"] != names:
+            dataset, method, _ = key
+            raise ValueError(
+                f"records must have the same labels in each fold, got others in a fold of {dataset} by {method}."
+            )
+
+
 def _over_folds(tables: list[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
     """Return the figures over folds, arrays (n_labels,), of the tables of one method."""
-    folds = {name: np.array([table[name] for table in tables], dtype=np.float64) for name in _KEPT}
-    sums = {name: folds[name].sum(axis=0).astype(np.int64) for name in _KEPT[:4]}
+    folds = {name: np.array([table[name] for table in tables], dtype=np.float64) for name in FIGURES_OF_LABELS}
+    sums = {name: folds[name].sum(axis=0).astype(np.int64) for name in COUNTS_OF_LABELS}
     n_labels = len(tables[0]["label"])
     sizes = np.array([table.get("known_rows", [table["rows"]] * n_labels) for table in tables])
     hits, wrong = sums["true_positives"], sums["false_positives"]

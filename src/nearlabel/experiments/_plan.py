@@ -23,13 +23,14 @@ from nearlabel.experiments._methods import N_FOLDS, MethodSpec, sharing_a_fit
 from nearlabel.experiments._metrics import direction_of, read_metrics, skipped_on
 from nearlabel.experiments._parts import Part
 from nearlabel.experiments._per_label import table_of_fold
+from nearlabel.experiments._per_row import rows_of_fold
 from nearlabel.experiments._preparing import Columns, prepared
 from nearlabel.experiments._searches import Finder, make_search, usual_search
 from nearlabel.experiments._unknown_labels import check_takes_unknown
 from nearlabel.experiments.records import Record
 from nearlabel.metrics import CATALOGUE, Metric, label_propensities
 from nearlabel.metrics.catalogue import needs_propensities
-from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, WITHOUT_COPIES, score_and_count
+from nearlabel.metrics.evaluation import EMPTY_PREDICTIONS, PER_LABEL, PER_ROW, WITHOUT_COPIES, score_and_count
 from nearlabel.model_selection import IterativeStratifiedKFold
 from nearlabel.model_selection._iterative_stratification import check_order
 from nearlabel.out_of_sample import largest_group, of_groups, splitter_of
@@ -82,6 +83,10 @@ class Plan:
     per_label : bool, default=None
         Whether the figures of each label are kept, too: a record more for each method and number of neighbours, whose
         metric is "per_label", and which has a table in place of a value. `summarise_labels` reads them.
+    per_row : bool, default=None
+        Whether the label sets of the test rows are kept, too: a record more for each method and number of neighbours,
+        whose metric is "per_row", and which has a table in place of a value. `nearlabel.comparison.compare_rows` reads
+        them.
 
     Raises
     ------
@@ -121,6 +126,7 @@ class Plan:
     impute: str | None = None  # as stratify
     without_copies: bool | None = None  # as stratify
     per_label: bool | None = None  # as stratify
+    per_row: bool | None = None  # as stratify
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", by_name("methods", self.methods))
@@ -242,8 +248,9 @@ class Plan:
                     yield fold.label() | {"method": method, "n_neighbors": k, "metric": name} | of_metric
                 for name in () if fold.copied is None else self._metrics:
                     yield fold.label() | {"method": method, "n_neighbors": k, "metric": f"{name}{WITHOUT_COPIES}"}
-                if self.per_label:
-                    yield fold.label() | {"method": method, "n_neighbors": k, "metric": PER_LABEL}
+                for name, is_kept in ((PER_LABEL, self.per_label), (PER_ROW, self.per_row)):
+                    if is_kept:
+                        yield fold.label() | {"method": method, "n_neighbors": k, "metric": name}
 
     def values(self, fold: Fold) -> Iterator[Any]:
         """Yield the values of a fold's records, or the table of one that has none.
@@ -273,6 +280,8 @@ class Plan:
                     found[method, k] += self._scores(labels, fitted, Y_test, ~fold.copied)
                 if self.per_label:
                     found[method, k].append(table_of_fold(fold.label_names, Y_test, labels, fitted.test_scores))
+                if self.per_row:
+                    found[method, k].append(rows_of_fold(fold, labels))
         for method, spec in self._specs.items():
             for k in self._numbers(spec):
                 yield from found[method, k]

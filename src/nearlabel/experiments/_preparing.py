@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from scipy import sparse
@@ -18,8 +19,8 @@ from nearlabel.utils.types import Matrix
 class Columns(NamedTuple):
     """The names and kinds of the columns of X; `hold_cells`: they are to be encoded."""
 
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
+    names: Sequence[str]
+    kinds: Sequence[str]
     hold_cells: bool = False
 
     @classmethod

@@ -73,7 +73,8 @@ def run(
         metric is undefined on that fold). Those of a metric that is not in `nearlabel.metrics.CATALOGUE` have
         greater_is_better, too, and those of one that leaves out labels (or rows) of one class say how many, skipped,
         where there are some in the test part. One with a table of all labels (`Plan.per_label`) has per_label as its
-        metric, None as its value, and table, which `summarise_labels` reads.
+        metric, None as its value, and table, which `summarise_labels` reads; one with the label sets of all test rows
+        (`Plan.per_row`) likewise per_row, and `nearlabel.comparison.compare_rows` reads it.
 
     Warns
     -----

@@ -5,6 +5,7 @@ takes one of these names, or the path of a file of your own. What it returns has
 CSV.
 """
 
+from nearlabel.papers._double_distances import DistancePairs, LabelCube
 from nearlabel.papers._paper import Curve, Paper
 from nearlabel.papers._paper_file import paper_names
 from nearlabel.papers._printed_order import PrintedRelation, PrintedScore, ReproducedOrder
@@ -13,6 +14,8 @@ from nearlabel.papers._ranking import RankedMetric, Ranking
 
 __all__ = [
     "Curve",
+    "DistancePairs",
+    "LabelCube",
     "Paper",
     "PrintedCell",
     "PrintedRelation",

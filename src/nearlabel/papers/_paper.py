@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,17 +14,13 @@ import numpy as np
 
 from nearlabel.datasets import Dataset
 from nearlabel.experiments import Cell, Plan, Problem, Progress, Record, ThresholdPlan, run, summarise
+from nearlabel.papers._data_statistics import statistics_beside_printed
+from nearlabel.papers._double_distances import DistancePairs, LabelCube, distance_pairs, label_cube
 from nearlabel.papers._paper_file import NOT_OF_THE_PLAN, PROTOCOLS, check_runs_no_code, load_named, read_paper
 from nearlabel.papers._printed_order import ReproducedOrder, reproduce_order
-from nearlabel.papers._printed_table import (
-    PrintedCell,
-    Reproduction,
-    results_beside_printed,
-    statistics_beside_printed,
-    statistics_of,
-    statistics_of_split,
-)
+from nearlabel.papers._printed_table import PrintedCell, Reproduction, results_beside_printed
 from nearlabel.papers._ranking import Ranking, reproduce_ranking
+from nearlabel.papers._wins import wins_beside_printed
 from nearlabel.utils.validation import check_choice
 
 Loader = Callable[..., Dataset]
@@ -122,7 +119,7 @@ class Paper:
         self.title: str = self._facts["title"]
         self.reference: str = self._facts["reference"]
         self.tables = self._numbers("tables", "orders")
-        self.figures = self._numbers("figures")
+        self.figures = self._numbers("figures", "cubes", "pairs")
         self.rankings = self._numbers("rankings")
         self._load: Loader = partial(load_named, self._facts.get("data", {})) if load is None else load
         self._objects = {"methods": methods or {}, "metrics": metrics or {}}
@@ -139,9 +136,9 @@ class Paper:
         return "; ".join(f"{', '.join(map(str, facts.get('seeds', [0])))} ({name})" for name, facts in experiments)
 
     def _numbers(self, *kinds: str) -> list[str]:
-        """Return the numbers of sections, as numbers are sorted; names that are no numbers come first."""
+        """Return the numbers of sections, sorted by value; names that are not numbers of a few digits come first."""
         numbers = [number for kind in kinds for number in self._facts.get(kind, {})]
-        return sorted(numbers, key=lambda number: (int(number) if number.isdecimal() else 0, number))
+        return sorted(numbers, key=lambda number: (int(number) if re.fullmatch(r"\d{1,9}", number) else 0, number))
 
     def reproduce_table(self, number: str) -> Reproduction | ReproducedOrder:
         """Run the experiments of a table, and return our numbers or our order of methods beside the printed ones.
@@ -159,8 +156,8 @@ class Paper:
         notes = self._notes(facts, facts.get("experiments", ()))
         return Reproduction(self.name, number, facts["title"], facts.get("decimals", 4), notes, tuple(cells))
 
-    def reproduce_figure(self, number: str) -> Curve:
-        """Run the experiment of a figure and return its curves.
+    def reproduce_figure(self, number: str) -> Curve | LabelCube | DistancePairs:
+        """Compute what a figure shows: the curves of an experiment, which is run, a cube of labels, or pairs of rows.
 
         Raises
         ------
@@ -168,6 +165,15 @@ class Paper:
             If there is no such figure.
         """
         check_choice("figure", number, self.figures)
+        if number in self._facts.get("cubes", {}):
+            return label_cube(self.name, number, self._facts["cubes"][number])
+        if number in self._facts.get("pairs", {}):
+            facts = self._facts["pairs"][number]
+            return distance_pairs(self.name, number, facts, self._load(facts["dataset"]))
+        return self._curve(number)
+
+    def _curve(self, number: str) -> Curve:
+        """Run the experiment of a figure and return its curves."""
         facts = self._facts["figures"][number]
         series: dict[str, dict[int, float]] = {}
         for cell in self._cells([facts["experiment"]]):
@@ -197,15 +203,18 @@ class Paper:
         return reproduce_order(self.name, number, facts, printed, self._records_of(experiments))
 
     def _statistics(self, facts: Mapping[str, Any]) -> Iterable[PrintedCell]:
-        if facts.get("split", False):
-            ours = {name: statistics_of_split(*self._split(name)) for name in facts["statistics"]}
-        else:
-            ours = {name: statistics_of(self._load(name)) for name in facts["statistics"]}
-        return statistics_beside_printed(facts["printed"], ours)
+        data = {}
+        for name in facts["statistics"]:
+            parts = self._split(name) if facts.get("split", False) else (self._load(name),)
+            data[name] = [_with_names(part, facts.get("label_names", {}).get(name)) for part in parts]
+        return statistics_beside_printed(facts["printed"], data)
 
     def _results(self, facts: Mapping[str, Any]) -> Iterable[PrintedCell]:
-        complete = not any(map(self._instead, facts["experiments"]))
-        return results_beside_printed(facts, self._cells(facts["experiments"]), complete=complete)
+        experiments = facts["experiments"]
+        complete = not any(map(self._instead, experiments))
+        cells = list(results_beside_printed(facts, self._cells(experiments), complete=complete))
+        wins = wins_beside_printed(facts, cells, self._records_of(experiments)) if "wins" in facts else ()
+        return [*cells, *wins]
 
     def _notes(self, facts: Mapping[str, Any], experiments: Iterable[str]) -> tuple[str, ...]:
         """Return the notes of the file, and one on each experiment that is run in part."""
@@ -272,3 +281,8 @@ def _with_labels(dataset: Dataset, n_labels: int) -> Dataset:
     """Return the samples that have at least so many labels."""
     rows = np.flatnonzero(np.asarray(dataset.Y.sum(axis=1)).reshape(-1) >= n_labels)
     return replace(dataset, X=dataset.X[rows], Y=dataset.Y[rows])
+
+
+def _with_names(dataset: Dataset, names: Sequence[str] | None) -> Dataset:
+    """Return the data set with the paper's names of its labels; None: with its own."""
+    return dataset if names is None else replace(dataset, label_names=tuple(names))

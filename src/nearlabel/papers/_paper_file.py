@@ -13,6 +13,7 @@ from typing import Any
 
 from nearlabel.datasets import Dataset, fetch_dataset, load_dataset, load_multidigits
 from nearlabel.experiments import Plan, ThresholdPlan
+from nearlabel.files.regular_file import open_regular
 from nearlabel.utils.guests import names_an_import
 
 PROTOCOLS: Mapping[str, type[Plan] | type[ThresholdPlan]] = {"methods": Plan, "thresholds": ThresholdPlan}
@@ -27,13 +28,31 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "data": ((), ("file", "train", "test", "labels", "labels_prefix", "labels_column", "labels_separator", "ignore")),
     "tables": (
         ("title", "printed"),
-        ("experiments", "statistics", "split", "decimals", "notes", "beside_metrics", "beside_methods", "remarks"),
+        (
+            "experiments",
+            "statistics",
+            "split",
+            "label_names",
+            "decimals",
+            "notes",
+            "beside_metrics",
+            "beside_methods",
+            "remarks",
+            "wins",
+            "base",
+        ),
     ),
     "orders": (("title", "tables", "over", "scores", "relations"), ("corrections", "notes")),
     "figures": (("title", "experiment", "method", "metric"), ("notes",)),
+    "cubes": (("title", "probabilities", "labelsets"), ("notes",)),
+    "pairs": (("title", "dataset", "n_samples", "seed", "row"), ("notes",)),
     "rankings": (("title", "experiments", "claims"), ("tests", "notes")),
 }
-_LISTS = ("methods", "metrics", "datasets", "given_split", "statistics", "printed", "relations", "notes")
+_LISTS = (
+    "methods", "metrics", "datasets", "given_split", "statistics", "printed", "relations", "wins", "notes",
+    "probabilities", "labelsets",
+)  # fmt: skip
+_TABLES = ("label_names", "beside_metrics", "beside_methods")
 _TOP = (("name", "title", "reference", "experiments"), tuple(_KEYS))
 
 
@@ -61,9 +80,11 @@ def read_paper(paper: str | os.PathLike[str]) -> dict[str, Any]:
             )
         return tomllib.loads((resources.files(__package__) / f"{paper}.toml").read_text(encoding="utf-8"))
     path = Path(paper)
+    with open_regular(path) as file:
+        text = file.read()
     try:
-        facts = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # no TOML, or no text
+        facts = tomllib.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError, MemoryError) as error:  # no TOML, no text, or too many brackets
         raise ValueError(f"{path} must be TOML in UTF-8, got an error: {error}.") from error
     _check_paper(path, facts)
     for entry in facts.get("data", {}).values():
@@ -111,7 +132,35 @@ def _check_paper(path: Path, facts: Mapping[str, Any]) -> None:
     for name in (facts["name"], *facts["experiments"]):  # they become names of folders
         if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
             raise ValueError(f"{path}: names must consist of letters, digits, '.', '-' and '_', got {name!r}.")
+    for where, cube in _sections(path, facts, "cubes"):
+        _check_cube(path, where, cube)
+    for where, pairs in _sections(path, facts, "pairs"):
+        _check_pairs(path, where, pairs)
     _check_references(path, facts)
+
+
+def _check_cube(path: Path, where: str, cube: Mapping[str, Any]) -> None:
+    """Raise ValueError unless a cube has three probabilities, and label sets of three labels."""
+    p, labelsets = cube["probabilities"], cube["labelsets"]
+    if len(p) != 3 or not all(type(one) in (int, float) and 0 <= one <= 1 for one in p):
+        raise ValueError(f"{path}: {where} probabilities must be three numbers in [0, 1], got {p!r}.")
+    for labelset in labelsets:
+        if not isinstance(labelset, list) or len(labelset) != 3 or not all(label in (0, 1) for label in labelset):
+            raise ValueError(f"{path}: {where} labelsets must be lists of three labels, 0 or 1, got {labelset!r}.")
+    if not labelsets:
+        raise ValueError(f"{path}: {where} labelsets must contain at least one, got none.")
+
+
+def _check_pairs(path: Path, where: str, pairs: Mapping[str, Any]) -> None:
+    """Raise ValueError unless an even number of rows is drawn by a seed, and the row is in their second half."""
+    for key in ("n_samples", "seed", "row"):
+        if type(pairs[key]) is not int or not 0 <= pairs[key] < 2**32:
+            raise ValueError(f"{path}: {where} {key} must be an integer from 0 to 2**32 - 1, got {pairs[key]!r}.")
+    if pairs["n_samples"] % 2 or pairs["row"] >= pairs["n_samples"] // 2:
+        raise ValueError(
+            f"{path}: {where} n_samples must be even, and row below half of it, got {pairs['n_samples']} and"
+            f" {pairs['row']}."
+        )
 
 
 def _check_references(path: Path, facts: Mapping[str, Any]) -> None:
@@ -121,6 +170,7 @@ def _check_references(path: Path, facts: Mapping[str, Any]) -> None:
         if "statistics" not in table:
             _check_known(path, f"{where} experiments", table.get("experiments"), experiments)
         _check_rows(path, where, table, [experiments[name] for name in table.get("experiments", ())])
+        _check_wins(path, where, table)
     for where, order in _sections(path, facts, "orders"):
         _check_known(path, f"{where} tables", order["tables"], tables)
     for where, figure in _sections(path, facts, "figures"):
@@ -134,13 +184,28 @@ def _check_rows(path: Path, where: str, table: Mapping[str, Any], experiments: I
     columns: tuple[str, ...] = ("data set", "method", "n_neighbors", "metric", "value")
     lengths = [5, 6]  # without or with a standard deviation
     if "statistics" in table:
-        columns, lengths = ("data set", "statistic", "value"), [3]
+        columns, lengths = ("data set", "statistic or [labels]", "value"), [3]
     methods = sorted({method for experiment in experiments for method in experiment["methods"]})
     for number, row in enumerate(table["printed"]):
         if not isinstance(row, list) or len(row) not in lengths or isinstance(row[len(columns) - 1], str):
             raise ValueError(f"{path}: {where} printed[{number}] must be [{', '.join(columns)}], got {row!r}.")
         if "statistics" not in table:
             _check_known(path, f"{where} printed[{number}], the method,", [row[1]], methods)
+        elif not _is_list_of_names([row[1]]) and not _is_list_of_names(row[1]):
+            raise ValueError(f"{path}: {where} printed[{number}] must be [{', '.join(columns)}], got {row!r}.")
+
+
+def _check_wins(path: Path, where: str, table: Mapping[str, Any]) -> None:
+    """Raise ValueError unless each row counts wins among printed values."""
+    columns = ("data set", "method", "n_neighbors", "wins", "better than base")
+    printed = [row[:3] for row in table["printed"]]
+    for number, row in enumerate(table.get("wins", ())):
+        if not isinstance(row, list) or len(row) not in (4, 5) or not all(isinstance(n, int) for n in row[3:]):
+            raise ValueError(f"{path}: {where} wins[{number}] must be [{', '.join(columns)}], got {row!r}.")
+        rivals = [[row[0], table.get("base"), row[2]]] if len(row) > 4 else []
+        for who in (row[:3], *rivals):
+            if who not in printed:
+                raise ValueError(f"{path}: {where} wins[{number}] must be of printed values, got none of {who!r}.")
 
 
 def _sections(path: Path, facts: Mapping[str, Any], kind: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -163,6 +228,14 @@ def _check_keys(
     for key in _LISTS:
         if key in section and not isinstance(section[key], list):
             raise ValueError(f"{path}: {where} {key} must be a list, got {section[key]!r}.")
+    for key in _TABLES:
+        lists = section.get(key, {})
+        if not isinstance(lists, dict) or not all(map(_is_list_of_names, lists.values())):
+            raise ValueError(f"{path}: {where} {key} must be a table of lists of names, got {lists!r}.")
+
+
+def _is_list_of_names(names: object) -> bool:
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)
 
 
 def _check_known(path: Path, what: str, names: object, known: Iterable[str]) -> None:

@@ -8,9 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nearlabel.datasets import Dataset
 from nearlabel.experiments import Cell
-from nearlabel.labels import describe, frequencies
 
 # Data set, method, number of neighbours, metric.
 _Key: TypeAlias = tuple[str, str, int | str | None, str]
@@ -44,6 +42,8 @@ class PrintedCell:
         Our number by other readings of the cell: another metric, another option of the method.
     remark : str
         Why the printed number cannot be right; "" if it can.
+    label_set : tuple of str, default=None
+        Of a statistic, the labels of the rows that it is of, which have these and no other; None: of all rows.
     """
 
     dataset: str
@@ -57,6 +57,7 @@ class PrintedCell:
     difference: float
     beside: dict[str, float] = field(default_factory=dict)
     remark: str = ""
+    label_set: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,36 +99,6 @@ class Reproduction:
         """Yield a flat dict for each cell."""
         for cell in self.cells:
             yield {"table": self.table} | asdict(cell)
-
-
-def statistics_beside_printed(
-    printed: Iterable[Sequence[Any]], ours: Mapping[str, Mapping[str, float]]
-) -> Iterator[PrintedCell]:
-    """Yield the printed statistics of data sets beside ours."""
-    for dataset, statistic, value in printed:
-        found = ours[dataset].get(statistic)
-        if found is None:
-            raise ValueError(
-                f"a printed statistic must be one of {', '.join(ours[dataset])}, got {statistic!r} of {dataset}."
-            )
-        yield PrintedCell(dataset, None, None, statistic, value, None, found, None, found - value)
-
-
-def statistics_of(dataset: Dataset) -> dict[str, float]:
-    """Return the size of a data set and the figures of its labels."""
-    shape = {"instances": dataset.X.shape[0], "features": dataset.X.shape[1], "labels": dataset.Y.shape[1]}
-    return describe(dataset.Y) | shape
-
-
-def statistics_of_split(training: Dataset, test: Dataset) -> dict[str, float]:
-    """Return the statistics of the training part, the sizes of both, and how frequent labels are."""
-    share = frequencies(training.Y) / training.Y.shape[0]
-    return statistics_of(training) | {
-        "training_instances": training.X.shape[0],
-        "test_instances": test.X.shape[0],
-        "lowest_frequency": float(share.min()),
-        "highest_frequency": float(share.max()),
-    }
 
 
 def results_beside_printed(table: Mapping[str, Any], cells: Sequence[Cell], *, complete: bool) -> Iterator[PrintedCell]:

@@ -6,8 +6,10 @@ Each is made from an estimator, from predictions or from records of a run by a c
 
 from nearlabel.plots._co_occurrence import CoOccurrenceDisplay
 from nearlabel.plots._critical_difference import CriticalDifferenceDisplay
+from nearlabel.plots._double_distances import DoubleDistancesDisplay
 from nearlabel.plots._explanation import ExplanationDisplay
 from nearlabel.plots._figure import check_figure_file, check_matplotlib
+from nearlabel.plots._label_cube import LabelCubeDisplay
 from nearlabel.plots._micro_frontier import MicroFrontierDisplay
 from nearlabel.plots._neighbors_curve import NeighborsCurveDisplay
 from nearlabel.plots._neighbors_panels import NeighborsPanelsDisplay
@@ -17,7 +19,9 @@ from nearlabel.plots._svg import line_sample
 __all__ = [
     "CoOccurrenceDisplay",
     "CriticalDifferenceDisplay",
+    "DoubleDistancesDisplay",
     "ExplanationDisplay",
+    "LabelCubeDisplay",
     "MicroFrontierDisplay",
     "NeighborsCurveDisplay",
     "NeighborsPanelsDisplay",

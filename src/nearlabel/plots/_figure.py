@@ -152,6 +152,14 @@ def draw_cells(ax: Any, cells: Sequence[tuple[int, int]], values: Any, **style: 
     return ax.add_collection(squares)
 
 
+def colours_of_counts(n_colours: int) -> Any:
+    """Return a map in matplotlib's form: blue for none, then orange that lets less and less background through."""
+    colours = import_optional("matplotlib.colors", **_DRAWING)
+    strength = [0.3 + 0.7 * (step + 1) / (n_colours - 1) for step in range(n_colours - 1)]
+    orange = [(*colours.to_rgb(ORANGE), min(one, 1.0)) for one in strength]
+    return colours.ListedColormap([colours.to_rgba(BLUE), *orange])
+
+
 def set_legend(ax: Any) -> None:
     """Name the lines below the axes, if any has a name, in as many columns as there is room for."""
     lines, names = ax.get_legend_handles_labels()

@@ -1,0 +1,263 @@
+"""The two distances of NLDD: pairs of rows in their plane, and what the regression expects there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import check_is_fitted
+
+from nearlabel.inspection import unwrapped
+from nearlabel.lazy import NLDD
+from nearlabel.neighbors.double_distances import Pairs
+from nearlabel.plots._display import Display
+from nearlabel.plots._figure import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    MARKERS,
+    colours_of_counts,
+    set_legend,
+    set_open_frame,
+)
+from nearlabel.utils.types import FloatArray, IntArray, MatrixLike
+from nearlabel.utils.validation import as_dense, as_label_matrix, check_integer
+
+_N_LINES, _N_STEPS = 6, 50  # of equal expected loss, and of the grid that they are found on
+_MOST_TICKS = 12
+
+
+class DoubleDistancesDisplay(Display):
+    """Pairs of a query and a training row by their two distances, with how many labels are wrong.
+
+    To the right the distance Dx in the features, upwards the distance Dy from the query's label probabilities to the
+    row's label set. Lines join places of equal expected loss, as `nearlabel.lazy.NLDD` weighs the distances: the
+    steeper they are, the more the features count. Made by `from_estimator` of the pairs that the regression was fitted
+    to, and by `from_query` of one row with all training rows, as figure 2 of Gweon et al. (2019).
+
+    Parameters
+    ----------
+    dx, dy : array-like of shape (n_pairs,)
+        The distances.
+    loss : array-like of shape (n_pairs,), default=None
+        Number of labels in which the two label sets differ, the colour of the point. None: not known.
+    expected_loss : callable, default=None
+        Takes arrays of dx and dy and returns the loss that is expected, as `NLDD.expected_loss`. None: no lines.
+    marks : mapping of str to int, default=None
+        Single pairs to be ringed, by name.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn last.
+    figure_ : matplotlib Figure
+        The figure that contains them.
+
+    Raises
+    ------
+    ValueError
+        If there is no pair, the lengths differ, or a mark is no pair.
+
+    References
+    ----------
+    H. Gweon, M. Schonlau, S. H. Steiner: Nearest labelset using double distances for multi-label classification. PeerJ
+    Computer Science 5:e242, 2019.
+
+    Examples
+    --------
+    >>> from nearlabel.plots import DoubleDistancesDisplay
+    >>> display = DoubleDistancesDisplay([1.2, 3.0], [0.9, 0.4], [2, 0], marks={"nearest in the labels": 1})
+    >>> file = display.write("pairs.png", title="Two rows")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        dx: ArrayLike,
+        dy: ArrayLike,
+        loss: ArrayLike | None = None,
+        *,
+        expected_loss: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
+        marks: Mapping[str, int] | None = None,
+    ) -> None:
+        self.dx: FloatArray = np.asarray(dx, dtype=np.float64)
+        self.dy: FloatArray = np.asarray(dy, dtype=np.float64)
+        self.loss: IntArray | None = None if loss is None else np.asarray(loss).astype(np.int64)
+        self.expected_loss = expected_loss
+        self.marks = {} if marks is None else dict(marks)
+        shapes = [self.dx.shape, self.dy.shape, *([] if self.loss is None else [self.loss.shape])]
+        if len(set(shapes)) > 1 or self.dx.ndim != 1 or not self.dx.size:
+            raise ValueError(
+                "dx, dy and loss must be of one shape (n_pairs,) with at least one pair,"
+                f" got {', '.join(map(str, shapes))}."
+            )
+        for name, place in self.marks.items():
+            if not 0 <= place < len(self.dx):
+                raise ValueError(f"marks must be numbers of pairs below {len(self.dx)}, got {name!r}: {place}.")
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **style: Any) -> Self:
+        """Draw the pairs of training rows that a fitted NLDD has learnt its weights from.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            An `NLDD`, or a pipeline, a search of parameters or thresholds around one, as
+            `nearlabel.inspection.explain` takes them.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the points.
+
+        Returns
+        -------
+        DoubleDistancesDisplay
+            Drawn.
+
+        Raises
+        ------
+        TypeError
+            If the estimator is not around an `NLDD`.
+        ValueError
+            If it has learnt from no pair, because it was fitted to a single row.
+        sklearn.exceptions.NotFittedError
+            If it is not fitted.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        nldd = _nldd_of(estimator)
+        return cls(*nldd.pairs_.T, expected_loss=nldd.expected_loss).plot(ax, **style)
+
+    @classmethod
+    def from_query(
+        cls,
+        estimator: Any,
+        X: MatrixLike,
+        Y: MatrixLike | None = None,
+        *,
+        row: int = 0,
+        ax: Any = None,
+        **style: Any,
+    ) -> Self:
+        """Draw one row with all training rows, and ring the nearest by each distance, and the one that is predicted.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            As in `from_estimator`.
+        X : array-like, data frame or sparse container of shape (n_samples, n_features)
+            Rows.
+        Y : array-like, data frame or sparse container of shape (n_samples, n_labels), default=None
+            Their label sets as an indicator matrix of 0 and 1. None: not known, and all points have one colour.
+        row : int, default=0
+            The row of X.
+        ax : matplotlib Axes, default=None
+            As in `plot`.
+        **style : properties of matplotlib
+            Of the points.
+
+        Returns
+        -------
+        DoubleDistancesDisplay
+            Drawn.
+
+        Raises
+        ------
+        TypeError
+            If the estimator is not around an `NLDD`.
+        ValueError
+            If there is no such row, X does not fit the classifier, or Y is malformed or does not fit both.
+        sklearn.exceptions.NotFittedError
+            If the estimator is not fitted.
+        ImportError
+            If matplotlib is not installed (extra ``plot``).
+        """
+        nldd, one, true = _nldd_of(estimator), *_row_of(X, Y, row)
+        dx, dy, labelset = nldd.distances_to_rows(unwrapped(estimator).transformed(one))
+        pairs = Pairs(np.arange(len(labelset)), labelset, dx[0], dy[0])
+        weights = {
+            "nearest in the features": (1.0, 0.0),
+            "nearest in the labels": (0.0, 1.0),
+            "predicted": (float(nldd.coef_[1]), float(nldd.coef_[2])),
+        }
+        marks = {name: pairs.place_of_first(of) for name, of in weights.items()}
+        loss = None if true is None else _loss(nldd, labelset, true)
+        return cls(dx[0], dy[0], loss, expected_loss=nldd.expected_loss, marks=marks).plot(ax, **style)
+
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 5.2
+
+    def _draw(self, ax: Any, **style: Any) -> None:
+        set_open_frame(ax)
+        ax.set(xlabel="distance in the features, Dx", ylabel="distance in the label space, Dy")
+        area = float(np.clip(6000 / len(self.dx), 8, 40))
+        colours = {"color": BLUE} if self.loss is None else _colours(self.loss)
+        points = ax.scatter(self.dx, self.dy, **({"s": area, "linewidths": 0} | colours | style))
+        if self.loss is not None:
+            _draw_bar(ax, points, self.loss)
+        if self.expected_loss is not None:
+            _draw_lines(ax, self.expected_loss)
+        for number, (name, place) in enumerate(self.marks.items()):
+            _draw_ring(ax, name, (self.dx[place], self.dy[place]), number)
+        set_legend(ax)
+
+
+def _nldd_of(estimator: Any) -> NLDD:
+    """Return the NLDD inside of a fitted estimator."""
+    found = unwrapped(estimator).classifier
+    if not isinstance(found, NLDD):
+        raise TypeError(
+            "estimator must be an NLDD, or a pipeline, a search of parameters or thresholds around one,"
+            f" got {type(estimator).__name__}."
+        )
+    check_is_fitted(found)
+    return found
+
+
+def _row_of(X: MatrixLike, Y: MatrixLike | None, row: int) -> tuple[Any, Any]:
+    """Return one row as X of a single sample, and its label set or None."""
+    number, (rows, true) = check_integer("row", row, low=0), indexable(X, None if Y is None else as_label_matrix(Y))
+    n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    if number >= n_rows:
+        raise ValueError(f"row must be below the number of rows {n_rows}, got {row}.")
+    return _safe_indexing(rows, [number]), None if true is None else as_dense(true[[number]])
+
+
+def _loss(nldd: NLDD, labelset: IntArray, true: Any) -> IntArray:
+    """Return in how many labels the label set of each training row differs from the true one (1, n_labels)."""
+    labelsets = as_dense(nldd.labelsets_)
+    if true.shape[1] != labelsets.shape[1]:
+        raise ValueError(f"Y must have {labelsets.shape[1]} labels, as the training data, got {true.shape[1]}.")
+    return np.asarray((labelsets != true).sum(axis=1)[labelset])
+
+
+def _colours(loss: IntArray) -> dict[str, Any]:
+    """Return how points are coloured by their loss: blue if all labels are right."""
+    most = max(int(loss.max()), 1)
+    return {"c": loss, "cmap": colours_of_counts(most + 1), "vmin": -0.5, "vmax": most + 0.5}
+
+
+def _draw_bar(ax: Any, points: Any, loss: IntArray) -> None:
+    most = max(int(loss.max()), 1)
+    bar = ax.figure.colorbar(points, ax=ax, shrink=0.7, ticks=range(0, most + 1, 1 + most // _MOST_TICKS))
+    bar.set_label("wrong labels", fontsize=9)
+    bar.outline.set_edgecolor(GREY)
+
+
+def _draw_lines(ax: Any, expected_loss: Callable[[FloatArray, FloatArray], FloatArray]) -> None:
+    """Draw lines of equal expected loss across the axes as they are."""
+    x, y = (np.linspace(low, high, _N_STEPS) for low, high in (ax.get_xlim(), ax.get_ylim()))
+    grid = expected_loss(*np.meshgrid(x, y))
+    if np.ptp(grid):
+        lines = ax.contour(x, y, grid, levels=_N_LINES, colors=INK, linewidths=0.7, linestyles="solid", zorder=0)
+        ax.clabel(lines, fontsize=8, fmt="%g wrong")
+
+
+def _draw_ring(ax: Any, name: str, place: tuple[float, float], number: int) -> None:
+    """Draw a sign around a point, a larger one for each, so that all those of one point are seen."""
+    look = {"marker": MARKERS[number % len(MARKERS)], "markersize": 9 + 3 * number, "markerfacecolor": "none"}
+    colour = (INK, GREEN, BLUE)[number % 3]
+    ax.plot([place[0]], [place[1]], label=name, color=colour, linestyle="none", **look)
