@@ -14,6 +14,7 @@ import tarfile
 import tempfile
 import venv
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
@@ -23,25 +24,46 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 ENVIRONMENT["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
+class Built(NamedTuple):
+    """The source distribution, unpacked too, and the wheels that were made of it."""
+
+    sources: Path
+    unpacked: Path
+    with_kernels: Path
+    pure: Path
+
+    @property
+    def wheels(self) -> dict[Path, str]:
+        """Return, for each wheel, the state of its kernels."""
+        return {self.with_kernels: "built", self.pure: "not built"}
+
+
 def main() -> int:
     """Return 0 if both wheels were built and pass their tests."""
     tests = sys.argv[1:] or ["tests/neighbors"]
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        run(sys.executable, "-m", "build", "--sdist", "--outdir", str(folder), str(ROOT))
-        (sources,) = folder.glob("*.tar.gz")
-        with tarfile.open(sources) as archive:
-            archive.extractall(folder, filter="data")
-        unpacked = folder / sources.name.removesuffix(".tar.gz")
-        built, pure = (wheel(sources, folder / kernels, kernels) for kernels in ("required", "off"))
-        if sys.platform == "linux":
-            built = repaired(built, folder / "repaired")
-        test(built, "built", folder / "environment", unpacked, tests)
-        test(pure, "not built", folder / "environment of pure", unpacked, tests)
+        built = build(Path(temporary))
+        for file, state in built.wheels.items():
+            python = environment(Path(temporary) / f"environment, kernels {state}")
+            install(python, f"nearlabel[test] @ {file.as_uri()}")
+            check_kernels(python, state, built.unpacked)
+            test(python, built.unpacked, *tests)
         DIST.mkdir(exist_ok=True)
-        for file in (sources, built, pure):
+        for file in (built.sources, *built.wheels):
             print("Built and tested:", shutil.copy(file, DIST))
     return 0
+
+
+def build(folder: Path) -> Built:
+    """Build the source distribution into a folder, and wheels of it, with kernels and without."""
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", str(folder), str(ROOT))
+    (sources,) = folder.glob("*.tar.gz")
+    with tarfile.open(sources) as archive:
+        archive.extractall(folder, filter="data")
+    with_kernels, pure = (wheel(sources, folder / kernels, kernels) for kernels in ("required", "off"))
+    if sys.platform == "linux":
+        with_kernels = repaired(with_kernels, folder / "repaired")
+    return Built(sources, folder / sources.name.removesuffix(".tar.gz"), with_kernels, pure)
 
 
 def wheel(sources: Path, folder: Path, kernels: str) -> Path:
@@ -57,27 +79,28 @@ def repaired(file: Path, folder: Path) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def test(file: Path, state: str, environment: Path, unpacked: Path, tests: list[str]) -> None:
-    """Install a wheel with what its tests need, look whether it has kernels, and run the tests."""
-    venv.create(environment, with_pip=True)
-    python = str(environment / ("Scripts" if os.name == "nt" else "bin") / "python")
-    run(python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", f"nearlabel[test] @ {file.as_uri()}")
-    found = subprocess.check_output([python, "-c", STATE], cwd=unpacked, env=ENVIRONMENT, text=True).strip()
+def environment(folder: Path) -> str:
+    """Return the Python of a new environment."""
+    venv.create(folder, with_pip=True)
+    return str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
+
+
+def install(python: str, requirement: str, **variables: str) -> None:
+    """Install what is required, with what it needs, into the environment of a Python."""
+    run(python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", requirement, **variables)
+
+
+def check_kernels(python: str, state: str, folder: Path) -> None:
+    """Raise SystemExit unless the installed package has kernels, or has none, as it should."""
+    found = subprocess.check_output([python, "-c", STATE], cwd=folder, env=ENVIRONMENT, text=True).strip()
     if found != state:
-        raise SystemExit(f"The kernels of {file.name} must be {state}, got {found}.")
-    command = [
-        python,
-        "-m",
-        "pytest",
-        "--quiet",
-        "--numprocesses",
-        "auto",
-        "--dist",
-        "loadfile",
-        "--each-value",
-        *tests,
-    ]
-    run(*command, cwd=unpacked, NEARLABEL_KERNELS="auto")
+        raise SystemExit(f"The kernels must be {state}, got {found}.")
+
+
+def test(python: str, unpacked: Path, *arguments: str) -> None:
+    """Run the tests of the unpacked sources on the installed package."""
+    command = [python, "-m", "pytest", "--quiet", "--numprocesses", "auto", "--dist", "loadfile", "--each-value"]
+    run(*command, *arguments, cwd=unpacked, NEARLABEL_KERNELS="auto")
 
 
 def run(*command: str, cwd: Path = ROOT, **variables: str) -> None:
