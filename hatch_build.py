@@ -1,5 +1,7 @@
 """Builds the kernels with the package: a wheel for this machine where a C++ compiler is found, else a pure one.
 
+Also gives the package its page for an index, and addresses: `repository` in pyproject.toml says where the sources are.
+
 NEARLABEL_BUILD_KERNELS=off in the environment builds none; NEARLABEL_BUILD_KERNELS=required fails unless every level
 can be built.
 """
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 from packaging.tags import platform_tags
 
 VARIABLE = "NEARLABEL_BUILD_KERNELS"
@@ -43,6 +46,19 @@ class KernelsHook(BuildHookInterface):
                 f"The kernels could not be built, for the reason printed above, and {VARIABLE}=required. Hint: install"
                 f" g++ 11 or clang 12, or newer, or unset {VARIABLE}: without kernels answers are the same, later."
             )
+
+
+class PageHook(MetadataHookInterface):
+    """Makes the page and the addresses that a package index shows."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Fill in what pyproject.toml calls dynamic."""
+        page = _module(Path(self.root) / "long_description.py")
+        address, version = self.config["repository"].rstrip("/"), metadata["version"]
+        readme = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        text = page.with_absolute_links(readme, address, version)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+        metadata["urls"] = page.urls(address, version)
 
 
 def _platform() -> str:

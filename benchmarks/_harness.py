@@ -24,7 +24,7 @@ import statistics
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -312,6 +312,17 @@ def write_figures(page: Path, lines: Iterable[str]) -> None:
     """Put lines between the marks of a page."""
     before, _, rest = page.read_text().partition(_BEGIN)
     page.write_text(before + _BEGIN + "".join(lines) + _END + rest.partition(_END)[2])
+
+
+def lines_of(content: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of the page, of what `save` has written."""
+    yield f"Machine: {facts_as_text(content['machine'])}.\n"
+    for table in content["tables"]:
+        headers = table["headers"]
+        yield f"\n**{table['title']}**\n\n| {' | '.join(headers)} |\n|---|{'---:|' * (len(headers) - 1)}\n"
+        for first, *others in table["rows"]:
+            row = " | ".join((first, *map(as_text, others)))
+            yield f"| {row} |\n" if others else f"| **{first}** |{' |' * (len(headers) - 1)}\n"
 
 
 def figures_of(page: Path) -> str:

@@ -31,7 +31,7 @@ from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from _harness import Goal, Table, facts_as_text, parser_for, print_facts, save, show, write_figures
+from _harness import Goal, Table, lines_of, parser_for, print_facts, save, show, write_figures
 from nearlabel.calibration import CalibratedLabels
 from nearlabel.datasets import fetch_dataset
 from nearlabel.lazy import BRkNN, MLkNN
@@ -153,17 +153,6 @@ def goals_of(results: Results) -> list[Goal]:
         found = round(geometric_mean([our / their for our, their in zip(ours, theirs, strict=False)]), 4)
         goals.append(Goal("log loss, sigmoid on left-out scores over scikit-learn's", "at most", 1.0, found))
     return goals
-
-
-def lines_of(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of the page, of what `save` has written."""
-    yield f"Machine: {facts_as_text(content['machine'])}.\n"
-    for table in content["tables"]:
-        headers = table["headers"]
-        yield f"\n**{table['title']}**\n\n| {' | '.join(headers)} |\n|---|{'---:|' * (len(headers) - 1)}\n"
-        for first, *others in table["rows"]:
-            cells = ("-" if cell is None else cell for cell in others)
-            yield f"| {' | '.join((first, *cells))} |\n" if others else f"| **{first}** |{' |' * (len(headers) - 1)}\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -155,7 +155,7 @@ def test_tags(nearlabel, tmp_path, table):
     (tmp_path / "c.csv").write_text("id,label,correct\nf0,appel,1\n")
     answer = nearlabel(*words, "--apply", tmp_path / "c.csv", "--out", tmp_path / "no.csv")
     assert (answer.code, answer.err) == (
-        2, "nearlabel: --apply must name labels of the data, got 'appel'. Hint: 'apple'?\n",
+        2, "nearlabel: --apply must name labels of the data, got 'appel'. Did you mean 'apple'?\n",
     )  # fmt: skip
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from nearlabel.comparison import compare, read_results
+from nearlabel.comparison import compare, compare_rows, read_results
+from nearlabel.experiments import read_records
 
 METRICS = "hamming_loss,f1_examples"
 
@@ -118,7 +119,9 @@ def test_folders_that_cannot_be_compared(nearlabel, runs, meka, tmp_path):
         (same / name).write_text((runs[0] / name).read_text())
     assert nearlabel("compare", runs[0], same).code == 0
     first, *rest = (same / "records.jsonl").read_text().splitlines(keepends=True)
-    (same / "records.jsonl").write_text(json.dumps(json.loads(first) | {"value": 7}) + "\n" + "".join(rest))
+    changed = json.loads(first) | {"value": 7}
+    changed.pop("crc")
+    (same / "records.jsonl").write_text(json.dumps(changed) + "\n" + "".join(rest))
     assert (
         f"{same} must agree with {runs[0]} on what they share, got 7 in place of "
         in nearlabel("compare", runs[0], same).err
@@ -191,7 +194,12 @@ def test_a_folder_of_folders(nearlabel, runs):
         (
             "records.jsonl",
             '{"dataset": "one"}\n',
-            "must be a record, got one without seed, fold, method, metric, value",
+            "must be a record, got one without seed, fold, method, n_neighbors, metric, value",
+        ),
+        (
+            "records.jsonl",
+            '{"dataset": "other", "seed": 0, "fold": 0, "method": "m", "n_neighbors": 1, "metric": "a", "value": 1}\n',
+            "must hold records of the data sets of its plan, got some of 'other'",
         ),
         ("records.jsonl", "", "results must hold at least one record, got none"),
     ],
@@ -233,3 +241,99 @@ def test_results_of_another_program(nearlabel, runs, tmp_path):
             "--format", "json",
         )  # fmt: skip
         assert json.loads(answer.out)["order"]["scores"] == scores
+
+
+@pytest.fixture
+def rows_of(nearlabel, meka, tmp_path):
+    """A folder with the label sets that three methods predict, and the comparison of two of them."""
+    folder = tmp_path / "rows"
+    answer = nearlabel(
+        "evaluate", meka, "--methods", "brknn,mlknn,br", "--k", "1,3", "--cv", "5", "--metrics", METRICS,
+        "--per-row", "--out", folder, "--format", "json",
+    )  # fmt: skip
+    assert answer.code == 0
+    return folder, compare_rows(read_records(folder), ("br", "brknn"), n_neighbors=3)
+
+
+OF_ROWS = ("--rows", "--methods", "br,brknn", "--k", "3")
+
+
+def test_rows_as_json_and_csv(nearlabel, rows_of):
+    """All formats hold what the library's function gives; label sets are lists in the cells of CSV, too."""
+    folder, expected = rows_of
+    assert expected.n_better == {"br": 3, "brknn": 1}
+    found = json.loads(nearlabel("compare", folder, *OF_ROWS, "--format", "json").out)
+    assert found == json.loads(json.dumps(expected.as_dict())) | {"notes": []}
+    rows = list(csv.DictReader(io.StringIO(nearlabel("compare", folder, *OF_ROWS, "--format", "csv").out)))
+    assert [int(row["row"]) for row in rows] == [row.row for row in expected.rows]
+    assert [json.loads(row["of_worse"]) for row in rows] == [list(row.of_worse) for row in expected.rows]
+    some = json.loads(nearlabel("compare", folder, *OF_ROWS, "--limit", "1", "--format", "json").out)
+    assert [row["better"] for row in some["rows"]] == ["br", "brknn"]
+    assert some["n_better"] == expected.n_better
+    assert nearlabel("compare", folder, *OF_ROWS, "--limit", "0", "--format", "csv").out.count("\n") == 1
+
+
+def test_rows_as_tables(nearlabel, rows_of, monkeypatch):
+    """One for each method, with the label sets of both, and how many rows there are of each kind."""
+    monkeypatch.setenv("COLUMNS", "150")
+    folder, expected = rows_of
+    answer = nearlabel("compare", folder, *OF_ROWS, "--limit", "1")
+    assert (answer.code, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert lines[0] == "br right, brknn wrong: 1 of 3 rows"
+    assert "brknn right, br wrong: 1 row" in lines
+    assert lines[-1] == "Neither is better on 26 of the 30 rows."
+    first = expected.rows[0]
+    cells = [str(first.row), *(", ".join(of) or "–" for of in (first.labels, first.of_better, first.of_worse))]
+    assert " ".join(cells) in [" ".join(line.split()) for line in lines]
+    by_loss = nearlabel("compare", folder, *OF_ROWS, "--metrics", "hamming_loss").out
+    assert "br better than brknn by Hamming loss: " in by_loss
+    assert " 0.3333 " in by_loss
+
+
+def test_no_rows_are_a_sentence(nearlabel, rows_of):
+    """In place of an empty table."""
+    out = nearlabel("compare", rows_of[0], *OF_ROWS, "--limit", "0").out
+    assert out == (
+        "br right, brknn wrong: 3 rows.\nbrknn right, br wrong: 1 row.\nNeither is better on 26 of the 30 rows.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--rows", "--k", "3"), "--methods must be two of brknn, mlknn, br, got brknn, mlknn, br."),
+        (("--rows", "--methods", "br,mlknn"), "--k must be of those of mlknn, 1, 3, got None."),
+        (
+            (*OF_ROWS, "--metrics", "hamming_loss,micro_f1"),
+            "--metrics must be one metric with --rows, got hamming_loss",
+        ),
+        (
+            (*OF_ROWS, "--metrics", "coverage"),
+            "metric must be one of label sets, as no scores of rows are kept, got co",
+        ),
+        ((*OF_ROWS, "--test", "t"), "--rows must go without a test, which it does not make, got --test t."),
+        ((*OF_ROWS, "--over", "folds"), "--rows must go without a test, which it does not make, got --over folds."),
+        ((*OF_ROWS, "--limit", "-1"), "--limit must be a number of rows, 0 or more, got -1."),
+        (("--limit", "3"), "--limit must go with --rows, got none."),
+        (("--k", "3"), "--k must go with --rows, got none."),
+    ],
+)
+def test_rows_that_cannot_be_shown(nearlabel, rows_of, options, message):
+    """One line, and nothing is printed."""
+    code, out, err = nearlabel("compare", rows_of[0], *options)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"nearlabel: {message}")
+
+
+def test_results_without_rows(nearlabel, runs):
+    """Says how they are made."""
+    code, out, err = nearlabel("compare", runs[0], "--rows")
+    assert (code, out) == (2, "")
+    assert err.startswith(
+        "nearlabel: results must hold the label sets of rows, got none. Hint: evaluate --per-row --out"
+    )
+    for options in ((), ("--out", "x", "--search", "exact:metric=cosine")):
+        assert nearlabel("evaluate", "multidigits", "--per-row", *options).err.startswith(
+            "nearlabel: --per-row must go with --out, where the label sets are kept, and no --search, got "
+        )

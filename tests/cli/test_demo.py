@@ -55,9 +55,9 @@ def test_without_matplotlib(nearlabel, tmp_path, monkeypatch):
 
 
 @pytest.mark.long
-def test_the_first_page_shows_what_is_printed(nearlabel, tmp_path, monkeypatch):
+def test_the_page_shows_what_is_printed(nearlabel, tmp_path, monkeypatch):
     """Line for line, but for blanks at their ends."""
     monkeypatch.chdir(tmp_path)
     printed = [line.rstrip() for line in nearlabel("demo", "--out", "demo-output").out.splitlines()]
-    page = (Path(__file__).parents[2] / "README.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
     assert "```text\n" + "\n".join(printed) + "\n```\n" in page

@@ -56,8 +56,9 @@ def test_an_error_survives_a_process():
 
 
 def test_no_memory():
-    """An error without words."""
+    """An error without words, and one of numpy's."""
     assert message_of(MemoryError(), argparse.Namespace()) == "not enough memory."
+    assert message_of(MemoryError("Unable to allocate 1 GiB"), argparse.Namespace()).startswith("not enough memory: Un")
 
 
 def test_files():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +88,25 @@ def test_forget_by_id_and_by_number(nearlabel, songs):
     (songs / "titles.txt").write_text("Song 30\n")
     assert nearlabel("forget", "m.skops", "--ids", "titles.txt", "--column", "title").code == 0
     assert "s30" not in read_kept("m.skops")["id"]
+
+
+@pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf"], ids=["plain", "with a byte order mark"])
+def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
+    """They are UTF-8 whatever the terminal's encoding, as in a file; other bytes are an error with their line."""
+    table = (songs / "songs.csv").read_text(encoding="utf-8").replace("s7,", "sieben-ä,")
+    (songs / "songs.csv").write_text(table, encoding="utf-8")
+    words = "fit songs.csv --labels-column tags --id id --ignore title --method mlknn --k 5 --validate none --out"
+    assert nearlabel(*words.split(), "m.skops", "--force").code == 0
+
+    def forget(content):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), encoding="latin-1"))
+        return nearlabel("forget", "m.skops", "--ids", "-")
+
+    assert "got standard input with other bytes in line 2" in forget(begin + b"s1\n\xe4\n").err
+    assert forget(begin + "sieben-ä\n".encode()).code == 0
+    assert "sieben-ä" not in read_kept("m.skops")["id"]
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "got - without any" in nearlabel("forget", "m.skops", "--ids", "-").err
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 A command's arguments are in `arguments/`, its work is in the file of its name, which is imported when the command runs:
 numpy, scikit-learn and others take longer than all the rest of a help page.
 
-Exit codes: 0 success; 1 broken pipe; 2 invalid arguments, options or data (one line on standard error says which); 130
-interrupted.
+Exit codes: 0 success; 1 broken pipe, or damage that verify found; 2 invalid arguments, options or data, or no room for
+the output (one line on standard error says which); 129 hung up; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -12,27 +12,26 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
-import io
 import itertools
 import logging
-import os
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any, NoReturn
 
 from nearlabel import __version__
 from nearlabel.cli import _console, _standard_input
 from nearlabel.cli._error_message import message_of
+from nearlabel.cli._streams import usable_streams
 from nearlabel.cli.arguments import (
     audit,
     card,
     compare,
+    completion,
     demo,
     describe,
     evaluate,
@@ -47,6 +46,8 @@ from nearlabel.cli.arguments import (
     suggest,
     tune,
     update,
+    verify,
+    versions,
 )
 
 _COMMANDS = {
@@ -131,6 +132,11 @@ _COMMANDS = {
         "remove training rows from a model",
         ("nearlabel forget songs.skops --rows 3,17",),
     ),
+    "verify": (
+        verify,
+        "check whether files are what was written",
+        ("nearlabel verify results songs.skops", "nearlabel verify results --sweep"),
+    ),
     "card": (card, "show a model card", ("nearlabel card model.skops",)),
     "report": (
         report,
@@ -147,7 +153,19 @@ _COMMANDS = {
         "reproduce the tables of a paper",
         ("nearlabel reproduce zhang2007 --table 1",),
     ),
+    "versions": (
+        versions,
+        "show versions of libraries, and the kernels of the exact search",
+        ("nearlabel versions", "nearlabel versions --format json"),
+    ),
+    "completion": (
+        completion,
+        "print a program by which a shell completes commands, options and files",
+        ("nearlabel completion bash", "nearlabel completion zsh"),
+    ),
 }
+
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -159,6 +177,10 @@ class _Parser(argparse.ArgumentParser):
         """Remember the arguments, which `error` looks at."""
         self._words = sys.argv[1:] if args is None else list(args)
         return super().parse_known_args(args, namespace)
+
+    def print_help(self, file: object = None) -> None:
+        """Print the help page, or raise OSError: argparse's own method passes over a full disk."""
+        _print_out(self.format_help())
 
     def error(self, message: str) -> NoReturn:
         """Report an error, or rather what is no command or option: a mistyped one makes another seem to be missing."""
@@ -186,6 +208,23 @@ class _Parser(argparse.ArgumentParser):
         return _meant(word.partition("=")[0], known) if word.startswith("-") else ""
 
 
+class _Version(argparse.Action):
+    """Prints the version, or raises OSError: argparse's own action passes over a full disk."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 (argparse's name)
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Print, and end."""
+        _print_out(f"nearlabel {__version__}\n")
+        parser.exit()
+
+
+def _print_out(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
 def _meant(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.8)
     return f" (did you mean {near[0]}?)" if near else ""
@@ -202,9 +241,9 @@ def build_parser() -> argparse.ArgumentParser:
         description="Multi-label classification by nearest neighbours.",
         epilog=__doc__.split("\n\n")[2],
     )
-    parser.add_argument("--version", action="version", version=f"nearlabel {__version__}")
+    parser.add_argument("--version", action=_Version, help="show program's version number and exit")
     _add_common_options(parser, default=False)
-    parser.set_defaults(command=None, parser=parser)  # `nearlabel` alone
+    parser.set_defaults(command=None, parser=parser, needs_rich=True)  # `nearlabel` alone
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, (arguments, summary, examples) in _COMMANDS.items():
         command = commands.add_parser(
@@ -232,50 +271,39 @@ def _add_common_options(parser: argparse.ArgumentParser, *, default: object) -> 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    with usable_streams():
+        try:
+            arguments = _parsed(argv)
+        except BrokenPipeError:  # the reader of a help page
+            return 1
+        except OSError as error:
+            return _fail(f"{error.filename}: {error.strerror}.", 2)
+        if arguments.command is None:
+            return 0
+        logging.basicConfig(format="%(message)s", level=logging.WARNING)
+        with _console.quietly(arguments.quiet), _console.warnings_in_one_line():
+            return _run(arguments)
+
+
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments; without a command, print the help."""
     arguments, unknown = build_parser().parse_known_args(argv)
     if unknown:
         arguments.parser.refuse(unknown)  # of the command, whose help page lists its options
     if arguments.command is None:
         arguments.parser.print_help()
-        return 0
-    logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    with _open_streams(), _console.quietly(arguments.quiet), _console.warnings_in_one_line():
-        return _run(arguments)
-
-
-@contextmanager
-def _open_streams() -> Iterator[None]:
-    """Replace closed streams by the null device; print "?" for characters that the terminal's encoding lacks."""
-    with ExitStack() as stack:
-        if sys.stdout is None or sys.stderr is None:
-            nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
-            stack.enter_context(redirect_stdout(sys.stdout or nowhere))
-            stack.enter_context(redirect_stderr(sys.stderr or nowhere))
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # instead of an error after the work is done
-        try:
-            yield
-        finally:
-            _discard_unwritable_output()
-
-
-def _discard_unwritable_output() -> None:
-    """Discard what a full disk or a closed pipe does not take: Python would try again at exit, and exit with 120."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return arguments
 
 
 def _run(arguments: argparse.Namespace) -> int:
     try:
         if "check" in arguments:
             arguments.check(arguments)
-        if "format" in arguments:
+        if "format" in arguments and arguments.needs_rich:
             _console.check_format(arguments.format)
         command = _imported(arguments.command)
         with _standard_input.spooled(arguments):
-            command.main(arguments)
+            code = command.main(arguments) or 0
         sys.stdout.flush()  # a full disk is found here, where the error becomes a line and an exit code
     except BrokenPipeError:
         return 1
@@ -288,27 +316,30 @@ def _run(arguments: argparse.Namespace) -> int:
     except Exception as error:  # noqa: BLE001 - bugs, too, are reported in one line
         hint = "Hint: --debug shows the traceback."
         return _fail(f"{type(error).__name__}: {error}. {hint}", 2, debug=arguments.debug)
-    return 0
+    return code
 
 
 def _imported(command: str) -> ModuleType:
-    """Import the work of a command, which takes a second; whoever interrupts that ends the process at once.
+    """Import the work of a command, which takes a second; a signal that comes meanwhile ends the process at once.
 
-    As an exception an interruption could come out of a library as a fault of its own.
+    As an exception it could come out of a library as a fault of its own.
     """
-    handler = signal.getsignal(signal.SIGINT)  # it ignores interruptions in the background
-    is_told = handler is signal.default_int_handler and threading.current_thread() is threading.main_thread()
-    if is_told:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    handlers = {sign: signal.getsignal(sign) for sign in _ENDING}
+    told = {sign: handler for sign, handler in handlers.items() if callable(handler)}  # others are ignored, or end it
+    if threading.current_thread() is not threading.main_thread():
+        told = {}
+    for sign in told:
+        signal.signal(sign, signal.SIG_DFL)
     try:
         return importlib.import_module(f"nearlabel.cli._{command}")
     finally:
-        if is_told:
-            signal.signal(signal.SIGINT, handler)
+        for sign, handler in told.items():
+            signal.signal(sign, handler)
 
 
 def _fail(message: str, code: int, *, debug: bool = False) -> int:
     if debug:
-        traceback.print_exc()
+        with suppress(OSError):  # a full disk behind standard error changes no exit code
+            traceback.print_exc()
     _console.print_notes([message])
     return code

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nearlabel.cli import _console
+from nearlabel.cli._compared_rows import show_rows
 from nearlabel.cli._comparison import print_order
 from nearlabel.comparison import (
     Comparison,
@@ -21,7 +22,10 @@ _OVER = {"folds": "folds", "datasets": "data sets"}
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Compare the results, draw the diagrams and print the outcome."""
+    """Compare the results, draw the diagrams and print the outcome; or compare two methods row by row."""
+    if arguments.rows:
+        show_rows(arguments)
+        return
     if arguments.figure is not None:
         check_figure_file(arguments.figure, name="--figure")
     comparison = compare(

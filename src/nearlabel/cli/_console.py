@@ -10,7 +10,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
@@ -131,9 +131,10 @@ def print_csv(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] | Non
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Print each note as one line on standard error."""
+    """Print each note as one line on standard error; where there is no room for it, it is lost, and nothing else."""
     for note in notes:
-        sys.stderr.write(f"nearlabel: {escape_line(' '.join(line.strip() for line in note.splitlines()))}\n")
+        with suppress(OSError):
+            sys.stderr.write(f"nearlabel: {escape_line(' '.join(line.strip() for line in note.splitlines()))}\n")
 
 
 @contextmanager

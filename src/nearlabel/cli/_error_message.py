@@ -53,6 +53,8 @@ def message_of(error: Exception, arguments: argparse.Namespace) -> str:
             file = getattr(arguments, "file", None) or getattr(arguments, "out", None) or "standard output"
         if file is not None:
             return f"{file}: {error.strerror}."
+    if isinstance(error, MemoryError) and str(error):
+        return f"not enough memory: {error}."
     if isinstance(error, ParameterError):
         return error.message(partial(_show, arguments))
     subject, must, rest = str(error).partition(" must ")  # every message begins with what must be different

@@ -73,6 +73,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         stratify=arguments.stratify,
         impute=_missing.imputation(arguments),
         per_label=arguments.per_label or None,
+        per_row=arguments.per_row or None,
         **settings,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from nearlabel.cli import _changes, _console, _standard_input
@@ -31,7 +30,13 @@ def main(arguments: argparse.Namespace) -> None:
 
 def _ids_in(file: str) -> list[str]:
     """Return the lines of a file that are not blank."""
-    text = sys.stdin.read() if file == _standard_input.NAME else Path(file).read_text(encoding="utf-8-sig")
+    content = _standard_input.read_bytes() if file == _standard_input.NAME else Path(file).read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1  # of the content behind a byte order mark
+        got = "standard input" if file == _standard_input.NAME else file
+        raise ValueError(f"--ids must be text in UTF-8, got {got} with other bytes in line {line}.") from error
     ids = [line.strip() for line in text.splitlines() if line.strip()]
     if not ids:
         raise ValueError(f"--ids must be a file with an id on each line, got {file} without any.")

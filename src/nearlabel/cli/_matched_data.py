@@ -13,7 +13,7 @@ from scipy import sparse
 from nearlabel.cli import _data
 from nearlabel.cli._columns import options_of_kinds
 from nearlabel.datasets import Dataset
-from nearlabel.datasets.tables import FeatureMatch, attribute_of, columns_of_model
+from nearlabel.datasets.tables import FeatureMatch, NumberedNames, are_numbered, attribute_of, columns_of_model
 from nearlabel.persistence import DataSummary
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import IntArray, Matrix
@@ -40,7 +40,7 @@ def with_columns_of(model: DataSummary, arguments: argparse.Namespace, kinds: Se
     arguments = argparse.Namespace(**vars(arguments) | options_of_kinds(of_names))
     says_labels = any(getattr(arguments, option) is not None for option in ("labels", "labels_prefix", "labels_column"))
     features, labels = model.feature_names, model.label_names
-    if says_labels or not features or not labels or are_numbers(features) or not _data.is_file(arguments.data):
+    if says_labels or not features or not labels or are_numbered(features) or not _data.is_file(arguments.data):
         return arguments
     found = columns_of_model(
         Path(arguments.data),
@@ -67,7 +67,7 @@ def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[
     """
     data = with_features(model, data)
     names = model.label_names
-    if names is None or (are_numbers(names) and not (tags and set(names) & set(data.label_names))):
+    if names is None or (are_numbered(names) and not (tags and set(names) & set(data.label_names))):
         _check_number("labels", model.labels, data.label_names)
         return data, []
     positions = _positions(names, data.label_names)
@@ -82,7 +82,7 @@ def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[
 
 def open_with_new_labels(
     arguments: argparse.Namespace, model: DataSummary, kinds: Sequence[str] = ()
-) -> tuple[Dataset, tuple[str, ...] | None]:
+) -> tuple[Dataset, Sequence[str] | None]:
     """Return DATA with the features and labels of a model and, after these, labels that are new to it; and all names.
 
     Raises
@@ -93,11 +93,12 @@ def open_with_new_labels(
     arguments = with_columns_of(model, arguments, kinds)
     data = with_features(model, _data.open_data(arguments))
     names, tags = model.label_names, _data.has_tags(arguments)
-    if names is None or (are_numbers(names) and not tags):
+    if names is None or (are_numbered(names) and not tags):
         if model.labels is not None and len(data.label_names) < model.labels:
             _check_number("labels", model.labels, data.label_names)
         return data, names if names is None else data.label_names
-    every = (*names, *(name for name in data.label_names if name not in set(names)))
+    known = set(names)
+    every = (*names, *(name for name in data.label_names if name not in known))
     positions = _positions(every, data.label_names)
     lacking = [name for name, position in zip(names, positions, strict=False) if position < 0]
     if not tags:
@@ -114,31 +115,30 @@ def with_features(model: DataSummary, data: Dataset) -> Dataset:
         places = _positions(names, data.feature_names)
         kinds = tuple(data.feature_kinds[place] for place in places)
         return replace(data, X=data.X[:, places], feature_names=names, feature_kinds=kinds)
+    if isinstance(data.feature_names, NumberedNames) and are_numbered(names):
+        return replace(data, X=data.X[:, : len(names)], feature_names=names, feature_kinds=())  # all are numbers
     match = FeatureMatch("DATA", data.feature_names, data.feature_kinds, names)
     return replace(data, X=match.take(data.X), feature_names=names, feature_kinds=match.kinds)
 
 
-def features_among(model: DataSummary, known: Sequence[str]) -> tuple[str, ...]:
+def features_among(model: DataSummary, known: Sequence[str]) -> Sequence[str]:
     """Return the names in the data of the features of a model, in the order of the model.
 
     For a model fitted to an array, which has no names, these are the columns named by number, as in a svmlight file,
     else all columns, by position.
     """
-    names = model.feature_names or tuple(map(str, range(model.features or 0)))
+    names = model.feature_names or NumberedNames(model.features or 0)
+    if isinstance(known, NumberedNames) and are_numbered(names) and len(names) <= len(known):
+        return names or known
     # A file may declare some categories of an attribute only: the others are in no row.
     there = {*known, *(f"{attribute_of(name)}=" for name in known if "=" in name)}
     lacking = [name for name in names if name not in there and f"{attribute_of(name)}=" not in there]
     if names and not lacking:
         return names
-    if not are_numbers(names):
+    if not are_numbered(names):
         raise ValueError(f"DATA must have the features of the model, got none named {_some(lacking)}.")
     _check_number("features", model.features, known, " Hint: --ignore and --labels leave columns out.")
-    return tuple(known)
-
-
-def are_numbers(names: Sequence[str]) -> bool:
-    """Return whether names are the numbers that columns of an array get as names."""
-    return tuple(names) == tuple(map(str, range(len(names))))
+    return known
 
 
 def _check_number(what: str, number: int | None, names: Sequence[str], hint: str = "") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,7 @@ def check_finite(name: str, data: Dataset, *, imputes: bool) -> None:
     raise ValueError(f"{problem}{count}.{hint}")
 
 
-def not_finite(data: str, X: Matrix, feature_names: tuple[str, ...], *, first: int = 0) -> str | None:
+def not_finite(data: str, X: Matrix, feature_names: Sequence[str], *, first: int = 0) -> str | None:
     """Return what is wrong with the first value that is not finite; None if all are.
 
     `first` is the number of the first row of X in DATA.

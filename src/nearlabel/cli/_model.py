@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -13,9 +13,10 @@ from sklearn.pipeline import Pipeline
 
 from nearlabel.cli import _data
 from nearlabel.cli._columns import encoder_of, kinds_of_model
-from nearlabel.cli._matched_data import are_numbers, features_among, with_features
+from nearlabel.cli._matched_data import features_among, with_features
 from nearlabel.cli._missing import not_finite
 from nearlabel.datasets import RowBlock, open_rows
+from nearlabel.datasets.tables import NumberedNames, are_numbered
 from nearlabel.persistence import ModelCard, load_model, read_card
 from nearlabel.utils.types import Matrix
 from nearlabel.utils.validation import numbers_of, without_missing
@@ -29,7 +30,7 @@ class OpenModel(NamedTuple):
 
     model: Any
     card: ModelCard
-    feature_names: tuple[str, ...]
+    feature_names: Sequence[str]
     label_names: tuple[str, ...]
 
     @property
@@ -56,13 +57,13 @@ def open_model(arguments: argparse.Namespace) -> OpenModel:
     return OpenModel(model, card, _feature_names(arguments.model, card), _label_names(arguments.model, model, card))
 
 
-def _feature_names(path: str, card: ModelCard) -> tuple[str, ...]:
+def _feature_names(path: str, card: ModelCard) -> Sequence[str]:
     """Return the names of the features; their numbers if the model has no names."""
     if card.data.feature_names is None and card.data.features is None:
         raise ValueError(
             f"{path} must contain the number of features, got a card without it. Hint: save_model(..., data=data)."
         )
-    return card.data.feature_names or tuple(map(str, range(card.data.features or 0)))
+    return card.data.feature_names or NumberedNames(card.data.features or 0)
 
 
 def _label_names(path: str, model: Any, card: ModelCard) -> tuple[str, ...]:
@@ -93,9 +94,9 @@ def open_blocks(arguments: argparse.Namespace, model: OpenModel, *, id_column: s
     return _blocks(with_features(model.card.data, _data.open_data(arguments)).X, model.block_rows)
 
 
-def _names_in_file(arguments: argparse.Namespace, model: OpenModel, id_column: str | None) -> tuple[str, ...]:
+def _names_in_file(arguments: argparse.Namespace, model: OpenModel, id_column: str | None) -> Sequence[str]:
     """Return the names in the file of the features of the model."""
-    if not are_numbers(model.feature_names):
+    if not are_numbered(model.feature_names):
         return model.feature_names
     known = _data.feature_names(arguments, id_column)
     return model.feature_names if known is None else features_among(model.card.data, known)

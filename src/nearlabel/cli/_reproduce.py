@@ -5,19 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import TypeAlias
 
 from nearlabel.cli import _console
 from nearlabel.cli._comparison import curves
 from nearlabel.cli._reproduced import Part, print_origin, print_part
 from nearlabel.metrics.evaluation import title_of
-from nearlabel.papers import Curve, Paper, PrintedCell, PrintedRelation
-from nearlabel.plots import NeighborsPanelsDisplay, check_figure_file
+from nearlabel.papers import Curve, DistancePairs, LabelCube, Paper, PrintedCell, PrintedRelation
+from nearlabel.plots import DoubleDistancesDisplay, LabelCubeDisplay, NeighborsPanelsDisplay, check_figure_file
 
+_Figure: TypeAlias = Curve | LabelCube | DistancePairs
+_TITLE_WIDTH = 70  # letters of a line above a figure
 # The columns of CSV, each once: of cells, of rankings and of orders.
-_KINDS = ("table", "ranking", "figure")
+_KINDS = ("table", "ranking", "figure", "row")
 _OF_RANKINGS = ("mean_rank", "statistic", "p_value", "n_pairs")
 _OF_CELLS, _OF_ORDERS = ([field.name for field in fields(kind)] for kind in (PrintedCell, PrintedRelation))
 _COLUMNS = tuple(dict.fromkeys((*_KINDS, *_OF_CELLS, *_OF_RANKINGS, *_OF_ORDERS)))
@@ -73,7 +77,7 @@ def _print(paper: Paper, parts: Sequence[Part], format_: str) -> None:
 
 
 def _csv_cell(value: object) -> object:
-    return json.dumps(value) if isinstance(value, dict) else value
+    return json.dumps(value) if isinstance(value, dict | tuple) else value
 
 
 def _figure_files(arguments: argparse.Namespace, paper: Paper, numbers: Sequence[str]) -> list[Path]:
@@ -86,5 +90,14 @@ def _figure_files(arguments: argparse.Namespace, paper: Paper, numbers: Sequence
     return files
 
 
-def _draw(curve: Curve, file: Path) -> None:
-    NeighborsPanelsDisplay({title_of(curve.metric): curves(curve.series)}).write(file, title=curve.title)
+def _draw(figure: _Figure, file: Path) -> None:
+    _display(figure).write(file, title="\n".join(textwrap.wrap(figure.title, _TITLE_WIDTH)))
+
+
+def _display(figure: _Figure) -> LabelCubeDisplay | DoubleDistancesDisplay | NeighborsPanelsDisplay:
+    """Return a figure as it is drawn."""
+    if isinstance(figure, LabelCube):
+        return LabelCubeDisplay(figure.probabilities, figure.labelsets)
+    if isinstance(figure, DistancePairs):
+        return DoubleDistancesDisplay(figure.dx, figure.dy, figure.loss, marks=figure.marks)
+    return NeighborsPanelsDisplay({title_of(figure.metric): curves(figure.series)})

@@ -11,6 +11,8 @@ from nearlabel.environment import made_with
 from nearlabel.metrics.evaluation import title_of
 from nearlabel.papers import (
     Curve,
+    DistancePairs,
+    LabelCube,
     Paper,
     PrintedCell,
     PrintedRelation,
@@ -20,10 +22,10 @@ from nearlabel.papers import (
     Reproduction,
 )
 
-_COLUMNS = ("data set", "method", "k", "metric", "printed", "ours", "difference", "ours, read otherwise")
-_N_NAMES = 4  # the columns before the numbers
+_COLUMNS = ("data set", "label set", "method", "k", "metric", "printed", "ours", "difference", "ours, read otherwise")
+_N_NAMES = 5  # the columns before the numbers
 
-Part: TypeAlias = Reproduction | ReproducedOrder | Ranking | Curve
+Part: TypeAlias = Reproduction | ReproducedOrder | Ranking | Curve | LabelCube | DistancePairs
 
 
 def print_origin(page: _console.Page, paper: Paper, arguments: Sequence[str]) -> None:
@@ -46,11 +48,15 @@ def print_part(page: _console.Page, part: Part) -> None:
         _print_order(page, part)
     elif isinstance(part, Ranking):
         _print_ranking(page, part)
+    elif isinstance(part, LabelCube):
+        _print_cube(page, part)
+    elif isinstance(part, DistancePairs):
+        _print_pairs(page, part)
     else:
         _print_figure(page, part)
     for note in part.notes:
         page.print_text(f"Note: {note}")
-    if not isinstance(part, Curve):
+    if not isinstance(part, Curve | LabelCube | DistancePairs):
         page.print_text("")
 
 
@@ -138,6 +144,28 @@ def _print_figure(page: _console.Page, curve: Curve) -> None:
     page.print_table(f"{curve.paper}, figure {curve.figure}: {curve.title}", ("k", *curve.series), rows)
 
 
+def _print_cube(page: _console.Page, cube: LabelCube) -> None:
+    """Print how far each label set is from the probabilities."""
+    p = ", ".join(f"{probability:g}" for probability in cube.probabilities)
+    rows = [
+        (f"y{number}", str(labelset), f"{distance:.4f}")
+        for number, (labelset, distance) in enumerate(zip(cube.labelsets, cube.distances, strict=True), 1)
+    ]
+    title = f"{cube.paper}, figure {cube.figure}: {cube.title}; p = ({p})"
+    page.print_table(title, ("", "label set", "Dy"), rows, left=2)
+
+
+def _print_pairs(page: _console.Page, pairs: DistancePairs) -> None:
+    """Print both distances and the wrong labels of each pair, and which are marked."""
+    values = zip(pairs.row, pairs.dx, pairs.dy, pairs.loss, strict=True)
+    rows = [
+        (pairs.remark(place), str(row), f"{dx:.4f}", f"{dy:.4f}", str(loss))
+        for place, (row, dx, dy, loss) in enumerate(values)
+    ]
+    title = f"{pairs.paper}, figure {pairs.figure}: {pairs.title}; row {pairs.query} of {pairs.dataset}"
+    page.print_table(title, ("", "row of T1", "Dx", "Dy", "wrong labels"), rows, left=1)
+
+
 def _marks(cells: Sequence[PrintedCell]) -> list[str]:
     """Return a mark for each cell whose printed number cannot be right: (a), (b) and so on."""
     letters = iter("abcdefghijklmnopqrstuvwxyz")
@@ -150,7 +178,8 @@ def _row(cell: PrintedCell, mark: str, decimals: int) -> tuple[str, ...]:
     difference = _number(cell.difference, decimals, sign="+")
     beside = ", ".join(f"{reading} {_number(value, decimals)}" for reading, value in cell.beside.items())
     k = "" if cell.n_neighbors is None else str(cell.n_neighbors)
-    return cell.dataset, cell.method or "", k, cell.metric, printed, ours, difference, beside
+    labels = " + ".join(cell.label_set or ())
+    return cell.dataset, labels, cell.method or "", k, cell.metric, printed, ours, difference, beside
 
 
 def _number(value: float, decimals: int, std: float | None = None, *, sign: str = "") -> str:

@@ -35,13 +35,21 @@ def spooled(arguments: argparse.Namespace) -> Iterator[None]:
 def _written(folder: Path, wanted: str | None) -> Path:
     """Return a file of what standard input gives; its suffix is that of the wanted format, else of the content."""
     file = folder / "stdin"
-    with file.open("wb") as out:
-        if sys.stdin is not None:  # it may be closed
-            with _console.progress_bar("reading standard input"):
-                shutil.copyfileobj(sys.stdin.buffer, out)
+    try:
+        with file.open("wb") as out:
+            if sys.stdin is not None:  # it may be closed
+                with _console.progress_bar("reading standard input"):
+                    shutil.copyfileobj(sys.stdin.buffer, out)
+    except OSError as error:  # a full disk: the system does not say of what
+        raise OSError(error.errno, error.strerror, f"temporary folder {folder.parent}") from error
     if not file.stat().st_size:
         raise ValueError("standard input must contain data, got nothing.")
     return file.rename(file.with_suffix(_suffix_of_content(file) if wanted is None else f".{wanted}"))
+
+
+def read_bytes() -> bytes:
+    """Return all that standard input gives, whose encoding is not the terminal's to choose; nothing if it is closed."""
+    return b"" if sys.stdin is None else sys.stdin.buffer.read()
 
 
 def _suffix_of_content(file: Path) -> str:

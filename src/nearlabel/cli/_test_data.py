@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +14,10 @@ from scipy import sparse
 
 from nearlabel.cli import _console, _data, _missing
 from nearlabel.cli._copies import has_copies
-from nearlabel.cli._matched_data import are_numbers, match_to, with_features
+from nearlabel.cli._matched_data import match_to, with_features
 from nearlabel.cli.arguments.data import TEST_DATA
 from nearlabel.datasets import Dataset
-from nearlabel.datasets.tables import column_names_of
+from nearlabel.datasets.tables import NumberedNames, are_numbered, column_names_of
 from nearlabel.experiments import copied_rows
 from nearlabel.metrics import score_all
 from nearlabel.metrics.evaluation import named_without_copies
@@ -71,7 +71,7 @@ def _of_test_data(arguments: argparse.Namespace, training: Dataset) -> argparse.
     arguments = argparse.Namespace(**vars(arguments) | {"data": data, "groups": None})
     known = column_names_of(Path(data)) if _data.is_file(data) else None
     names = training.feature_names
-    if known is None or (are_numbers(names) and not set(names) <= set(known)):  # features are found by position
+    if known is None or (are_numbered(names) and not set(names) <= set(known)):  # features are found by position
         return arguments
     features = {*names, *(name.rpartition("[")[0] for name in names)}  # embedding[0] is in the column embedding
     others = tuple(name for name in known if name not in features and not _data.is_label(arguments, name))
@@ -79,11 +79,12 @@ def _of_test_data(arguments: argparse.Namespace, training: Dataset) -> argparse.
 
 
 def _names_of(training: Dataset) -> DataSummary:
+    names = training.feature_names
     return DataSummary(
         features=len(training.feature_names),
         labels=len(training.label_names),
-        feature_names=training.feature_names,
-        label_names=training.label_names,
+        feature_names=None if isinstance(names, NumberedNames) else tuple(names),
+        label_names=tuple(training.label_names),
     )
 
 
@@ -97,9 +98,9 @@ def _told_of_test_data() -> Iterator[None]:
         raise ValueError(told) from error
 
 
-def _widened(test: Dataset, names: tuple[str, ...]) -> Dataset:
+def _widened(test: Dataset, names: Sequence[str]) -> Dataset:
     """Return the rows of a svmlight file, which ends at the last feature that it has, with all features."""
-    if not (sparse.issparse(test.X) and are_numbers(test.feature_names) and are_numbers(names)):
+    if not (sparse.issparse(test.X) and are_numbered(test.feature_names) and are_numbered(names)):
         return test
     X = test.X.copy()
     X.resize((X.shape[0], len(names)))

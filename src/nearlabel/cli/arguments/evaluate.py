@@ -122,6 +122,12 @@ def _add_measures(parser: argparse.ArgumentParser) -> None:
         " --format csv nothing else",
     )
     parser.add_argument(
+        "--per-row",
+        action="store_true",
+        help="keep the label sets that each method predicts for the test rows, too, in the folder of --out: nearlabel"
+        " compare --rows reads them",
+    )
+    parser.add_argument(
         "--test",
         choices=(*TESTS, "none"),
         default=None,
@@ -142,6 +148,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Refuse options that do not go together."""
     _check_split(arguments)
     _check_per_label(arguments)
+    _check_per_row(arguments)
 
 
 def _check_split(arguments: argparse.Namespace) -> None:
@@ -163,6 +170,13 @@ def _check_per_label(arguments: argparse.Namespace) -> None:
         raise ValueError(
             f"--per-label must go with one number of neighbours, got {len(arguments.k)}. Hint: --format csv has all."
         )
+
+
+def _check_per_row(arguments: argparse.Namespace) -> None:
+    """Refuse to keep label sets of rows where they would go nowhere, or of searches."""
+    if arguments.per_row and (arguments.out is None or arguments.search):
+        got = "no --out" if arguments.out is None else f"--search {','.join(arguments.search)}"
+        raise ValueError(f"--per-row must go with --out, where the label sets are kept, and no --search, got {got}.")
 
 
 def is_split(arguments: argparse.Namespace) -> bool:

@@ -2,7 +2,7 @@
 
 NEIGHBOR_METHODS = ("brknn", "brknn-a", "brknn-b", "lpknn", "mlknn", "dmlknn", "cmlknn", "iblr")
 METHODS = (
-    *NEIGHBOR_METHODS, "nldd", "mlmlm", "br", "smbr", "lp", "ebr", "ecc", "rakelo", "rakeld", "homer", "rfpct",
+    *NEIGHBOR_METHODS, "nldd", "mlmlm", "br", "smbr", "lp", "ebr", "ecc", "rakelo", "rakeld", "homer", "pct", "rfpct",
     "interpolation", "cbm", "ranksvm", "adaboostmh", "adtboostmh", "bpmll",
 )  # fmt: skip
 LEADERBOARD_METHODS = (
