@@ -10,6 +10,7 @@ _PAGES = (
     (re.compile(r"\]\((?:\.\./)+CHANGELOG\.md\)"), r"](/changes.md)"),
     (re.compile(r"\]\((?:\.\./)+CONTRIBUTING\.md\)"), r"](/contributing.md)"),
     (re.compile(r"\]\((?:\.\./)+README\.md\)"), r"](/index.md)"),
+    (re.compile(r"\]\((?:\.\./)+SECURITY\.md\)"), r"](/reporting.md)"),
     (re.compile(r"\]\((results|decisions)\)"), r"](/\1/README.md)"),
 )
 
