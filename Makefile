@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-long test-oldest test-kernels test-gpu mutants sanitize wheels bench docs lint types check clean
+.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api mutants mutants-generated sbom sanitize wheels release bench docs man lint types check clean fuzz fuzz-estimators faults strangers test-clients
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -18,7 +18,7 @@ demo: $(BIN)/python  ## install, compare the lazy methods on the embedded data s
 	$(BIN)/nearlabel demo --out demo-output
 
 # One thread of linear algebra in each test process: they fill all cores, and threads that wait for work spin.
-test test-long test-kernels wheels: export OMP_NUM_THREADS = 1
+test test-long test-kernels wheels release: export OMP_NUM_THREADS = 1
 
 test: $(BIN)/python  ## install and run the ordinary tests (those on real data need NEARLABEL_DATA)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
@@ -31,8 +31,12 @@ test-long: $(BIN)/python  ## run the others: whole products of parameters, paper
 # Long tests of what no library's version changes; they run with the newest libraries.
 ONCE = lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
 
-test-oldest:  ## ordinary tests with the oldest libraries that are supported: each, with every third of its parameters
-	PYTEST_ADDOPTS="--one-in 6 $(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
+test-oldest:  ## ordinary tests with the oldest libraries that are supported: of products of parameters one in forty
+	PYTEST_ADDOPTS="--one-in 40 $(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test
+
+test-all: $(BIN)/python  ## ordinary tests on every supported Python that is here, with newest and oldest libraries (NOX="--session tests-3.12(oldest)": some)
+	$(BIN)/python -m pip --disable-pip-version-check --quiet install 'nox>=2025.2.9'
+	$(BIN)/nox $(NOX)
 
 test-kernels: $(BIN)/python  ## the tests of neighbours with levels of the kernels that are not the default, and without; they must be built where a compiler is
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
@@ -42,17 +46,63 @@ test-gpu: $(BIN)/python  ## install torch (gigabytes, or what is there) and test
 	$(INSTALL) '.[test,gpu]'
 	$(BIN)/python -m pytest tests/neighbors/test_device_search.py tests/neighbors/test_torch.py
 
+api: $(BIN)/python  ## write the names and signatures of this version to tests/api.txt, when a release is made
+	$(INSTALL) .
+	$(BIN)/python tests/api.py
+
+fuzz-estimators: $(BIN)/python  ## random problems for every estimator, N=2000 from SEED=0 on: right, or a clear error
+	$(INSTALL) '.[$(TEST_EXTRAS)]'
+	PYTHONPATH=tests $(BIN)/python -m fuzz.estimators --number $(or $(N),2000) --seed $(or $(SEED),0)
+
 mutants: $(BIN)/python  ## break votes, counts, searches, thresholds ... on purpose: the tests must notice (ONLY=words: some)
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python tests/mutants.py $(ONLY)
+
+mutants-generated: $(BIN)/python  ## mutants that a tool makes of the core, drawn at random, EACH= of each file (ONLY=words: some files); docs/mutants.md
+	$(INSTALL) '.[$(TEST_EXTRAS),mutants]'
+	OMP_NUM_THREADS=1 $(BIN)/python tests/generated_mutants.py $(ONLY) --each $(or $(EACH),40) --json tests/mutants.json --page docs/mutants.md
+
+fuzz: $(BIN)/python  ## give every reader N=1000 damaged files (TARGETS=words: some; SEED=1: others; KEEP=--keep: write the page's table)
+	$(INSTALL) '.[$(TEST_EXTRAS)]'
+	PYTHONPATH=tests $(BIN)/python -m fuzz.readers $(or $(N),1000) $(TARGETS) --seed $(or $(SEED),0) $(KEEP)
+
+USER_EXTRAS = cli,completion,plot,data,frames,tables,xlsx,ann,persistence,lance,qdrant,pgvector,dask
+sbom:  ## a software bill of materials of all extras but gpu (build/sbom.cdx.json), and docs/licences.md; a licence nobody has allowed is an error
+	rm -rf .venv-sbom .venv-cyclonedx
+	$(MAKE) .venv-sbom/bin/python VENV=.venv-sbom
+	$(MAKE) .venv-cyclonedx/bin/python VENV=.venv-cyclonedx
+	.venv-sbom/bin/python -m pip --disable-pip-version-check --quiet install '.[$(USER_EXTRAS)]'
+	.venv-cyclonedx/bin/python -m pip --disable-pip-version-check --quiet install 'cyclonedx-bom>=7'
+	mkdir -p build
+	.venv-cyclonedx/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible -o build/sbom.cdx.json .venv-sbom/bin/python
+	.venv-sbom/bin/python tests/licences.py build/sbom.cdx.json docs/licences.md
 
 sanitize: $(BIN)/python  ## build the kernels with AddressSanitizer and UndefinedBehaviorSanitizer, and run their tests
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python tests/sanitize.py
 
+strangers:  ## run other projects' tests on ours, which are fetched; what the ledger does not expect is an error; writes docs/strangers.md (SUITES=words: some)
+	$(MAKE) .venv-strangers/bin/python VENV=.venv-strangers
+	.venv-strangers/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[persistence]' 'pytest>=8' pandas 'scikit-learn==1.9.*'
+	OMP_NUM_THREADS=1 .venv-strangers/bin/python tests/strangers/run.py $(SUITES)
+
+test-clients:  ## install other libraries that use ours (gigabytes), and run the recipes of docs/howto/clients.md
+	$(MAKE) .venv-clients/bin/python VENV=.venv-clients
+	.venv-clients/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[test,clients]'
+	.venv-clients/bin/python -m pytest tests/clients/test_recipes.py -rs
+
 wheels: $(BIN)/python  ## a wheel with kernels and a pure one into dist/, each tested in a new environment (TESTS=tests: by all tests)
 	$(INSTALL) '.[wheels]'
 	$(BIN)/python tests/wheels.py $(TESTS)
+
+release:  ## what a release consists of, into dist/: built, checked, installed into new environments and tested there (ONE_IN=8: some tests; TESTS=...); uploads nothing
+	$(MAKE) .venv-release/bin/python VENV=.venv-release
+	.venv-release/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[release]'
+	.venv-release/bin/python tests/release.py $(if $(ONE_IN),--one-in $(ONE_IN)) $(TESTS)
+
+faults: $(BIN)/python  ## kill commands at random moments; nothing may be lost (KILLS=200 SCENARIOS="fit predict"); figures on docs/faults.md
+	$(INSTALL) '.[$(TEST_EXTRAS)]'
+	OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kill.py --kills $(or $(KILLS),20) --json tests/faults/results.json --page docs/faults.md $(SCENARIOS)
 
 bench: $(BIN)/python  ## install with the competitors, run all benchmarks, write docs/benchmarks.md (QUICK=--quick: a look)
 	$(INSTALL) '.[bench]'
@@ -84,10 +134,15 @@ docs: $(BIN)/python  ## install and build the documentation site, build/docs/ind
 	rm -rf docs/api  # pages of what is no longer there would warn
 	$(BIN)/python -m sphinx -W --keep-going --quiet docs build/docs
 
-lint: $(BIN)/python  ## ruff: rules and formatting
+man: $(BIN)/python  ## write the manual page of the command line, build/man/nearlabel.1, from its help
+	$(INSTALL) .
+	$(BIN)/python tests/manual.py build/man/nearlabel.1
+
+lint: $(BIN)/python  ## ruff: rules and formatting; words to avoid in the pages
 	$(INSTALL) '.[test,lint]'
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/python tests/prose.py
 
 types: $(BIN)/python  ## mypy, strict
 	$(INSTALL) '.[test,lint]'
@@ -96,4 +151,4 @@ types: $(BIN)/python  ## mypy, strict
 check: lint types test test-kernels test-long  ## everything that CI runs
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) demo-output build docs/api docs/gallery dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-release .venv-strangers .venv-clients demo-output build docs/api docs/gallery dist .pytest_cache .mypy_cache .ruff_cache

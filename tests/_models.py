@@ -16,7 +16,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from nearlabel.adaptation import BPMLL, AdaBoostMH, ADTBoostMH, ConditionalBernoulliMixture, RankSVM
+from nearlabel.adaptation import (
+    BPMLL,
+    AdaBoostMH,
+    ADTBoostMH,
+    ConditionalBernoulliMixture,
+    PredictiveClusteringTree,
+    RankSVM,
+)
 from nearlabel.calibration import CalibratedLabels
 from nearlabel.ensemble import (
     HOMER,
@@ -254,6 +261,7 @@ MODELS: dict[str, Callable[[], Fitted]] = (
         "RAkELo": _dense(RAkELo(_LOGISTIC, n_estimators=3, random_state=0)),
         "RAkELd, soft": _dense(RAkELd(_LOGISTIC, voting="soft", random_state=0)),
         "HOMER": _dense(HOMER(BinaryRelevance(_LOGISTIC), random_state=np.random.RandomState(3))),
+        "PCT": _dense(PredictiveClusteringTree(2, random_state=0)),
         "RF-PCT": _dense(RandomForestPCT(n_estimators=3, random_state=0)),
         "interpolation, frame": _frame(NeighborInterpolation(neighbors=MLkNN(3))),
         "interpolation, sparse": _sparse(NeighborInterpolation(weight="per_label", space="logit")),

@@ -13,7 +13,7 @@ from fractions import Fraction
 def squared_euclidean(a, b):
     total = 0.0
     for x, y in zip(a, b, strict=True):
-        total += (float(x) - float(y)) ** 2
+        total += (float(x) - float(y)) * (float(x) - float(y))  # a power would round otherwise, and raise on overflow
     return total
 
 

@@ -11,8 +11,9 @@ from nearlabel.experiments import METHODS, make_method
 from test_docstrings import MODULES
 
 DOCS = Path(__file__).parents[1] / "docs"
-# Pages named add_…, and that of audits, write files first: they have tests of their own in tests/howto.
-HOWTO = sorted(page for page in DOCS.glob("howto/*.md") if not page.stem.startswith(("add_", "audit")))
+# Pages named add_…, and that of audits, write files first: they have tests of their own in tests/howto; that on clients
+# has one in tests/clients.
+HOWTO = sorted(page for page in DOCS.glob("howto/*.md") if not page.stem.startswith(("add_", "audit", "clients")))
 EXAMPLES = sorted((DOCS.parent / "examples").glob("*.py"))
 
 
@@ -41,8 +42,9 @@ def is_runnable(program):
 
 @pytest.mark.filterwarnings("ignore::nearlabel.utils.notes.AdviceWarning")  # pages tell what is warned of
 @pytest.mark.parametrize("page", mostly_long(HOWTO, "text"))
-def test_programs_of_the_pages_run(page, capsys):
-    """The blocks of a how-to page run one after the other, in one namespace."""
+def test_programs_of_the_pages_run(page, tmp_path, monkeypatch, capsys):
+    """The blocks of a how-to page run one after the other, in one namespace, and write nothing into the project."""
+    monkeypatch.chdir(tmp_path)
     names = {}
     for program in filter(is_runnable, programs(page)):
         exec(compile(program, str(page), "exec"), names)
@@ -85,3 +87,14 @@ def test_the_reference_lists_every_public_module():
     """The reference has a page for each public module."""
     listed = re.findall(r"^   nearlabel\.(\w+)$", (DOCS / "api.md").read_text(), re.M)
     assert sorted(listed) == sorted(MODULES)
+
+
+def test_the_first_picture_is_what_its_script_draws(tmp_path):
+    """The picture of the README, to the byte where matplotlib is the one that drew it."""
+    pytest.importorskip("matplotlib")
+    script = runpy.run_path(str(DOCS / "_sphinx" / "first_picture.py"))
+    script["main"](tmp_path / "again.svg")
+    drawn, kept = (path.read_text(encoding="utf-8") for path in (tmp_path / "again.svg", script["PICTURE"]))
+    texts = [re.findall(r"<!-- (.*?) -->", picture) for picture in (drawn, kept)]
+    assert texts[0] == texts[1]
+    assert "2 votes" in " ".join(texts[1])

@@ -5,6 +5,8 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
+
 from nearlabel.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
@@ -13,7 +15,7 @@ MODULES = [
     "environment",
     "experiments", "feature_selection", "inspection", "labels", "lazy", "metrics", "model_selection", "neighbors",
     "papers", "persistence", "plots", "preprocessing", "report", "resampling", "streams", "testing", "thresholds",
-    "transformation", "updates",
+    "transformation", "updates", "verification",
 ]  # fmt: skip
 
 
@@ -70,14 +72,16 @@ def test_parameters_of_every_class_are_documented():
     assert [name for name, of in classes.items() if not documented_parameters(of.__doc__)] == []
 
 
-def test_the_example_of_the_readme_prints_what_it_says(capsys):
-    """The ten lines run, and their output is quoted right."""
-    readme = (ROOT / "README.md").read_text()
-    exec(re.search(r"```python\n(.*?)```", readme, re.S).group(1), {})
-    printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == 3
-    for line in printed:
-        assert f"`{line}`" in readme
+@pytest.mark.parametrize("first", [1, pytest.param(None, marks=pytest.mark.long)], ids=["first", "all"])
+def test_the_examples_of_the_readme_print_what_it_shows(first, capsys):
+    """The programs run one after the other, and each prints the text behind it."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", readme, re.S)
+    assert len(shown) == 2
+    names = {}
+    for program, output in shown[:first]:
+        exec(program, names)
+        assert capsys.readouterr().out == output != ""
 
 
 def test_commands_of_the_documents_exist():

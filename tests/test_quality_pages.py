@@ -26,10 +26,11 @@ def test_the_page_has_the_figures_of_the_records(script, name, lines):
     assert harness.figures_of(module.PAGE) == "".join(getattr(module, lines)(records))
 
 
-def test_the_page_on_calibration_has_the_figures_of_the_results(script):
+@pytest.mark.parametrize("name", ["calibration", "footprint"])
+def test_the_page_has_the_figures_of_the_results(script, name):
     """The part between the marks is what the script makes of its results file."""
-    module, harness = script("calibration"), script("_harness")
-    content = json.loads((harness.RESULTS / "calibration.json").read_text())
+    module, harness = script(name), script("_harness")
+    content = json.loads((harness.RESULTS / f"{name}.json").read_text())
     assert harness.figures_of(module.PAGE) == "".join(module.lines_of(content))
 
 

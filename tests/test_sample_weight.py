@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from nearlabel.adaptation import AdaBoostMH, ADTBoostMH
+from nearlabel.adaptation import AdaBoostMH, ADTBoostMH, PredictiveClusteringTree
 from nearlabel.ensemble import (
     HOMER,
     EnsembleOfBinaryRelevance,
@@ -45,6 +45,7 @@ WEIGHTED = [
     BinaryRelevance(GaussianNB()),
     LabelPowerset(GaussianNB()),
     RandomForestPCT(5, max_features=1.0, bootstrap=False, random_state=0),
+    PredictiveClusteringTree(1, random_state=0),
     AdaBoostMH(20),
     ADTBoostMH(5),
 ]

@@ -3,7 +3,6 @@
 import ast
 import importlib
 import inspect
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,9 +59,9 @@ def test_an_unknown_name():
         from nearlabel import MLKNN  # noqa: F401
 
 
-def loaded(statement):
-    """Return the first parts of the names of all modules that a fresh process has loaded after a statement."""
-    code = f"import sys\nold = set(sys.modules)\n{statement}\nprint(*set(sys.modules) - old)"
+def loaded(statement, before="pass"):
+    """Return the names of all modules that a fresh process loads by a statement, after another one."""
+    code = f"import sys\n{before}\nold = set(sys.modules)\n{statement}\nprint(*set(sys.modules) - old)"
     command = [sys.executable, "-c", f"import sys; sys.path[:0] = {[str(SOURCE.parent)]!r}\n{code}"]
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 
@@ -81,8 +80,12 @@ def test_a_sub_package_is_loaded_when_it_is_used():
     assert not {"nearlabel.lazy", "sklearn"} & modules
 
 
-def test_the_citation_is_of_this_version():
-    """CITATION.cff has the keys that its format requires, and the version of the package."""
-    citation = (SOURCE.parents[1] / "CITATION.cff").read_text()
-    assert {"cff-version", "message", "title", "authors"} <= set(re.findall(r"^([\w-]+):", citation, re.MULTILINE))
-    assert f"\nversion: {nearlabel.__version__}\n" in citation
+def test_classifiers_load_no_more_than_scikit_learn():
+    """No optional library that it does not load itself, and nothing of papers, data sets, pictures or reports."""
+    theirs = "import sklearn.linear_model, sklearn.metrics, sklearn.model_selection, sklearn.neighbors"
+    modules = loaded("import nearlabel.lazy", before=theirs)
+    libraries = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names
+    assert {"nearlabel"} <= libraries <= {"nearlabel", "sklearn", "scipy", "numpy", "joblib", "threadpoolctl"}
+    ours = {name.split(".")[1] for name in modules if name.startswith("nearlabel.")}
+    assert "lazy" in ours
+    assert not {"papers", "experiments", "comparison", "datasets", "databases", "persistence", "plots", "report"} & ours

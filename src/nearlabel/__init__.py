@@ -19,6 +19,7 @@ sub-package:
 - `nearlabel.streams` (a bounded memory of rows that keep coming), `nearlabel.updates` (rows that come and go);
 - `nearlabel.persistence`, `nearlabel.plots`, `nearlabel.report`;
 - `nearlabel.testing` (checks for your own estimators);
+- `nearlabel.verification` (are files what was written?);
 - `nearlabel.environment` (versions of libraries, the compiled kernels).
 
 Python loads a sub-package when it is first used: ``import nearlabel`` alone loads neither numpy nor scikit-learn.
@@ -32,12 +33,12 @@ True
 
 import importlib
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 # Each sub-package with what it offers at the top. Type checkers read __init__.pyi; a test keeps both equal.
 _OFFERED = {
     "active": "",
-    "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture RankSVM",
+    "adaptation": "ADTBoostMH AdaBoostMH BPMLL ConditionalBernoulliMixture PredictiveClusteringTree RankSVM",
     "audit": "",
     "calibration": "CalibratedLabels",
     "comparison": "",
@@ -71,6 +72,7 @@ _OFFERED = {
     "thresholds": "FixedThresholdsClassifier TunedThresholdsClassifierCV",
     "transformation": "BinaryRelevance ClassifierChain LabelPowerset SMBR",
     "updates": "",
+    "verification": "",
 }
 _HOME = {name: sub_package for sub_package, names in _OFFERED.items() for name in names.split()}
 

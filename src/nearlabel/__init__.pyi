@@ -27,10 +27,12 @@ from nearlabel import testing as testing
 from nearlabel import thresholds as thresholds
 from nearlabel import transformation as transformation
 from nearlabel import updates as updates
+from nearlabel import verification as verification
 from nearlabel.adaptation import BPMLL as BPMLL
 from nearlabel.adaptation import AdaBoostMH as AdaBoostMH
 from nearlabel.adaptation import ADTBoostMH as ADTBoostMH
 from nearlabel.adaptation import ConditionalBernoulliMixture as ConditionalBernoulliMixture
+from nearlabel.adaptation import PredictiveClusteringTree as PredictiveClusteringTree
 from nearlabel.adaptation import RankSVM as RankSVM
 from nearlabel.calibration import CalibratedLabels as CalibratedLabels
 from nearlabel.databases import LanceTable as LanceTable

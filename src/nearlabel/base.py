@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from nearlabel.decision import cut
 from nearlabel.utils.available_if import available_if
 from nearlabel.utils.estimators import explaining_sparse
+from nearlabel.utils.feature_sizes import check_sizes_for
 from nearlabel.utils.fit_params import routed_to_estimator, without_zero_weights
 from nearlabel.utils.problems import check_problem
 from nearlabel.utils.scoring import score
@@ -103,6 +104,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
                 params["unknown"] = unknown
             if params:
                 X, labels, params = without_zero_weights(X, labels, params)
+            self._check_sizes(X)
             frequencies, n_known = _column_sums(labels), labels.shape[0]
             if unknown is not None:
                 n_known = n_known - _column_sums(params["unknown"])
@@ -152,6 +154,9 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         """Raise unless the method's own parameters are valid."""
+
+    def _check_sizes(self, X: Matrix) -> None:
+        """Raise ValueError if features are so large that the method would not end, or would overflow."""
 
     @contextmanager
     def _afresh(self) -> Iterator[None]:
@@ -292,6 +297,9 @@ class MetaClassifier(MultilabelClassifier):
             estimator.set_fit_request(sample_weight=True)  # the user has no hold of it
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=estimator, method_mapping=mapping)
+
+    def _check_sizes(self, X: Matrix) -> None:
+        check_sizes_for(self._base_estimator(), X)
 
     @abstractmethod
     def _base_estimator(self) -> Any:

@@ -125,7 +125,7 @@ def test_labels_and_rows_by_name():
         ([Correction("calm", 1, 12)], {}, "corrections must name rows from 0 to 11, got row 12, label 'calm'"),
         ([Correction("calm", 1, -1)], {}, "rows from 0 to 11, got row -1"),
         ([Correction("calm", 1)], {}, "rows from 0 to 11, got row None"),
-        ([Correction("clam", 1, 0)], {}, "name labels of the data, got 'clam'. Hint: 'calm'"),
+        ([Correction("clam", 1, 0)], {}, "name labels of the data, got 'clam'. Did you mean 'calm'"),
         ([Correction("calm", 1, 0), Correction("calm", 0, 0)], {}, "one value, got 1 and 0 for row 0, label 'calm'"),
         ([Correction("calm", 1, 0), Correction("calm", None, 0)], {}, "one value, got 1 and [?] for row 0"),
         ([Correction("calm", 1, id="x")], {"ids": list("abcdefghijkl")}, "got 'x', which no row has"),

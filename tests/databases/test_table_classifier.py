@@ -274,6 +274,7 @@ def kill_in_the_middle(program, where):
         assert process.wait() == -signal.SIGKILL
 
 
+@pytest.mark.long
 def test_killed_in_the_middle_of_an_insertion(engine, tmp_path, songs):
     """The table has the rows of before (Qdrant: and the first new ones), each with its tags; so has the model."""
     table = in_a_folder(tmp_path) if engine == "qdrant" else MAKERS[engine](tmp_path)

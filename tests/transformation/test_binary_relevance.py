@@ -16,7 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from conftest import CONTAINERS
 from nearlabel import testing
+from nearlabel.adaptation import ConditionalBernoulliMixture
 from nearlabel.datasets import fetch_dataset
+from nearlabel.lazy import IBLR, NLDD
 from nearlabel.transformation import SMBR, BinaryRelevance
 
 LOGISTIC = LogisticRegression(solver="newton-cholesky")
@@ -251,9 +253,47 @@ def test_real_data(data_folder, name):
     assert (mapped != truth).mean() < 0.8 * truth.mean()
 
 
-def test_features_whose_squares_overflow_are_refused():
-    """The sentence names the parameter and the largest value."""
+def test_features_whose_squares_overflow_or_vanish_are_refused():
+    """Liblinear would not end: named are the method, the largest size and the feature, whichever solver is chosen."""
     X, y = np.random.default_rng(0).normal(size=(60, 4)), np.random.default_rng(1).integers(0, 2, (60, 3))
-    with pytest.raises(ValueError, match=r"squares add up in float64, got 2e\+200\. Hint: scale"):
-        BinaryRelevance().fit(np.sign(X) * 2e200, y)
-    BinaryRelevance().fit(X * 1e150, y)
+    X[:, 2] = np.sign(X[:, 2]) * 2e200
+    for rows in (X, sparse.csr_array(X)):
+        with pytest.raises(
+            ValueError, match=r"at most 1e\+30 for LinearSVC, got 2e\+200 in feature 2, counted from 0\. Hint: scale"
+        ):
+            BinaryRelevance().fit(rows, y)
+    X[:, 2] = 0
+    for rows in (X * 1e-120, sparse.csr_array(X * 1e-120)):
+        with pytest.raises(ValueError, match=r"at least 1e-100 for LogisticRegression, got .*e-120 as the largest"):
+            BinaryRelevance(LogisticRegression(solver="liblinear")).fit(rows, y)
+    assert BinaryRelevance().fit(X * 1e10, y).predict(X).shape == y.shape
+
+
+def with_a_tiny_feature(size):
+    """Return features of which one is tiny, and labels of as many 0 as 1, where liblinear might not end."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 4)), (np.arange(60)[:, np.newaxis] // [1, 2, 3]) % 2
+    X[:, 2] = size * random.integers(0, 2, 60)
+    return X, y
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(), LogisticRegression(solver="liblinear")], ids=["svc", "logistic"])
+def test_a_tiny_feature_beside_others_counts_as_0(estimator):
+    """As that of a probability which is never far from 0, down to where liblinear might not end."""
+    X, y = with_a_tiny_feature(1e-149)
+    expected = dense(BinaryRelevance(estimator).fit(X * [1, 1, 0, 1], y).predict(X))
+    np.testing.assert_array_equal(dense(BinaryRelevance(estimator).fit(X, y).predict(X)), expected)
+    crossed = np.tile([[1, 1, 1, 0], [1, -1, 0, 0], [-1, 1, 0, 1], [-1, -1, 1, 1]], (10, 1))
+    told_apart = crossed * [1, 1, 1e-149, 0]
+    y = (crossed[:, :1] * crossed[:, 1:2] > 0).repeat(2, axis=1)
+    assert BinaryRelevance(estimator).fit(told_apart, y).predict(crossed).shape == y.shape
+    with pytest.raises(ValueError, match=r"is 0 or at least 1e-150 for L.*, got 1e-170 in feature 2, counted from 0\."):
+        BinaryRelevance(estimator).fit(crossed * [1, 1, 1e-170, 0], y)
+
+
+@pytest.mark.parametrize("method", [NLDD(random_state=0), IBLR(plus=True), ConditionalBernoulliMixture(random_state=0)])
+@pytest.mark.parametrize("size", [1e-120, 1e-200, 5e-324])
+def test_methods_that_scale_features_take_a_tiny_one(method, size):
+    """It has a scale of its own, so that it may say as much as the others."""
+    X, y = with_a_tiny_feature(size)
+    assert np.isfinite(clone(method).fit(X, y).predict_proba(X)).all()

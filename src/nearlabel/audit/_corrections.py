@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import numbers
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nearlabel.datasets.tables import column_names_of, locate_row, read_columns
+from nearlabel.datasets.tables import column_names_of, did_you_mean, locate_row, read_columns, shortened
 from nearlabel.utils.cells import cells_of
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray, IntArray
 
 UNKNOWN = "?"
+_MOST_SHOWN, _LONGEST, _MOST_DIGITS = 8, 60, 18
 _COLUMNS = ("label", "correct")  # which each file of corrections has
 _VALUES = {**dict.fromkeys(("0", "0.0", "false", "no"), 0), **dict.fromkeys(("1", "1.0", "true", "yes"), 1)}
 
@@ -99,11 +99,16 @@ def read_corrections(path: str | os.PathLike[str], *, id_column: str | None = No
     wanted = [*_COLUMNS, "row" if id_column is None else id_column]
     for name in wanted:
         if name not in names:
-            raise ValueError(f"corrections must have a column {name!r}, got {', '.join(names)} in {path}.")
+            raise ValueError(f"corrections must have a column {name!r}, got {_some(names)} in {path}.")
     cells = read_columns(path, dict.fromkeys([*wanted, *({"given"} & set(names))], "corrections"))
     said = {name: [_text(value) for value in values] for name, values in cells.items()}
     lines = [dict(zip(said, line, strict=True)) for line in zip(*said.values(), strict=True)]
     return [_correction(path, at, line, id_column) for at, line in enumerate(lines) if line["correct"]]
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first of the names, for a message."""
+    return ", ".join(name[:_LONGEST] for name in names[:_MOST_SHOWN]) + (", ..." if len(names) > _MOST_SHOWN else "")
 
 
 def _text(value: Any) -> str:
@@ -112,7 +117,7 @@ def _text(value: Any) -> str:
 
 def _correction(path: Path, at: int, line: Mapping[str, str], id_column: str | None) -> Correction:
     def wrong(name: str, expected: str) -> ValueError:
-        return ValueError(f"{path}, {locate_row(path, at)}: {name} must be {expected}, got {line[name]!r}.")
+        return ValueError(f"{path}, {locate_row(path, at)}: {name} must be {expected}, got {shortened(line[name])}.")
 
     given, correct = line.get("given", "").lower(), line["correct"].lower()
     if correct not in (*_VALUES, UNKNOWN):
@@ -124,7 +129,7 @@ def _correction(path: Path, at: int, line: Mapping[str, str], id_column: str | N
     row = None
     if id_column is None:
         number = line["row"].removesuffix(".0")  # spreadsheets may write numbers so
-        if not (number.isascii() and number.isdecimal()):
+        if not (number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS):
             raise wrong("row", "the number of a row, from 0")
         row = int(number)
     row_id = "" if id_column is None else line[id_column]
@@ -193,9 +198,8 @@ def _labels(corrections: Sequence[Correction], label_names: Sequence[Any]) -> li
     columns |= {name: column for column, name in enumerate(label_names)}
     for one in corrections:
         if one.label not in columns:
-            near = difflib.get_close_matches(str(one.label), [str(name) for name in label_names], n=1)
-            hint = f" Hint: {near[0]!r}?" if near else ""
-            raise ValueError(f"corrections must name labels of the data, got {one.label!r}.{hint}")
+            hint = did_you_mean(str(one.label), map(str, label_names))
+            raise ValueError(f"corrections must name labels of the data, got {shortened(one.label)}.{hint}")
     return [columns[one.label] for one in corrections]
 
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 from numpy.random import RandomState
-from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
 
-from nearlabel.base import WeightedClassifier, WithProbabilities
-from nearlabel.utils.response_methods import label_scores
-from nearlabel.utils.types import CSR, FloatArray, Matrix
-from nearlabel.utils.validation import as_dense, check_flag, check_integer
+from nearlabel.adaptation.clustering_trees import ClusteringTrees
+from nearlabel.utils.types import FloatArray, Matrix
+from nearlabel.utils.validation import check_flag, check_integer
 
 
-class RandomForestPCT(WeightedClassifier, WithProbabilities):
+class RandomForestPCT(ClusteringTrees):
     """Let trees vote that split on the variance of all labels at once: a random forest of predictive clustering trees.
 
     A tree splits where the variance of the labels, summed over the labels, falls most, among a few features drawn at
@@ -62,6 +57,8 @@ class RandomForestPCT(WeightedClassifier, WithProbabilities):
 
     scikit-learn's trees know features in single precision, and take one of range below 1e-7 for constant. So features
     are brought to [-1, 1] before, in double precision, which changes no order.
+
+    `nearlabel.adaptation.PredictiveClusteringTree` is a single such tree.
 
     CLUS, the authors' program, can weight the labels; here all weigh 1.
 
@@ -114,43 +111,8 @@ class RandomForestPCT(WeightedClassifier, WithProbabilities):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        self.shift_, self.scale_ = _shift_and_scale(X)
-        forest.fit(self._rescaled(X), _target(as_dense(labels)), sample_weight)
         # A forest adds up in the order in which its threads finish; one thread keeps the sum the same to the last bit.
-        self.forest_ = forest.set_params(n_jobs=None)
+        self.forest_ = self._grown(forest, X, labels, sample_weight).set_params(n_jobs=None)
 
     def _score(self, X: Matrix) -> FloatArray:
-        return np.asarray(label_scores(self.forest_, self._rescaled(X), len(self._varying), "predict_proba"))
-
-    def _rescaled(self, X: Matrix) -> Matrix:
-        """Return rows of which the training part lies in [-1, 1]; the others are cut off beyond, as no split is there.
-
-        scikit-learn's trees see single precision, and no difference below 1e-7.
-        """
-        with np.errstate(over="ignore"):
-            if not sparse.issparse(X):
-                return np.clip((X - self.shift_) / self.scale_, -2.0, 2.0)
-            shifted = sparse.csr_array(X, dtype=np.float64) - _equal_rows(self.shift_, X.shape[0])
-            data = np.clip(shifted.data / self.scale_[shifted.indices], -2.0, 2.0)
-        return sparse.csr_array((data, shifted.indices, shifted.indptr), shape=X.shape)
-
-
-def _shift_and_scale(X: Matrix) -> tuple[FloatArray, FloatArray]:
-    """Return the end of each feature's range that is nearer to 0, 0 if it holds 0, and the largest distance from it.
-
-    So a sparse feature is shifted only if every row has it, and dense rows come out the same.
-    """
-    low, high = (as_dense(end).reshape(-1).astype(np.float64) for end in (X.min(axis=0), X.max(axis=0)))
-    shift = np.maximum(low, 0.0) + np.minimum(high, 0.0)
-    scale = np.maximum(high - shift, shift - low)
-    return shift, np.where(scale > 0, scale, 1.0)
-
-
-def _equal_rows(row: FloatArray, n: int) -> CSR:
-    """Return n rows that are the same."""
-    return sparse.csr_array(np.ones((n, 1))) @ sparse.csr_array(row[np.newaxis])
-
-
-def _target(labels: Any) -> Any:
-    """Return the labels as scikit-learn wants them: a single one not as a column."""
-    return labels[:, 0] if labels.shape[1] == 1 else labels
+        return self._shares(self.forest_, X)

@@ -26,6 +26,7 @@ from nearlabel.utils.types import FloatArray, Matrix, MatrixLike
 
 EMPTY_PREDICTIONS = "empty_predictions"  # the share of samples for which no label is predicted: neither good nor bad
 PER_LABEL = "per_label"  # where a metric's name stands, says that there is a table of all labels and no value
+PER_ROW = "per_row"  # likewise, that there is a table of the label sets of all test rows
 WITHOUT_COPIES = "_without_copies"  # ends the name of a metric on samples whose exact copies the model has not seen
 
 _MEANS_OVER_LABELS = frozenset(name for name, known in MEAN_RATIOS.items() if known.groups == "per_label") | {

@@ -589,6 +589,7 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
             rows = validate_data(estimator, X, accept_sparse="csr", ensure_all_finite=finite, reset=reset)
             if rows.dtype.kind == "O":  # of a polars frame with a column of texts, which may be numbers
                 rows = rows.astype(np.float64)
+        check_width(rows)
         return _as_plain_rows(rows)
     if not takes_dask:
         raise TypeError(
@@ -603,6 +604,15 @@ def check_rows(estimator: Any, X: MatrixLike, *, reset: bool = True, takes_dask:
             " to_dask_array(lengths=True) of a data frame."
         )
     return validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def check_width(X: Matrix) -> None:
+    """Raise ValueError if sparse rows claim more features than 32-bit indices count: nothing could be kept of each."""
+    if X.shape[1] > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"X must have at most {np.iinfo(np.int32).max:,} features, got {X.shape[1]:,}. Hint:"
+            " sklearn.feature_extraction.FeatureHasher takes names of features to fewer columns."
+        )
 
 
 @contextmanager
