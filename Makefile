@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test,ann,dask,browser
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet install $(CONSTRAINTS) --editable
 
-.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api mutants mutants-generated sbom sanitize wheels release bench docs man lint types check clean fuzz fuzz-estimators faults strangers test-clients
+.PHONY: help demo test test-all test-long test-oldest test-kernels test-gpu api mutants mutants-generated install-oldest sbom sanitize wheels release bench docs man lint types check clean fuzz fuzz-estimators faults strangers test-clients
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,8 +28,12 @@ test-long: $(BIN)/python  ## run the others: whole products of parameters, paper
 	$(INSTALL) '.[$(TEST_EXTRAS)]'
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --each-value $(LONG) -m "long and not slow"
 
-# Long tests of what no library's version changes; they run with the newest libraries.
-ONCE = lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
+# Tests of what no library's version changes; they run with the newest libraries.
+ONCE = files/test_leftovers fuzz/test_round_trips strangers/test_strangers test_text_encoding lazy/test_leave_one_out adaptation/test_boosting test_mutants cli/test_reproduce cli/test_documented_examples test_docs test_docstrings test_layers test_top_level
+
+install-oldest:  ## install the oldest libraries that are supported
+	$(MAKE) .venv-oldest/bin/python VENV=.venv-oldest
+	.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet install --constraint=tests/oldest.txt --editable '.[test]'
 
 test-oldest:  ## ordinary tests with the oldest libraries that are supported: of products of parameters one in forty
 	PYTEST_ADDOPTS="--one-in 40 $(ONCE:%=--ignore=tests/%.py)" $(MAKE) test VENV=.venv-oldest CONSTRAINTS=--constraint=tests/oldest.txt TEST_EXTRAS=test

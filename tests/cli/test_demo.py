@@ -10,7 +10,7 @@ from nearlabel.cli import _demo
 from nearlabel.datasets import load_multidigits
 from nearlabel.experiments import Plan
 
-METHODS = ("brknn", "lpknn", "mlknn", "nldd:estimator=logistic")
+METHODS = ("brknn", "lpknn", "mlknn", "nldd")
 
 
 @pytest.fixture(autouse=True)

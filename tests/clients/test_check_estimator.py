@@ -108,7 +108,7 @@ def test_small(name):
     check_all(name, SMALL[name])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_slow_defaults(name):
     """The bare defaults of the slow classifiers."""

@@ -68,7 +68,7 @@ def test_an_estimator_keeps_its_promises(seed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(2))
 def test_estimators_keep_their_promises_on_more_problems(block):
     """A hundred problems a block, in a process of their own."""
     outcomes = dict(run(range(1000 + 100 * block, 1100 + 100 * block)))

@@ -64,8 +64,8 @@ def test_readers_keep_the_contract(figures, target):
 
 @pytest.mark.long
 def test_other_inputs(tmp_path):
-    """The same for 500 other inputs of each reader, fewer of the slow ones."""
-    figures, said = fuzz(tmp_path, 500, "--seed", 1)
+    """The same for 300 other inputs of each reader, fewer of the slow ones."""
+    figures, said = fuzz(tmp_path, 300, "--seed", 1)
     assert not any(found["failures"] for found in figures["targets"].values()), said
 
 
@@ -88,7 +88,7 @@ def test_mended_defects_stay_mended(kept_outcomes, name):
 def planted(tmp_path_factory):
     """What the harness says of readers with faults, and the folder of the inputs that it kept."""
     folder = tmp_path_factory.mktemp("planted")
-    limits = ("--cpu", 1, "--wall", 10, "--seconds", 5, "--memory", 100)
+    limits = ("--cpu", 1, "--wall", 4, "--seconds", 3, "--memory", 100)
     return *fuzz(folder, 3, "--planted", *limits, code=1), folder / "kept"
 
 

@@ -444,6 +444,7 @@ def test_pairs_of_panels(n):
         assert len(set(members)) == len(members)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
 def test_files_of_levels_share_no_code(tmp_path):
     """What the linker takes from one level for another would end the program on an older processor."""

@@ -9,7 +9,7 @@ from nearlabel.datasets import load_multidigits
 from nearlabel.experiments import NEIGHBOR_METHODS, Plan, run, summarise
 from nearlabel.plots import check_figure_file
 
-_METHODS = (*NEIGHBOR_METHODS, "nldd:estimator=logistic")
+_METHODS = (*NEIGHBOR_METHODS, "nldd")
 _METRICS = ("hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1")
 _NOT_DRAWN = {"cmlknn"}  # the others' lines would merge
 _NOTE = "cmlknn is made for sparse features, which these are not."

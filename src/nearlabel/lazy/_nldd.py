@@ -115,11 +115,10 @@ class NLDD(WithProbabilities):
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
     >>> from nearlabel.datasets import load_multidigits
     >>> from nearlabel.lazy import NLDD
     >>> digits = load_multidigits()
-    >>> nldd = NLDD(LogisticRegression(max_iter=1000), random_state=0).fit(digits.X[:500], digits.Y[:500])
+    >>> nldd = NLDD(random_state=0).fit(digits.X[:500], digits.Y[:500])
     >>> nldd.predict(digits.X[1500:]).shape
     (500, 10)
     """
