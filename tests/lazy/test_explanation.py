@@ -637,3 +637,35 @@ def test_what_a_notebook_shows(estimator):
     assert "<script>" in [cell for row in rows for cell in row]
     paragraphs = ["".join(paragraph.itertext()) for paragraph in page.iter("p")]
     assert {one.rule, one.change} <= set(paragraphs)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "rule"),
+    [
+        (BRkNNa(4), "score > 0.5, else the label of highest score (by majority)"),
+        (BRkNNa(4, majority="half"), "score >= 0.5, else the label of highest score (by majority)"),
+        (BRkNNb(3), "as many of highest score as the neighbours have on average, 2, rounded: 2"),
+        (BRkNNb(4), "as many of highest score as the neighbours have on average, 1.75, rounded: 2"),
+        (LPkNN(3), "the label set of most neighbours"),
+        (
+            LPkNN(2, ties="first"),
+            "the label set of most neighbours (2 tie with 1 votes each; ties='first' decides)",
+        ),
+    ],
+    ids=name_of,
+)
+def test_the_rule_by_hand(estimator, rule):
+    """Label sets {0, 1} twice, {0, 2}, {2}; the query is nearest to the second sample, then to the third."""
+    X, Y = [[0], [1], [2], [9]], [[1, 1, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]]
+    (explanation,) = estimator.fit(X, Y).explain([[1.2]])
+    assert explanation.rule.endswith(f"chosen: {rule}")
+    if isinstance(estimator, BRkNNa):
+        assert explanation.labels["threshold"].tolist() == [0.5] * 3
+
+
+@pytest.mark.parametrize(
+    "cls", [BRkNN, BRkNNa, BRkNNb, LPkNN, MLkNN, DMLkNN, CMLkNN, IBLR], ids=lambda cls: cls.__name__
+)
+def test_ten_neighbours_are_the_default(cls):
+    """As Zhang and Zhou (2007) take."""
+    assert cls().n_neighbors == 10

@@ -112,9 +112,15 @@ def test_weights(weights):
             assert (frontier.thresholds(point) == expected.thresholds(point)).all()
 
 
-def test_scores_that_every_threshold_predicts():
-    """Cells of infinite score are predicted from the first point on."""
-    scores, Y = [[np.inf, 0.9], [0.8, np.inf], [0.7, 0.2], [0.1, 0.6]], [[1, 1], [0, 0], [1, 0], [0, 1]]
+@pytest.mark.parametrize(
+    ("scores", "Y", "n_first"),
+    [
+        ([[np.inf, 0.9], [0.8, np.inf], [0.7, 0.2], [0.1, 0.6]], [[1, 1], [0, 0], [1, 0], [0, 1]], 4),
+        ([[np.inf, 0.2], [0.8, np.inf], [0.7, 0.9], [0.1, 0.6]], [[1, 1], [0, 1], [1, 0], [0, 0]], 2),
+    ],
+)
+def test_scores_that_every_threshold_predicts(scores, Y, n_first):
+    """Cells of infinite score are predicted from the first point on, alone where they are the most precise."""
     frontier = micro_pr_frontier(scores, Y)
     for point in range(len(frontier.recall)):
         predicted = np.asarray(scores) >= frontier.thresholds(point)
@@ -122,6 +128,7 @@ def test_scores_that_every_threshold_predicts():
         assert frontier.precision[point] == hits / predicted.sum()
         assert frontier.recall[point] == hits / 4
         assert frontier.n_chosen[point] == predicted.sum()
+    assert frontier.n_chosen[0] == n_first
     assert len(frontier.recall) > 1
 
 

@@ -50,7 +50,7 @@ class CandidateLists:
     `exact`, squared distances have no error and panels come in the order of the rows: the n_neighbors first are kept.
     """
 
-    def __init__(self, n_queries: int, n_neighbors: int, most: int, *, exact: bool = False) -> None:
+    def __init__(self, n_queries: int, n_neighbors: int, most: int, *, exact: bool) -> None:
         self.n_neighbors, self.exact = n_neighbors, exact
         self.limit = np.full(n_queries, NONE_YET)
         self.unresolved = np.zeros(n_queries, dtype=bool)
