@@ -8,25 +8,22 @@ it. All other parameters are the defaults of each library, but for a seed, `max_
 
 "own / tuned": the method's own decisions, and those of thresholds for micro F1 on the same fitted model's scores. They
 are found inside the training part by the same way for all: scores by three-fold cross-validation of the training part
-(seed 0), then `MicroFOptimum`. The thresholds are made for micro F1, so they may raise the Hamming loss. The own decisions of
-`NeighborsClassifierCV` already come from thresholds, which it tunes on leave-one-out scores.
+(seed 0), then `MicroFOptimum`. The thresholds are made for micro F1, so they may raise the Hamming loss. The own
+decisions of `NeighborsClassifierCV` already come from thresholds, which it tunes on leave-one-out scores.
 
 Seconds are those of the processor, a mean over the folds, one thread: "fit / predict / tune". "fit" and "predict" are
 those of the own decisions, "tune" is the three further fits, and the thresholds. scikit-multilearn-ng's BRkNN has no
 `predict_proba`; its scores are its attribute `confidences_`.
 
-Run: ``python benchmarks/field.py``, which also writes the figures of ``docs/field.md``; that page says how to install
-the guests. ``--quick`` for a look at two sets. Needs ``NEARLABEL_DATA`` or the net.
+Run: ``python benchmarks/field.py``, which also writes the figures of ``docs/field.md``; that page describes how to
+install the guests. ``--quick`` for a look at two sets. Needs ``NEARLABEL_DATA`` or the net.
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
-
 import importlib.util
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -200,7 +197,7 @@ def tuned_to(fold: Fold) -> MicroFOptimum:
 
 def _values(fold: Fold, own: Any, thresholds: MicroFOptimum) -> dict[str, list[float]]:
     """Return each metric of the own decisions and of those by thresholds."""
-    method = response_method_of(fold.model, ("predict_proba", "decision_function"))
+    method = response_method_of(fold.model)
     tuned = thresholds.predict(label_scores(fold.model, fold.X_test, fold.Y.shape[1], method))
     return {name: [metric(fold.Y_test, labels) for labels in (own, tuned)] for name, metric in METRICS.items()}
 
@@ -246,6 +243,7 @@ def _cells(found: Sequence[Sequence[float]], n_sets: int, form: str) -> list[str
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write the page."""
     options = parser_for(__doc__ or "", "field", repeats=1).parse_args(arguments)
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     print_facts()
     results = {name: measure_set(name, options.repeats) for name in SETS[: 2 if options.quick else None]}
     tables = tables_of(results)
