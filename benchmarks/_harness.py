@@ -40,7 +40,7 @@ QUICK_RESULTS = RESULTS.parents[1] / "build" / "benchmarks"
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _PEERS = (
     "scikit-multilearn-ng", "faiss-cpu", "scikit-learn-intelex", "torch", "dask", "distributed", "lancedb", "river",
-    "cleanlab",
+    "cleanlab", "libmultilabel", "mlrl-boomer",
 )  # fmt: skip
 _SECONDS_OF_PASSES, _MOST_PASSES = 1.0, 10
 _WARMS_UP = 5.0  # seconds up to which a job is passed twice at least
