@@ -13,6 +13,7 @@ from nearlabel.environment import made_with
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
 from nearlabel.metrics.counts import Comparison, Counts, compare
 from nearlabel.report._audit_facts import suspicious_labels
+from nearlabel.report._error_facts import Errors, label_confusions, wrong_samples
 from nearlabel.report._examination import examination_of_model
 from nearlabel.report._explorer_facts import explorer_facts
 from nearlabel.report._headline import headline_facts
@@ -111,6 +112,7 @@ def model_facts(
     predicted, scores = (decided, given) if left_out is None else left_out
     frontier = None if scores is None or not of_labels["co_occurrence"]["names"] else micro_pr_frontier(scores, Y)
     compared = compare(Y, predicted)
+    errors = Errors(compared)
     n_features, figures = int(data.X.shape[1]), of_labels["figures"]
     return {
         "kind": "model",
@@ -123,6 +125,8 @@ def model_facts(
         "metrics": _metrics(Y, predicted, scores, card),
         "labels": _of_labels(data.label_names, compared.per_label, card["thresholds"], frontier),
         "n_labels": int(Y.shape[1]),
+        "wrong": wrong_samples(errors, scores, model, data.X, data.label_names, own=own, kept=kept, seen=seen),
+        "confusions": label_confusions(errors, data.label_names),
         "calibration": _calibration(scores, Y) if scores is not None and method == "predict_proba" else None,
         "frontier": None if frontier is None else _frontier(frontier, compared.in_total),
         "co_occurrence": of_labels["co_occurrence"],

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.report._audit_page import suspects
+from nearlabel.report._error_sections import confusion_section, wrong_section
 from nearlabel.report._examination_section import examination_section
 from nearlabel.report._figures import draw_co_occurrence, draw_precision_recall, draw_reliability
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
@@ -36,6 +37,8 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page."""
     return [
         ("Labels", _labels(facts)),
+        ("Most wrong samples", wrong_section(facts["wrong"], left_out=facts["left_out"], seen=facts["seen"])),
+        ("Confusion between labels", confusion_section(facts["confusions"])),
         *([("Predictions to check", _doubtful(facts["doubtful"]))] if facts["doubtful"] else []),
         ("Metrics", _metrics(facts)),
         ("Calibration", _calibration(facts["calibration"])),
