@@ -8,11 +8,10 @@ import pytest
 from scipy import sparse
 
 from nearlabel.lazy import BRkNN
-from nearlabel.metrics.counts import compare
 from nearlabel.persistence import ModelCard
 from nearlabel.plots._display import Display
 from nearlabel.report import model_facts, report_page
-from nearlabel.report._error_facts import Errors, label_confusions, wrong_samples
+from nearlabel.report._error_facts import Errors, compare_all, label_confusions, wrong_samples
 from nearlabel.transformation import BinaryRelevance
 
 NAMES = ("a", "b", "c", "d")
@@ -38,7 +37,7 @@ def test_most_wrong_labels_first(store):
     Y = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0]])
     predicted = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0]])
     scores = np.array([[0.9, 0.6, 0, 0], [0, 1, 0, 0], [1, 0.4, 0, 0.5], [0, 0, 0.1, 0]])
-    errors = Errors(compare(store(Y), store(predicted)))
+    errors = Errors(compare_all(store(Y), store(predicted)))
     own = {"id": ["r", "s", "t", "u"]}
     found = wrong_samples(errors, scores, None, np.zeros((4, 1)), NAMES, **NO_NAMES | {"own": own})
     assert (found["n_wrong"], found["n_samples"]) == (3, 4)
@@ -53,8 +52,9 @@ def test_most_wrong_labels_first(store):
 
 def test_unknown_labels_are_not_wrong():
     """Neither missed nor added."""
-    errors = Errors(compare(np.array([[np.nan, 1], [np.nan, 0]]), np.array([[1, 0], [0, 0]])))
-    assert errors.missed.toarray().tolist() == [[0, 1], [0, 0]]
+    Y, predicted = np.array([[np.nan] * 2, [np.nan, 1], [np.nan, 0]]), np.array([[1, 1], [1, 0], [0, 0]])
+    errors = Errors(compare_all(Y, predicted))
+    assert errors.missed.toarray().tolist() == [[0, 0], [0, 1], [0, 0]]  # rows keep their numbers
     assert errors.added.nnz == 0
 
 
@@ -96,7 +96,7 @@ def test_confusions_by_loops(seed):
             by_chance = one[:, i].sum() * other[:, j].sum() / 30
             if n > 1 and n > by_chance:
                 expected[kind, NAMES[i], NAMES[j]] = (n, pytest.approx(by_chance))
-    found = label_confusions(Errors(compare(Y, predicted)), NAMES)["pairs"]
+    found = label_confusions(Errors(compare_all(Y, predicted)), NAMES)["pairs"]
     assert {(one["kind"], *one["labels"]): (one["n_samples"], one["expected"]) for one in found} == expected
     excess = [one["n_samples"] - one["expected"] for one in found]
     assert excess == sorted(excess, reverse=True)
@@ -129,7 +129,7 @@ def test_sections_without_errors(toy, nldd_facts):
     page = report_page({**nldd_facts, "wrong": wrong, "confusions": confusions})
     assert "All predicted label sets are right." in page
     assert "No two labels are wrong in the same samples" in page
-    errors = Errors(compare(toy.Y, toy.Y))
+    errors = Errors(compare_all(toy.Y, toy.Y))
     assert wrong_samples(errors, None, None, toy.X, NAMES, **NO_NAMES) == {**wrong, "n_samples": 36}
     assert label_confusions(errors, NAMES)["pairs"] == []
 
@@ -138,7 +138,11 @@ def test_sections_without_errors(toy, nldd_facts):
 def test_pairs_of_many_labels(nldd_facts):
     """The page names the limit."""
     confusions = {**nldd_facts["confusions"], "n_paired": 300, "n_labels": 4000}
-    pair = {"kind": "missed", "labels": ["x", "y"], "n_samples": 7, "expected": 1.5}
-    page = report_page({**nldd_facts, "confusions": {**confusions, "pairs": [pair]}})
+    kinds = ("confused", "missed", "added")
+    pairs = [{"kind": kind, "labels": ["x", "y"], "n_samples": 7, "expected": 1.5} for kind in kinds]
+    page = report_page({**nldd_facts, "confusions": {**confusions, "pairs": pairs}})
     assert "Pairs of the 300 labels with most errors of 4,000." in page
-    assert '<th scope="row">x and y are both missed</th>' in page
+    missed, added = '<span class="chip missed">{}</span>', '<span class="chip false">{}</span>'
+    x_missed, y_missed, x_added, y_added = (mark.format(name) for mark in (missed, added) for name in "xy")
+    for first, second in ((x_missed, y_added), (x_missed + y_missed, "none"), ("none", x_added + y_added)):
+        assert f'<th scope="row">{first}</th><td>{second}</td><td class="n" data-v="7">' in page

@@ -214,7 +214,7 @@ def test_training_rows_of_a_model_without_neighbours(digits_facts):
     explorer = {**digits_facts["explorer"], "explained": False}
     page = report_page({**optimistic, "explorer": explorer})
     assert "all figures are optimistic.<" in page
-    assert "its own neighbour" not in page
+    assert "sample is its own neighbour" not in page
 
 
 @pytest.mark.usefixtures("_no_figures")

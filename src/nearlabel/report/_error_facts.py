@@ -10,11 +10,19 @@ from scipy import sparse
 
 from nearlabel.inspection import explain, explains
 from nearlabel.metrics.counts import Comparison
+from nearlabel.metrics.inputs import check_predicted
+from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.row_names import names_of_rows, row_name
-from nearlabel.utils.types import FloatArray, IntArray, Matrix
+from nearlabel.utils.types import FloatArray, IntArray, Matrix, MatrixLike
 
 _MOST_SAMPLES, _MOST_NEIGHBORS, _MOST_PAIRS = 10, 5, 20
 _MOST_PAIRED = 300  # labels of which all pairs are counted
+
+
+def compare_all(y: MatrixLike, predicted: Matrix) -> Comparison:
+    """Return the comparison of all samples, also of those whose labels are all unknown: rows keep their numbers."""
+    parts = PartialLabels.of(y)
+    return Comparison.of(parts.labels, check_predicted(predicted, parts.labels.shape), unknown=parts.unknown)
 
 
 class Errors:

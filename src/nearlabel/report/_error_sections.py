@@ -10,12 +10,6 @@ from nearlabel.report._tables import Column, notes, table
 
 Facts = Mapping[str, Any]
 
-_KINDS = {
-    "confused": "{0} is missed, {1} is predicted wrongly",
-    "missed": "{0} and {1} are both missed",
-    "added": "{0} and {1} are both predicted wrongly",
-}
-
 
 def wrong_section(wrong: Facts, *, left_out: bool, seen: bool) -> Markup:
     """Return the samples with most wrong labels, next to their neighbours."""
@@ -51,10 +45,19 @@ def confusion_section(confusions: Facts) -> Markup:
         "Labels that are wrong in the same samples, more often than if errors were independent (expected by chance)."
         f" The pair that exceeds this number by most is first.{some}"
     )
-    columns = [Column("error", numeric=False), Column("samples"), Column("expected by chance")]
-    rows = [(_KINDS[one["kind"]].format(*one["labels"]), one["n_samples"], one["expected"]) for one in
-            confusions["pairs"]]  # fmt: skip
+    columns = [Column("missed", numeric=False), Column("wrongly predicted", numeric=False)]
+    columns += [Column("samples"), Column("expected by chance")]
+    rows = [(*_wrong_together(one), one["n_samples"], one["expected"]) for one in confusions["pairs"]]
     return join(notes([words]), table(columns, rows, "Labels that are wrong together", filtered="labels"))
+
+
+def _wrong_together(pair: Facts) -> tuple[Markup, Markup]:
+    """Return the missed and the wrongly predicted labels of a pair."""
+    first, second = pair["labels"]
+    missed, added = {"confused": ([first], [second]), "missed": ([first, second], []), "added": ([], [first, second])}[
+        pair["kind"]
+    ]
+    return _chips(missed, "missed"), _chips(added, "false")
 
 
 def _called(one: Facts) -> Markup:

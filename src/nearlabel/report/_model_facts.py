@@ -11,9 +11,10 @@ import numpy as np
 from nearlabel.datasets import Dataset
 from nearlabel.environment import made_with
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
-from nearlabel.metrics.counts import Comparison, Counts, compare
+from nearlabel.metrics.counts import Comparison, Counts
 from nearlabel.report._audit_facts import suspicious_labels
-from nearlabel.report._error_facts import Errors, label_confusions, wrong_samples
+from nearlabel.report._curve_facts import label_curves
+from nearlabel.report._error_facts import Errors, compare_all, label_confusions, wrong_samples
 from nearlabel.report._examination import examination_of_model
 from nearlabel.report._explorer_facts import explorer_facts
 from nearlabel.report._headline import headline_facts
@@ -111,7 +112,7 @@ def model_facts(
     left_out = left_out_predictions(model, Y.shape) if seen else None
     predicted, scores = (decided, given) if left_out is None else left_out
     frontier = None if scores is None or not of_labels["co_occurrence"]["names"] else micro_pr_frontier(scores, Y)
-    compared = compare(Y, predicted)
+    compared = compare_all(Y, predicted)
     errors = Errors(compared)
     n_features, figures = int(data.X.shape[1]), of_labels["figures"]
     return {
@@ -127,6 +128,7 @@ def model_facts(
         "n_labels": int(Y.shape[1]),
         "wrong": wrong_samples(errors, scores, model, data.X, data.label_names, own=own, kept=kept, seen=seen),
         "confusions": label_confusions(errors, data.label_names),
+        "label_curves": label_curves(compared, scores, data.label_names),
         "calibration": _calibration(scores, Y) if scores is not None and method == "predict_proba" else None,
         "frontier": None if frontier is None else _frontier(frontier, compared.in_total),
         "co_occurrence": of_labels["co_occurrence"],

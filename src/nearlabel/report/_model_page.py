@@ -9,7 +9,7 @@ from typing import Any
 from nearlabel.report._audit_page import suspects
 from nearlabel.report._error_sections import confusion_section, wrong_section
 from nearlabel.report._examination_section import examination_section
-from nearlabel.report._figures import draw_co_occurrence, draw_precision_recall, draw_reliability
+from nearlabel.report._figures import draw_co_occurrence, draw_label_curve, draw_precision_recall, draw_reliability
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
 from nearlabel.report._made_with import shown_environments
 from nearlabel.report._markup import Markup, element, join
@@ -39,6 +39,7 @@ def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
         ("Labels", _labels(facts)),
         ("Most wrong samples", wrong_section(facts["wrong"], left_out=facts["left_out"], seen=facts["seen"])),
         ("Confusion between labels", confusion_section(facts["confusions"])),
+        ("Precision and recall of labels", _label_curves(facts["label_curves"])),
         *([("Predictions to check", _doubtful(facts["doubtful"]))] if facts["doubtful"] else []),
         ("Metrics", _metrics(facts)),
         ("Calibration", _calibration(facts["calibration"])),
@@ -216,7 +217,7 @@ def _metrics(facts: Facts) -> Markup:
 def _labels(facts: Facts) -> Markup:
     labels = _by_trouble(facts["labels"])
     keys = {
-        "support": "samples", "predicted": "predicted", "precision": "precision", "recall": "recall", "f1": "F1",
+        "support": "samples", "f1": "F1", "precision": "precision", "recall": "recall", "predicted": "predicted",
         "threshold": "threshold", "best_threshold": "best threshold",
     }  # fmt: skip
     used = [key for key in keys if any(one[key] is not None for one in labels)]
@@ -233,6 +234,32 @@ def _labels(facts: Facts) -> Markup:
         remarks.append(f"The {len(labels):,} most frequent of {facts['n_labels']:,} labels.")
     each = table(columns, rows, "Precision, recall and F1 of each label, lowest F1 first", filtered="labels")
     return join(notes([" ".join(remarks)]), each)
+
+
+def _label_curves(of_labels: Facts) -> Markup:
+    curves = of_labels["curves"]
+    if not curves:
+        return notes(["The model has no scores, or no label has enough samples for a curve."])
+    n_labels = of_labels["n_labels"]
+    which = "All labels" if len(curves) == n_labels else f"The {len(curves)} of {n_labels:,} labels with the lowest F1"
+    words = (
+        f"{which}, the lowest F1 first; labels of fewer than five samples are not drawn. The line is reached by the"
+        " thresholds of one label, the circle by the model. Random scores have a precision of the share of samples."
+    )
+    return join(notes([words]), element("div", *map(_label_curve, curves), class_="grid"))
+
+
+def _label_curve(curve: Facts) -> Markup:
+    pairs = [
+        ("average precision", curve["average_precision"]),
+        ("share of samples", curve["share"]),
+        ("precision of the model", curve["precision_of_model"]),
+        ("recall of the model", curve["recall_of_model"]),
+        ("F1 of the model", curve["f1"]),
+    ]
+    numbers = table([Column("figure", numeric=False), Column("value")], pairs, f"Figures of {curve['name']}")
+    words = f"Average precision {shown(curve['average_precision'])}, share of samples {shown(curve['share'])}."
+    return figure(curve["name"], draw_label_curve(curve), numbers, words)
 
 
 def _calibration(calibration: Facts | None) -> Markup:
