@@ -207,9 +207,14 @@ def test_lines_that_hide_each_other(run_of_one):
 @pytest.mark.usefixtures("_no_figures")
 def test_training_rows_of_a_model_without_neighbours(digits_facts):
     """No sample is its own neighbour where there are none."""
-    assert "and each sample is its own neighbour." in report_page(digits_facts)
+    optimistic = {**digits_facts, "left_out": False}
+    assert "all figures are optimistic, and each sample is its own neighbour." in report_page(optimistic)
+    assert "The figures are leave-one-out" in report_page(digits_facts)
+    assert "Each sample is its own neighbour here" in report_page(digits_facts)
     explorer = {**digits_facts["explorer"], "explained": False}
-    assert "all figures are optimistic.<" in report_page({**digits_facts, "explorer": explorer})
+    page = report_page({**optimistic, "explorer": explorer})
+    assert "all figures are optimistic.<" in page
+    assert "sample is its own neighbour" not in page
 
 
 @pytest.mark.usefixtures("_no_figures")

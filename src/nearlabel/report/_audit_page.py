@@ -34,6 +34,11 @@ def audit_title(facts: Facts) -> str:
     return f"Labels of {facts['name']}"
 
 
+def audit_verdict(facts: Facts) -> Markup:
+    """Return the sentence below the title."""
+    return element("p", verdict(facts), class_="verdict")
+
+
 def audit_sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page; what was not found has no section."""
     parts = [
@@ -74,7 +79,7 @@ def _summary(facts: Facts) -> Markup:
         *([("Method", facts["by"])] if facts["by"] else []),
         ("Made with", shown_environments(facts["made_with"])),
     ]
-    return join(element("p", verdict(facts), class_="verdict"), facts_list(pairs), notes([_HOW]))
+    return join(facts_list(pairs), notes([_HOW]))
 
 
 def _ticked(facts: Facts) -> Markup:

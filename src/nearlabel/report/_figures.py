@@ -22,6 +22,14 @@ _SIZE = (4.2, 3.0)  # inches: letters of nine points can still be read where it 
 Curves = Mapping[str, Sequence[tuple[int, float, float | None]]]
 
 
+class _LabelCurveDisplay(MicroFrontierDisplay):
+    """Precision over recall of one label, for every threshold; below a point the next one's precision is reached."""
+
+    def _draw(self, ax: Any, **style: Any) -> None:
+        super()._draw(ax, **({"drawstyle": "steps-pre"} | style))
+        ax.set(xlabel="recall", ylabel="precision")
+
+
 def draw_curves(curves: Curves, order: Sequence[str], title: str) -> Markup:
     """Return a line for each method; a method looks alike in all figures of a page, by its place in the order."""
     lines = []
@@ -49,6 +57,18 @@ def draw_precision_recall(frontier: Mapping[str, Any]) -> Markup:
     words = " and ".join(f"F1 {shown(at['f1'])} of {name}" for name, at in points.items())
     display = MicroFrontierDisplay(frontier["recall"], frontier["precision"], points=marked)
     return Markup(display.to_svg("Micro-averaged precision and recall", f"{words}.", size=(4.2, 3.6)))
+
+
+def draw_label_curve(curve: Mapping[str, Any]) -> Markup:
+    """Return precision over recall of one label, with the model's own point, unless it never predicts the label."""
+    point = curve["precision_of_model"], curve["recall_of_model"]
+    marked = {} if point[0] is None else {"the model's decisions": (point[1], point[0])}
+    words = (
+        f"Average precision {shown(curve['average_precision'])};"
+        f" the model's decisions have precision {shown(point[0])} and recall {shown(point[1])}."
+    )
+    display = _LabelCurveDisplay(curve["recall"], curve["precision"], points=marked)
+    return Markup(display.to_svg(f"Precision and recall of {curve['name']}", words, size=(3.6, 3.2)))
 
 
 def draw_co_occurrence(pairs: Mapping[str, Any]) -> Markup:

@@ -11,11 +11,15 @@ import numpy as np
 from nearlabel.datasets import Dataset
 from nearlabel.environment import made_with
 from nearlabel.metrics import CATALOGUE, calibration_bins, score_all
-from nearlabel.metrics.counts import Counts, compare
+from nearlabel.metrics.counts import Comparison, Counts
 from nearlabel.report._audit_facts import suspicious_labels
+from nearlabel.report._curve_facts import label_curves
+from nearlabel.report._error_facts import Errors, compare_all, label_confusions, wrong_samples
 from nearlabel.report._examination import examination_of_model
 from nearlabel.report._explorer_facts import explorer_facts
+from nearlabel.report._headline import headline_facts
 from nearlabel.report._label_facts import finite, labelset_facts
+from nearlabel.report._left_out import left_out_predictions
 from nearlabel.report._review_facts import doubtful_predictions
 from nearlabel.thresholds import MicroPRFrontier, micro_pr_frontier
 from nearlabel.utils.partial_labels import PartialLabels
@@ -51,7 +55,8 @@ def model_facts(
     training : Dataset, default=None
         Training data of the model, in which the doctor looks for faults, and for pictures of the neighbours.
     seen : bool, default=False
-        Whether `data` are the training data.
+        Whether `data` are the training data. Then all figures but the explorer are those of leave-one-out predictions
+        if the model has them (``left_out`` of the facts), each sample predicted from all others.
     n_rows : int, default=200
         Maximum number of samples in the explorer; they are spread evenly over the data.
     kept : mapping of str to sequence of str of length n_training_samples, default=None
@@ -102,10 +107,13 @@ def model_facts(
     own = (kept if seen else {}) if kept_of_data is None else kept_of_data
     _check_kept("kept" if kept_of_data is None else "kept_of_data", own, Y.shape[0])
     of_labels = labelset_facts(Y, data.label_names)
-    predicted, scores, method = _answers(model, data.X, Y.shape[1])
-    _check_labels(predicted, Y)
+    decided, given, method = _answers(model, data.X, Y.shape[1])
+    _check_labels(decided, Y)
+    left_out = left_out_predictions(model, Y.shape) if seen else None
+    predicted, scores = (decided, given) if left_out is None else left_out
     frontier = None if scores is None or not of_labels["co_occurrence"]["names"] else micro_pr_frontier(scores, Y)
-    compared = compare(Y, predicted)
+    compared = compare_all(Y, predicted)
+    errors = Errors(compared)
     n_features, figures = int(data.X.shape[1]), of_labels["figures"]
     return {
         "kind": "model",
@@ -113,9 +121,14 @@ def model_facts(
         "made_with": [made_with()],
         "data": {"name": data.name, "features": n_features, **figures},
         "seen": seen,
+        "left_out": left_out is not None,
+        "headline": _headline(compared),
         "metrics": _metrics(Y, predicted, scores, card),
         "labels": _of_labels(data.label_names, compared.per_label, card["thresholds"], frontier),
         "n_labels": int(Y.shape[1]),
+        "wrong": wrong_samples(errors, scores, model, data.X, data.label_names, own=own, kept=kept, seen=seen),
+        "confusions": label_confusions(errors, data.label_names),
+        "label_curves": label_curves(compared, scores, data.label_names),
         "calibration": _calibration(scores, Y) if scores is not None and method == "predict_proba" else None,
         "frontier": None if frontier is None else _frontier(frontier, compared.in_total),
         "co_occurrence": of_labels["co_occurrence"],
@@ -123,8 +136,16 @@ def model_facts(
         "examination": examination_of_model(model, data, training, seen=seen),
         "doubtful": None if seen else doubtful_predictions(model, data, own),
         "suspects": _suspects(model, data if seen else training, data.label_names, kept),
-        "explorer": explorer_facts(model, data, predicted, scores, training, n_rows, kept=kept, own=own),
+        "explorer": explorer_facts(model, data, decided, given, training, n_rows, kept=kept, own=own),
     }
+
+
+def _headline(compared: Comparison) -> dict[str, Any]:
+    """Return the headline figures; exact matches only if all labels are known."""
+    each = compared.per_example
+    exact = (each.hits == each.true) & (each.hits == each.predicted)
+    n_exact = int(exact.sum()) if compared.unknown is None else None
+    return headline_facts(compared.per_label, compared.in_total, n_exact)
 
 
 def _suspects(

@@ -1,13 +1,15 @@
-"""The page of a model: card, metrics, labels, calibration, thresholds, co-occurrence, explorer."""
+"""The page of a model: verdict, labels, errors, metrics, calibration, thresholds, the data, explorer, card."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nearlabel.report._audit_page import suspects
+from nearlabel.report._error_sections import confusion_section, wrong_section
 from nearlabel.report._examination_section import examination_section
-from nearlabel.report._figures import draw_co_occurrence, draw_precision_recall, draw_reliability
+from nearlabel.report._figures import draw_co_occurrence, draw_label_curve, draw_precision_recall, draw_reliability
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
 from nearlabel.report._made_with import shown_environments
 from nearlabel.report._markup import Markup, element, join
@@ -16,37 +18,117 @@ from nearlabel.report._tables import Column, facts_list, figure, more, notes, ta
 
 Facts = Mapping[str, Any]
 
-_SEEN = "The model was fitted to these samples: all figures are optimistic"
+_SEEN = "The model was fitted to these samples"
+_AROUND = re.compile(r"(?:Pipeline|TunedThresholdsClassifierCV|FixedThresholdsClassifier|CalibratedLabels)\((.*)\)")
 
 
 def model_title(facts: Facts) -> str:
     """Return the title of the page."""
-    return f"{facts['card']['method']} on {facts['data']['name']}"
+    return f"{_classifier(facts['card']['method'])} on {facts['data']['name']}"
+
+
+def model_verdict(facts: Facts) -> Markup:
+    """Return the sentence, the headline figures and the warnings below the title."""
+    warned = [*_seen(facts), *facts["notes"]]
+    return join(element("p", _verdict(facts["headline"]), class_="verdict"), _headline(facts), notes(warned))
 
 
 def model_sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page."""
-    parts = [
-        ("Model", _card(facts["card"], facts["made_with"])),
-        ("Data", join(notes([*_seen(facts), *facts["notes"]]), data_figures(facts["data"]))),
-        ("Findings in the data", examination_section(facts["examination"])),
-        *([] if facts["suspects"] is None else [("Suspicious labels", _suspects(facts["suspects"]))]),
+    return [
+        ("Labels", _labels(facts)),
+        ("Most wrong samples", wrong_section(facts["wrong"], left_out=facts["left_out"], seen=facts["seen"])),
+        ("Confusion between labels", confusion_section(facts["confusions"])),
+        ("Precision and recall of labels", _label_curves(facts["label_curves"])),
         *([("Predictions to check", _doubtful(facts["doubtful"]))] if facts["doubtful"] else []),
         ("Metrics", _metrics(facts)),
-        ("Labels", _labels(facts)),
         ("Calibration", _calibration(facts["calibration"])),
         ("Thresholds", _frontier(facts["frontier"])),
+        *([("Label co-occurrence", _co_occurrence(facts))] if len(facts["co_occurrence"]["names"]) > 1 else []),
+        ("Data", data_figures(facts["data"])),
+        ("Findings in the data", examination_section(facts["examination"])),
+        *([] if facts["suspects"] is None else [("Suspicious labels", _suspects(facts["suspects"]))]),
+        ("Explorer", _explorer(facts["explorer"], seen=facts["seen"])),
+        ("Model", _card(facts["card"], facts["made_with"])),
     ]
-    parts += [("Label co-occurrence", _co_occurrence(facts))] if len(facts["co_occurrence"]["names"]) > 1 else []
-    return [*parts, ("Explorer", _explorer(facts["explorer"]))]
 
 
 _STALE = {"thresholds_stale": "thresholds", "n_neighbors_stale": "number of neighbours"}
 
 
+def _classifier(method: str) -> str:
+    """Return the classifier in the text of a method: without the pipeline, thresholds and calibration around it.
+
+    Examples
+    --------
+    >>> _classifier("Pipeline(FeatureScaler, TunedThresholdsClassifierCV(MLkNN))"), _classifier("BinaryRelevance(SVC)")
+    ('MLkNN', 'BinaryRelevance(SVC)')
+    """
+    while found := _AROUND.fullmatch(method):
+        method = _last_part(found[1])
+    return method
+
+
+def _last_part(text: str) -> str:
+    """Return what is after the last comma outside brackets."""
+    depth = start = 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        start = place + 2 if letter == "," and not depth else start
+    return text[start:]
+
+
 def _seen(facts: Facts) -> list[str]:
+    if not facts["seen"]:
+        return []
+    if facts["left_out"]:
+        figures = "The figures are leave-one-out: each sample is predicted from all others"
+        hence = "Thresholds, numbers of neighbours and scaling are those of all samples, hence slightly optimistic"
+        return [f"{_SEEN}. {figures}. {hence}."]
     own = ", and each sample is its own neighbour" if facts["explorer"]["explained"] else ""
-    return [f"{_SEEN}{own}."] if facts["seen"] else []
+    return [f"{_SEEN}: all figures are optimistic{own}."]
+
+
+def _verdict(headline: Facts) -> str:
+    """Return how good the model is, in one sentence."""
+    true, predicted, hits = (headline[name] for name in ("true", "predicted", "hits"))
+    if not true:
+        return "No sample has a label, so the model cannot be evaluated."
+    if not predicted:
+        return "The model predicts no label."
+    finds = f"The model finds {_percent(hits / true)} of the true labels, and {_percent(hits / predicted)} of its"
+    better = "better than" if headline["f1"] > headline["constant_f1"] else "no better than"
+    f1, constant = shown(headline["f1"]), shown(headline["constant_f1"])
+    return (
+        f"{finds} predicted labels are right: micro F1 {f1}, {better} the best prediction that is the same for all"
+        f" samples ({constant})."
+    )
+
+
+def _percent(share: float) -> str:
+    """Return a share in whole percent; only 0 and 1 are shown as 0 % and 100 %."""
+    percent = round(100 * share)
+    words = "under 1" if share and not percent else "over 99" if share < 1 and percent == 100 else str(percent)
+    return f"{words}\N{NO-BREAK SPACE}%"
+
+
+def _headline(facts: Facts) -> Markup:
+    values = {one["name"]: one["value"] for one in facts["metrics"]}
+    n_exact, n_samples = facts["headline"]["n_exact"], facts["data"]["instances"]
+    worst = _by_trouble(facts["labels"])[0] if facts["labels"] else None
+    pairs = [
+        ("Micro F1", values.get("micro_f1")),
+        ("Macro F1", values.get("macro_f1")),
+        ("Average precision", values.get("average_precision")),
+        ("Exact matches", None if n_exact is None else f"{n_exact:,} of {n_samples:,} samples"),
+        ("Hardest label", f"{worst['name']} (F1 {shown(worst['f1'])})" if worst and worst["f1"] is not None else None),
+    ]
+    return element("div", facts_list(pairs), class_="headline")
+
+
+def _by_trouble(labels: Sequence[Facts]) -> list[Facts]:
+    """Return labels by F1, the lowest first, of equal ones that of more samples; undefined ones last."""
+    return sorted(labels, key=lambda one: (one["f1"] is None, one["f1"] or 0.0, -one["support"]))
 
 
 def _changes(changes: Mapping[str, Any] | None) -> list[tuple[str, str]]:
@@ -133,22 +215,51 @@ def _metrics(facts: Facts) -> Markup:
 
 
 def _labels(facts: Facts) -> Markup:
-    labels = facts["labels"]
+    labels = _by_trouble(facts["labels"])
     keys = {
-        "support": "samples", "predicted": "predicted", "precision": "precision", "recall": "recall", "f1": "F1",
+        "support": "samples", "f1": "F1", "precision": "precision", "recall": "recall", "predicted": "predicted",
         "threshold": "threshold", "best_threshold": "best threshold",
     }  # fmt: skip
     used = [key for key in keys if any(one[key] is not None for one in labels)]
     columns = [Column("label", numeric=False)]
     columns += [Column(keys[key], show=shown_threshold if "threshold" in key else shown) for key in used]
     rows = [(one["name"], *(one[key] for key in used)) for one in labels]
-    remarks = ["– means 0/0: a label that is never predicted has no precision."]
+    remarks = [
+        "The label with the lowest F1 is first.",
+        "– means 0/0: a label that is never predicted has no precision.",
+    ]
     if "best_threshold" in used:
         remarks.append("The best thresholds are those of the largest micro-averaged F1 on these samples.")
     if len(labels) < facts["n_labels"]:
         remarks.append(f"The {len(labels):,} most frequent of {facts['n_labels']:,} labels.")
-    each = table(columns, rows, "Precision, recall and F1 of each label", filtered="labels")
+    each = table(columns, rows, "Precision, recall and F1 of each label, lowest F1 first", filtered="labels")
     return join(notes([" ".join(remarks)]), each)
+
+
+def _label_curves(of_labels: Facts) -> Markup:
+    curves = of_labels["curves"]
+    if not curves:
+        return notes(["The model has no scores, or no label has enough samples for a curve."])
+    n_labels = of_labels["n_labels"]
+    which = "All labels" if len(curves) == n_labels else f"The {len(curves)} of {n_labels:,} labels with the lowest F1"
+    words = (
+        f"{which}, the lowest F1 first; labels of fewer than five samples are not drawn. The line is reached by the"
+        " thresholds of one label, the circle by the model. Random scores have a precision of the share of samples."
+    )
+    return join(notes([words]), element("div", *map(_label_curve, curves), class_="grid"))
+
+
+def _label_curve(curve: Facts) -> Markup:
+    pairs = [
+        ("average precision", curve["average_precision"]),
+        ("share of samples", curve["share"]),
+        ("precision of the model", curve["precision_of_model"]),
+        ("recall of the model", curve["recall_of_model"]),
+        ("F1 of the model", curve["f1"]),
+    ]
+    numbers = table([Column("figure", numeric=False), Column("value")], pairs, f"Figures of {curve['name']}")
+    words = f"Average precision {shown(curve['average_precision'])}, share of samples {shown(curve['share'])}."
+    return figure(curve["name"], draw_label_curve(curve), numbers, words)
 
 
 def _calibration(calibration: Facts | None) -> Markup:
@@ -191,9 +302,11 @@ def _co_occurrence(facts: Facts) -> Markup:
     return figure("Labels that occur together", draw_co_occurrence(pairs), co_occurrence_table(pairs), words)
 
 
-def _explorer(explorer: Facts) -> Markup:
+def _explorer(explorer: Facts, *, seen: bool) -> Markup:
     count, total = len(explorer["rows"]), explorer["n_rows"]
     which = f"{count} of {total:,} samples, spread evenly." if count < total else "All samples."
     neighbours = "" if explorer["explained"] else " The model does not explain itself: no neighbours are known."
+    if seen and explorer["explained"]:
+        neighbours = " Each sample is its own neighbour here: these predictions are not leave-one-out."
     place = element("div", element("p", "The explorer needs JavaScript.", class_="note"), id="explorer-view")
     return join(notes([f"{which}{neighbours}"]), place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,12 +12,13 @@ from nearlabel.report._figures import Curves, draw_co_occurrence, draw_curves, d
 from nearlabel.report._label_sections import CO_OCCURRENCE_NOTE, co_occurrence_table, data_figures
 from nearlabel.report._made_with import shown_environments
 from nearlabel.report._markup import Markup, element, join
-from nearlabel.report._numbers import shown_range
+from nearlabel.report._numbers import shown, shown_range
 from nearlabel.report._tables import Column, facts_list, figure, more, notes, table
 
 Facts = Mapping[str, Any]
 
 _OVER = {"folds": "folds", "datasets": "data sets"}
+_MOST_HEADLINES = 6
 _TESTS = {
     "corrected-t": "t-test corrected for overlapping folds",
     "wilcoxon": "Wilcoxon's signed ranks",
@@ -32,29 +34,104 @@ def run_title(facts: Facts) -> str:
     return f"{methods} method{'s' if methods > 1 else ''} on {where}"
 
 
+def run_verdict(facts: Facts) -> Markup:
+    """Return the sentence, the headline figures and the notes below the title."""
+    return join(_verdict(facts), notes(facts["notes"]))
+
+
+def _verdict(facts: Facts) -> Markup:
+    metric = _main_metric(facts["metrics"])
+    if metric is None:
+        return notes(["No metric has a direction, so the methods are not compared."])
+    if not all(one["comparable"] for one in facts["datasets"]):
+        return _as_verdict("Folds or numbers of neighbours differ between methods, so the methods are not compared.")
+    ranked = {one["name"]: _ranked(facts, one, metric) for one in facts["datasets"]}
+    ranked = {name: methods for name, methods in ranked.items() if methods}
+    if not ranked:
+        return notes([f"No method has a {metric['title']}."])
+    if len(facts["datasets"]) > 1:
+        return _as_verdict(_of_several(ranked, metric))
+    ((name, methods),) = ranked.items()
+    best = facts_list([(method, value) for method, value in methods[:_MOST_HEADLINES]])
+    return join(_as_verdict(_of_one(facts, name, methods, metric)), element("div", best, class_="headline"))
+
+
+def _as_verdict(words: str) -> Markup:
+    return element("p", words, class_="verdict")
+
+
+def _main_metric(metrics: Sequence[Facts]) -> Facts | None:
+    """Return micro F1, or the first metric of which it is known whether greater is better."""
+    directed = [one for one in metrics if one["greater_is_better"] is not None]
+    return next((one for one in directed if one["name"] == "micro_f1"), directed[0] if directed else None)
+
+
+def _ranked(facts: Facts, dataset: Facts, metric: Facts) -> list[tuple[str, float]]:
+    """Return the methods with their means over folds and k, the best first, equal ones in the order of the run."""
+    means = [
+        (cell["method"], cell["mean"])
+        for cell in dataset["cells"]
+        if cell["metric"] == metric["name"] and not isinstance(cell["n_neighbors"], int) and cell["mean"] is not None
+    ]
+    means.sort(key=lambda one: facts["methods"].index(one[0]))
+    return sorted(means, key=lambda one: one[1], reverse=metric["greater_is_better"])
+
+
+def _of_one(facts: Facts, dataset: str, ranked: Sequence[tuple[str, float]], metric: Facts) -> str:
+    """Return the best method on one data set, and whether it is significantly better than the second."""
+    (best, value), others = ranked[0], ranked[1:]
+    if not others:
+        return f"{best} has {metric['title']} {shown(value)} on {dataset}."
+    second, its_value = others[0]
+    if its_value == value:
+        return f"{best} and {second} have the best {metric['title']} on {dataset}: {shown(value)}."
+    words = f"{best} has the best {metric['title']} on {dataset}: {shown(value)}"
+    return f"{words}, next is {second} with {shown(its_value)}{_significance(facts, dataset, metric, best, second)}."
+
+
+def _significance(facts: Facts, dataset: str, metric: Facts, better: str, worse: str) -> str:
+    """Return whether a difference over folds is significant; nothing if it was not tested."""
+    tests = [test for test in facts["tests"] if test["over"] == "folds"]
+    if not tests:
+        return ""
+    wanted = (dataset, metric["name"], better, worse)
+    keys = ("dataset", "metric", "better", "worse")
+    found = any(tuple(one[key] for key in keys) == wanted for one in tests[0]["relations"])
+    return f"; the difference is {'' if found else 'not '}significant"
+
+
+def _of_several(ranked: Mapping[str, Sequence[tuple[str, float]]], metric: Facts) -> str:
+    """Return which method is best on most data sets; methods with the same value are all best."""
+    wins = Counter(
+        method for methods in ranked.values() for method, value in methods if value == methods[0][1]
+    ).most_common()
+    names = [method for method, count in wins if count == wins[0][1]]
+    have = "has" if len(names) == 1 else "have"
+    each = "" if len(names) == 1 else " each"
+    return f"{' and '.join(names)} {have} the best {metric['title']} on {wins[0][1]} of {len(ranked)} data sets{each}."
+
+
 def run_sections(facts: Facts) -> list[tuple[str, Markup]]:
     """Return the headings and contents of the page."""
     datasets = facts["datasets"]
     several = len(datasets) > 1
-    parts = [("The run", join(_settings(facts), notes(facts["notes"])))]
-    for one in datasets:
-        parts += [
-            (f"Data {one['name']}" if several else "Data", _data(one)),
-            (f"Findings in {one['name']}" if several else "Findings in the data", _findings(one)),
-        ]
-    parts += [
-        (f"Comparison on {one['name']}" if several else "Comparison", _comparison(facts, one)) for one in datasets
-    ]
+    parts = [(f"Comparison on {one['name']}" if several else "Comparison", _comparison(facts, one)) for one in datasets]
     parts += (
         [("Order of the methods", join(*(_order(facts, test) for test in facts["tests"])))] if facts["tests"] else []
     )
     ranked = [one for test in facts["tests"] for one in test["friedman"]]
     parts += [("Critical differences", _differences(ranked))] if ranked else []
-    return parts + [
+    parts += [
         (f"Over k on {one['name']}" if several else "Over the number of neighbours", _curves(facts, one))
         for one in datasets
         if len(one["numbers"]) > 1
     ]
+    for one in datasets:
+        parts += [
+            (f"Data {one['name']}" if several else "Data", _data(one)),
+            (f"Findings in {one['name']}" if several else "Findings in the data", _findings(one)),
+        ]
+    return [*parts, ("The run", _settings(facts))]
 
 
 def _settings(facts: Facts) -> Markup:
