@@ -220,7 +220,7 @@ def test_a_test_that_cannot_be_made_is_refused_before_the_run(nearlabel, meka, o
     """Rather than after it."""
     answer = nearlabel("evaluate", meka, "--methods", "brknn,mlknn", "--k", "3", *options)
     assert (answer.code, answer.out) == (2, "")
-    assert "several folds, the table format and no --search. Hint: nearlabel compare" in answer.err
+    assert "several folds, the table format and no --search. Hint: run nearlabel compare" in answer.err
 
 
 def test_results_of_another_program(nearlabel, runs, tmp_path):
@@ -312,8 +312,8 @@ def test_no_rows_are_a_sentence(nearlabel, rows_of):
             (*OF_ROWS, "--metrics", "coverage"),
             "metric must be one of label sets, as no scores of rows are kept, got co",
         ),
-        ((*OF_ROWS, "--test", "t"), "--rows must go without a test, which it does not make, got --test t."),
-        ((*OF_ROWS, "--over", "folds"), "--rows must go without a test, which it does not make, got --over folds."),
+        ((*OF_ROWS, "--test", "t"), "--rows must go without --test and --over, got --test t."),
+        ((*OF_ROWS, "--over", "folds"), "--rows must go without --test and --over, got --over folds."),
         ((*OF_ROWS, "--limit", "-1"), "--limit must be a number of rows, 0 or more, got -1."),
         (("--limit", "3"), "--limit must go with --rows, got none."),
         (("--k", "3"), "--k must go with --rows, got none."),
@@ -335,5 +335,5 @@ def test_results_without_rows(nearlabel, runs):
     )
     for options in ((), ("--out", "x", "--search", "exact:metric=cosine")):
         assert nearlabel("evaluate", "multidigits", "--per-row", *options).err.startswith(
-            "nearlabel: --per-row must go with --out, where the label sets are kept, and no --search, got "
+            "nearlabel: --per-row must go with --out, where the label sets are saved, and no --search, got "
         )

@@ -99,7 +99,7 @@ def test_a_table_is_as_wide_as_there_is_room(nearlabel, meka, monkeypatch, width
     *lines, last = answer.out.splitlines()
     assert max(map(len, lines)) <= width
     assert width - max(map(len, lines)) < 20
-    stated = re.fullmatch(r"(\d+) more metrics: in a wider terminal, or by --format csv\.", last)
+    stated = re.fullmatch(r"(\d+) more metrics: use a wider terminal or --format csv\.", last)
     shown = next(line for line in table_cells(answer.out) if line[0] == "brknn")[1:]
     assert len(shown) + int(stated[1]) == len(CATALOGUE) + 1  # and the share of empty predictions
     cells = json.loads(nearlabel("evaluate", meka, "--k", k, "--cv", "2", "--methods", "brknn", "--format", "json").out)

@@ -63,7 +63,7 @@ def test_the_hints_lead_to_the_answer(nearlabel, command):
     if command not in ("describe", "examine"):
         refused = nearlabel(*given)
         assert (refused.code, refused.err.count("\n")) == (2, 1)
-        assert "Hint: --impute median takes the place of missing ones.\n" in refused.err
+        assert "Hint: --impute median replaces missing ones.\n" in refused.err
         given += ["--impute", "median"]
     answer = nearlabel(*given)
     assert (answer.code, answer.err) == (0, "")
