@@ -58,7 +58,7 @@ def test_table(nearlabel, runs):
     assert ["Hamming", "loss", relation.better, relation.worse, *figures] in lines
     best, score = next(iter(comparison.order.scores.items()))
     assert any(line[:2] == [best, f"{score:+d}"] for line in lines)
-    assert "Note: Folds share training rows" in answer.out
+    assert "Note: Folds share training samples" in answer.out
     none = nearlabel("compare", runs[0], "--alpha", "1e-9").out
     assert none == "No significant difference: corrected-t over folds, level 1e-09.\n"
 
@@ -134,7 +134,7 @@ def test_the_last_part_of_evaluate(nearlabel, meka):
     assert "corrected-t over the 5 folds, 5 % level" in nearlabel(*command).out
     by_t = nearlabel(*command, "--test", "t").out
     assert ": t over the 5 folds" in by_t
-    assert "Note: Folds share training rows" in by_t
+    assert "Note: Folds share training samples" in by_t
     assert "5 % level" not in nearlabel(*command, "--test", "none").out
     assert "5 % level" not in nearlabel(*command[:2], "--methods", "brknn", *command[4:]).out
     assert "5 % level" not in nearlabel(*command[:-1], "empty_predictions").out
@@ -175,7 +175,7 @@ def test_searches_are_no_methods(nearlabel, meka, tmp_path):
     nearlabel("evaluate", meka, "--methods", "brknn,mlknn", "--k", "3", "--search", "exact:metric=cosine", "--out", out)
     answer = nearlabel("compare", out)
     assert answer.code == 2
-    assert f"{out} must hold a comparison of methods, got one of searches" in answer.err
+    assert f"{out} must contain a comparison of methods, got one of searches" in answer.err
 
 
 def test_a_folder_of_folders(nearlabel, runs):
@@ -199,9 +199,9 @@ def test_a_folder_of_folders(nearlabel, runs):
         (
             "records.jsonl",
             '{"dataset": "other", "seed": 0, "fold": 0, "method": "m", "n_neighbors": 1, "metric": "a", "value": 1}\n',
-            "must hold records of the data sets of its plan, got some of 'other'",
+            "must contain records of the data sets of its plan, got some of 'other'",
         ),
-        ("records.jsonl", "", "results must hold at least one record, got none"),
+        ("records.jsonl", "", "results must contain at least one record, got none"),
     ],
 )
 def test_damaged_folders(nearlabel, runs, name, content, message):
@@ -331,7 +331,7 @@ def test_results_without_rows(nearlabel, runs):
     code, out, err = nearlabel("compare", runs[0], "--rows")
     assert (code, out) == (2, "")
     assert err.startswith(
-        "nearlabel: results must hold the label sets of rows, got none. Hint: evaluate --per-row --out"
+        "nearlabel: results must contain the label sets of rows, got none. Hint: evaluate --per-row --out"
     )
     for options in ((), ("--out", "x", "--search", "exact:metric=cosine")):
         assert nearlabel("evaluate", "multidigits", "--per-row", *options).err.startswith(

@@ -370,7 +370,7 @@ def test_folder_of_another_plan(nearlabel, meka, tmp_path):
     before = (tmp_path / "out" / "records.jsonl").read_bytes()
     answer = nearlabel("evaluate", meka, *QUICK, "--seed", "1", "--out", tmp_path / "out")
     assert (answer.code, answer.out) == (2, "")
-    assert "must hold records of the same plan, got seeds=[1] (there: [0]). Hint: choose another folder." in answer.err
+    assert "must contain records of the same plan, got seeds=[1] (there: [0]). Hint: choose another" in answer.err
     assert (tmp_path / "out" / "records.jsonl").read_bytes() == before
 
 

@@ -421,6 +421,6 @@ def test_nominal_features_of_arff(nearlabel, tmp_path):
     for command in ("predict", model, new), (*evaluate, "--test-data", new):
         refused = nearlabel(*command)
         assert refused.code == 2
-        assert "must hold categories that the model knows, got 'colour=violet'" in refused.err.replace(
+        assert "must contain categories that the model knows, got 'colour=violet'" in refused.err.replace(
             "the training data", "the model"
         )

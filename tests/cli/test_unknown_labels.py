@@ -45,7 +45,7 @@ def test_minus_one(nearlabel, tmp_path, holes, option):
     assert told["unknown_cells"] == holes.sum()
     answer = nearlabel("describe", tmp_path / "minus.csv", *LABELS)
     assert answer.code == 2
-    assert "got -1. Hint: --unknown -1, if it stands for a label that nobody knows." in answer.err
+    assert "got -1. Hint: --unknown -1, if it marks an unknown label." in answer.err
     assert "got 'n/k'. Hint: --unknown n/k, if" in nearlabel("describe", tmp_path / "words.csv", *LABELS).err
 
 

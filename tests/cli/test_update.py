@@ -118,7 +118,7 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
         ("forget m.skops --rows 1 --column id", "--column must go with --ids, got --rows"),
         ("forget m.skops --ids none.txt", "none.txt: No such file"),
         ("forget m.skops --ids empty.txt", "--ids must be a file with an id on each line, got empty.txt without any"),
-        ("forget m.skops --ids songs.csv", "ids must be values of the kept column 'id', got"),
+        ("forget m.skops --ids songs.csv", "ids must be values of the saved column 'id', got"),
         ("forget forest.skops --rows 1", "MODEL must be a method by votes of neighbours for rows to come and go"),
         ("update m.skops lacking.csv", "must have a column for every feature, got none for 'b'"),
     ],

@@ -153,8 +153,8 @@ def _check_labels(lacking: Sequence[str], names: Sequence[str], known: Sequence[
         raise ValueError(f"DATA must have every label of the model, got none named {_some(lacking)}. {hint}")
     if len(lacking) == len(names):
         hint = "Hint: --labels-separator sets the separator."
-        tags = f"tags that are known to the model, such as {_some(names)}"
-        raise ValueError(f"DATA must have {tags}, got {_some(known)}. {hint}")
+        expected = f"tags that are known to the model, such as {_some(names)}"
+        raise ValueError(f"DATA must have {expected}, got {_some(known)}. {hint}")
 
 
 def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:

@@ -158,9 +158,9 @@ def _friedman_tests(tables: Sequence[PairedValues], post_hoc: str, alpha: float)
 
 def _check_enough(tables: Sequence[PairedValues], over: str) -> None:
     if len(tables[0].methods) < 2:
-        raise ValueError(f"results must hold at least 2 methods to compare, got {', '.join(tables[0].methods)}.")
+        raise ValueError(f"results must contain at least 2 methods to compare, got {', '.join(tables[0].methods)}.")
     if max(len(table.values) for table in tables) < 2:
         raise ValueError(
-            f"results must hold at least 2 {over} to compare methods over them, got 1."
+            f"results must contain at least 2 {over} to compare methods over them, got 1."
             + (" Hint: with several data sets, over='datasets'." if over == "folds" else "")
         )

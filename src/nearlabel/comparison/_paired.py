@@ -167,7 +167,7 @@ def _chosen(name: str, wanted: Sequence[str] | None, found: Iterable[str]) -> tu
     """Return the names that are wanted, or all that occur."""
     known = tuple(dict.fromkeys(found))
     if not known:
-        raise ValueError("results must hold values of metrics that are better or worse, got none.")
+        raise ValueError("results must contain values of metrics that are better or worse, got none.")
     chosen: tuple[str, ...] = known if wanted is None else each_once(name, wanted)
     unknown = [value for value in chosen if value not in known]
     if unknown:

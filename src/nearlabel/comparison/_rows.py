@@ -162,7 +162,7 @@ def _answers(
             tables[r["method"]][r["n_neighbors"]][_Fold(r["dataset"], r["seed"], r["fold"])] = r["table"]
     if not tables:
         raise ValueError(
-            "results must hold the label sets of rows, got none. Hint: evaluate --per-row --out FOLDER, in Python"
+            "results must contain the label sets of rows, got none. Hint: evaluate --per-row --out FOLDER, in Python"
             " Plan(..., per_row=True)."
         )
     names = tuple(tables if methods is None else methods)

@@ -233,8 +233,8 @@ def warn_of_overlap(values: PairedValues) -> None:
     """Warn if the rows are folds whose training parts overlap."""
     if values.overlap:
         warnings.warn(
-            "Folds share training rows, so this test's p-values are too small. Hint: the corrected t-test (corrected-t)"
-            " takes that into account.",
+            "Folds share training samples, so this test's p-values are too small. Hint: the corrected t-test"
+            " (corrected-t) takes that into account.",
             OverlappingFoldsWarning,
             stacklevel=3,
         )

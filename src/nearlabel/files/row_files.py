@@ -62,7 +62,7 @@ class ArrayFile(NamedTuple):
             stamp = _Stamp.of(self.path)
         except FileNotFoundError as error:
             raise FileNotFoundError(
-                f"{self.path} must be there for every worker, got no such file."
+                f"{self.path} must exist for every worker, got no such file."
                 " Hint: a store from which rows were removed, or that was replaced, must be opened again; workers on"
                 " other machines need a store, or a folder=, that they see under the same name."
             ) from error

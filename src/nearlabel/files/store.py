@@ -339,7 +339,7 @@ def _check_truths(data: NDArray[np.bool_], path: Path) -> None:
     """Raise ValueError unless the bytes of truth values are 0 and 1: numpy counts wrongly with others."""
     for block in row_blocks(len(data), data.strides[0]):
         if data[block].view(np.uint8).max() > 1:
-            raise ValueError(f"{path} must hold truth values, got bytes other than 0 and 1. The store is damaged.")
+            raise ValueError(f"{path} must contain truth values, got bytes other than 0 and 1. The store is damaged.")
 
 
 def _check_free(path: Path, overwrite: bool) -> None:
@@ -460,7 +460,7 @@ def _in_type(block: Matrix, dtype: Any) -> Matrix:
         changed = values[(values.astype(dtype) != values) & ~((values != values) & (np.dtype(dtype).kind == "f"))]
     if len(changed):
         raise ValueError(
-            f"X must hold numbers that {dtype}, the type of the store, holds exactly, got {changed[0]!r}."
+            f"X must contain numbers that {dtype}, the type of the store, represents exactly, got {changed[0]!r}."
             f" Hint: X.astype({str(dtype)!r}) rounds them."
         )
     return block
@@ -480,7 +480,7 @@ def _check_like(first: Matrix, block: Matrix, number: int, *, cast: bool) -> Non
     expected, got = _describe(first, cast), _describe(block, cast)
     if expected != got:
         hint = "" if cast else " Hint: dtype=... makes one type of several."
-        raise ValueError(f"X must have blocks alike, {expected} as block 0, got {got} as block {number}.{hint}")
+        raise ValueError(f"X must have similar blocks, {expected} as block 0, got {got} as block {number}.{hint}")
 
 
 def _describe(block: Matrix, cast: bool) -> str:

@@ -14,7 +14,7 @@ from nearlabel.experiments import Record
 from nearlabel.utils.notes import warnings_as_notes
 
 _TEST = "t"  # Zhang and Zhou's
-_OVERLAP = "The test is the paper's: folds share training rows, so its p-values are too small."
+_OVERLAP = "The test is the paper's: folds share training samples, so its p-values are too small."
 
 # Metric, better method, worse method.
 _Relation: TypeAlias = tuple[str, str, str]
@@ -135,7 +135,7 @@ def reproduce_order(
     relations = tuple(_relations(facts["relations"], ours, of_printed, tests))
     notes = [*facts.get("notes", ()), *([_OVERLAP] if overlap else [])]
     notes += [
-        f"By its figures: {dataset}, {method}, {metric} is taken as {value}, which is what the average asks for."
+        f"By its figures: {dataset}, {method}, {metric} is taken as {value}, which is what the average requires."
         for dataset, method, metric, value in corrections
     ]
     return ReproducedOrder(paper, number, facts["title"], tuple(notes), relations, scores)

@@ -61,7 +61,7 @@ def _values_by_metric(
     values: dict[str, dict[str, dict[_Who, float]]] = defaultdict(lambda: defaultdict(dict))
     for cell in cells:
         if greater.get(cell.metric) is None:
-            raise ValueError(f"wins must be of metrics that tell whether greater is better, got {cell.metric}.")
+            raise ValueError(f"wins must be of metrics with a known direction, got {cell.metric}.")
         sign = 1 if greater[cell.metric] else -1
         values[cell.dataset][cell.metric][cell.method, cell.n_neighbors] = sign * cell.ours
     return defaultdict(list, {dataset: list(by_metric.values()) for dataset, by_metric in values.items()})

@@ -224,7 +224,7 @@ def _scores(scores: Mapping[str, float] | None) -> dict[str, float]:
     try:
         return {_text("a name in scores", name): float(value) for name, value in scores.items()}
     except (AttributeError, ValueError, TypeError) as error:
-        raise TypeError(f"scores must map names of measures to numbers, got {scores!r}.") from error
+        raise TypeError(f"scores must map names of metrics to numbers, got {scores!r}.") from error
 
 
 def _name(model: Any) -> str:

@@ -205,7 +205,7 @@ def _appended(
     new = as_kept(keep, n_added)
     others = [name for name in new if name not in kept]
     if others:
-        raise ValueError(f"keep must map names among {list(kept)}, which the file keeps, got {others[0]!r}.")
+        raise ValueError(f"keep must map names among {list(kept)}, which the file contains, got {others[0]!r}.")
     return {name: [*texts, *new.get(name, [""] * n_added)] for name, texts in kept.items()}
 
 
@@ -214,15 +214,15 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
     if not ids:
         return np.empty(0, dtype=np.intp)
     if not file.kept:
-        raise ValueError(f"{file.path} must keep a column of ids for rows to be found by them, got none. Hint: rows.")
+        raise ValueError(f"{file.path} must contain a column of ids to find rows by, got none. Hint: rows.")
     column = _column_of_ids(tuple(file.kept)) if column is None else column
     if column not in file.kept:
-        raise ValueError(f"column must be one of {list(file.kept)}, which the file keeps, got {column!r}.")
+        raise ValueError(f"column must be one of {list(file.kept)}, which the file contains, got {column!r}.")
     known = file.kept[column]
     unknown = sorted(set(ids) - set(known))
     if unknown:
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        raise ValueError(f"ids must be values of the kept column {column!r}, got {unknown[0]!r}{more}.")
+        raise ValueError(f"ids must be values of the saved column {column!r}, got {unknown[0]!r}{more}.")
     wanted = set(ids)
     return np.array([row for row, text in enumerate(known) if text in wanted], dtype=np.intp)
 
@@ -236,7 +236,7 @@ def _column_of_ids(names: Sequence[str]) -> str:
     ):
         if len(some) == 1:
             return some[0]
-    raise ValueError(f"column must say which of {list(names)} has the ids, got None.")
+    raise ValueError(f"column must name which of {list(names)} has the ids, got None.")
 
 
 def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:
