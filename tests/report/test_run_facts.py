@@ -139,7 +139,7 @@ def test_what_is_no_run(folder, toy, tmp_path):
     with pytest.raises(ValueError, match=r"must be a folder of records, with a plan\.json"):
         run_facts([tmp_path / "none"])
     (folder / "records.jsonl").write_text("")
-    with pytest.raises(ValueError, match="must hold at least one record"):
+    with pytest.raises(ValueError, match="must contain at least one record"):
         run_facts([folder])
     plan = Plan(("brknn",), (1,), cv=2, metrics=("micro_f1",))
     run(SearchPlan(plan, ("exact:metric=cosine",)), {"toy": toy}, out=tmp_path / "searches")

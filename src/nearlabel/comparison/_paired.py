@@ -56,7 +56,7 @@ class PairedValues:
     greater_is_better: bool | None = None
 
     def difference(self, first: str, second: str) -> FloatArray:
-        """Return the values of the first method less those of the second, where both have a value."""
+        """Return the values of the first method minus those of the second, where both have a value."""
         of_first, of_second = (self.values[:, self.methods.index(method)] for method in (first, second))
         difference = rounded(of_first - of_second)
         return difference[~np.isnan(difference)]

@@ -63,7 +63,7 @@ class RowComparison:
     methods : tuple of str
         The two.
     n_rows : int
-        Number of test rows that both answered; with several seeds a row counts once for each.
+        Number of test samples that both predicted; with several seeds a row counts once for each.
     n_better : dict of str to int
         On how many rows each method is better than the other.
     rows : tuple of ComparedRow

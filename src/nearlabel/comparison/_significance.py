@@ -39,10 +39,10 @@ class PairedTest:
     methods : tuple of str
         The two methods.
     difference : float
-        Mean of the first less that of the second.
+        Mean of the first minus that of the second.
     statistic : float
         What the test computes, positive where the first method is better: t; Wilcoxon's sum of signed ranks; z of the
-        mean ranks; of the Bayesian test the probability that the first is better less that that the second is. NaN
+        mean ranks; of the Bayesian test the probability that the first is better minus that of the second. NaN
         where it is undefined: no difference at all, one pair only, for t the same difference everywhere, and for the
         Bayesian test fewer than five pairs.
     p_value : float
