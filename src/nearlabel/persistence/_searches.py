@@ -1,4 +1,4 @@
-"""Save a search as its parameters and training rows, and fit it again on loading.
+"""Save a search as its parameters and training samples, and fit it again on loading.
 
 What a search derives from the rows (trees, panels in single precision, indexes of other libraries) is larger than the
 rows, tied to a version, and read by compiled code that trusts every number in it.

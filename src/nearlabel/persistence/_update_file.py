@@ -63,7 +63,7 @@ def update_model(
     trusted: Sequence[str | type] = (),
     expected: ModelCard | None = None,
 ) -> ModelCard:
-    """Append training rows to the model in a file, or only choose anew what depends on all rows.
+    """Append training samples to the model in a file, or only tune again what depends on all samples.
 
     The file is replaced as a whole: whatever happens, it has the old model or the new one. One process at a time
     changes a file; another is told at once.
@@ -80,7 +80,7 @@ def update_model(
     keep : mapping of str to sequence of length n_added, default=None
         Values of the columns that the file keeps of its rows (`read_kept`); those that are not given are blank.
     retune : bool, default=False
-        Whether thresholds and a number of neighbours are chosen anew; otherwise they are stale, and the card says so.
+        Whether thresholds and a number of neighbours are tuned again; otherwise the card marks them as stale.
     trusted : sequence of str or type, default=()
         As in `load_model`.
     expected : ModelCard, default=None
@@ -89,7 +89,7 @@ def update_model(
     Returns
     -------
     ModelCard
-        The new card; `changes` says what has changed since the model was fitted.
+        The new card; `changes` describes the changes since the model was fitted.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def forget_rows(
     trusted: Sequence[str | type] = (),
     expected: ModelCard | None = None,
 ) -> ModelCard:
-    """Remove training rows from the model in a file, which then has nothing of them.
+    """Remove training samples from the model in a file, which then contains nothing of them.
 
     Their features, label sets, kept columns and places in lists of neighbours are gone. What was fitted to all rows of
     `fit` and does not follow, such as the range of a scaling in a pipeline, stays. The file is replaced as a whole, as
@@ -152,7 +152,7 @@ def forget_rows(
     path : path-like
         The file, which `save_model` wrote.
     rows : array-like of int, default=()
-        Numbers of training rows, each once.
+        Numbers of training samples, each once.
     ids : iterable of str, default=()
         Values of a column that the file keeps of its rows: all rows that have one of them go.
     column : str, default=None
@@ -163,7 +163,7 @@ def forget_rows(
     Returns
     -------
     ModelCard
-        The new card; `changes` says what has changed since the model was fitted.
+        The new card; `changes` describes the changes since the model was fitted.
 
     Raises
     ------
