@@ -32,7 +32,7 @@ class _Stamp(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ino)
 
     def allows(self, now: _Stamp) -> bool:
-        """Tell whether the file is as it was; at most, rows were appended to it."""
+        """Return whether the file is unchanged, except for appended rows."""
         same = self[:2] == now[:2]  # copies on other machines have other inodes
         return same or (self.inode == now.inode and self.n_bytes < now.n_bytes)
 
@@ -174,7 +174,7 @@ class RowFiles:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type that holds the numbers of all rows."""
+        """The type that represents the numbers of all rows."""
         return np.result_type(*(piece.arrays[0].dtype for piece in self.pieces))
 
     @property
