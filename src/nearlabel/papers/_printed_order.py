@@ -1,4 +1,4 @@
-"""A printed order of methods beside the one that our records give, and the one that the printed numbers give."""
+"""A printed order of methods, next to the orders by our records and by the printed numbers."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _Relation: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class PrintedRelation:
-    """One method is better than another by a metric, as the paper or our records say.
+    """One method is better than another by a metric, in the paper or in our records.
 
     Parameters
     ----------
     metric, better, worse : str
         Metric and methods.
     printed, ours : bool
-        Whether the paper says so, and whether our records do.
+        Whether the paper states it, and whether our records show it.
     of_printed : bool or None
         Whether the same test on the printed numbers does; None where they cannot be tested.
     difference : float or None
-        Our mean of the better method less that of the worse; None if there is none.
+        Our mean of the better method minus that of the worse; None if there is none.
     p_value : float or None
         Of our difference, two-tailed.
     """
@@ -50,7 +50,7 @@ class PrintedRelation:
 
 @dataclass(frozen=True)
 class PrintedScore:
-    """The number of relations that a method wins less those that it loses.
+    """The number of relations that a method wins minus those that it loses.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class ReproducedOrder:
 def reproduce_order(
     paper: str, number: str, facts: Mapping[str, Any], printed: Iterable[Sequence[Any]], records: Iterable[Record]
 ) -> ReproducedOrder:
-    """Put a printed order beside ours.
+    """Put a printed order next to ours.
 
     Parameters
     ----------
