@@ -332,7 +332,7 @@ def test_bad_options(nearlabel, meka, options, message):
         ("torn.arff", "torn.arff, line 5: a row must have 2 cells, got 1."),
         ("torn.arff.gz", "torn.arff.gz must be a whole compressed file, got one that is truncated or damaged"),
         ("nothing.arff", "nothing.arff must contain at least one row behind @data, got none."),
-        ("unlabelled.arff", "unlabelled.arff must say which attributes are labels"),
+        ("unlabelled.arff", "unlabelled.arff must declare which attributes are labels"),
         ("unlabelled.svm", "unlabelled.svm must contain at least one label, got none."),
         (
             "gap.arff",
