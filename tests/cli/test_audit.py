@@ -185,7 +185,7 @@ def test_other_formats_become_arrays(nearlabel, request, tmp_path, rows, form):
 
 REFUSED = [
     (("--out", "a.txt"), "--out must end in .html, got 'a.txt'. Hint: --csv, or --apply."),
-    (("--apply", "c.csv"), "--apply must go with --out, where the corrected data go, got none."),
+    (("--apply", "c.csv"), "--apply must go with --out, the file for the corrected data, got none."),
     (("--apply", "c.csv", "--out", "x.csv", "--csv", "y.csv"), "--csv must not go with --apply, which audits nothing"),
     (("--apply", "c.csv", "--out", "x.parquet"), "--out must end in .csv or .npz for "),
     (("--apply", "c.csv", "--out", "songs.csv"), "songs.csv already exists. Hint: --force overwrites it."),
@@ -218,7 +218,7 @@ def test_what_is_refused(nearlabel, songs, tmp_path, monkeypatch, options, messa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--labels-prefix", "m_"), "--labels-prefix must go with DATA, got the model m.skops, which knows it."),
+        (("--labels-prefix", "m_"), "--labels-prefix must go with DATA, got the model m.skops, which contains it."),
         (("--k", "3"), "--k must go with DATA"),
         (("--apply", "c.csv", "--out", "x.csv"), "--apply must go with DATA, got the model m.skops. Hint: correct the"),
     ],
@@ -235,7 +235,7 @@ def test_kept_columns_have_names_of_their_own(nearlabel, songs, name):
     """Or the list would have two columns of one name."""
     songs.write_text(songs.read_text().replace("title", name, 1))
     answer = nearlabel("audit", songs, *LABELS, "--id", "sid", "--show", name)
-    assert answer.err == f"nearlabel: --show must name columns unlike those of corrections, got {name!r}.\n"
+    assert answer.err == f"nearlabel: --show must name columns other than those of corrections, got {name!r}.\n"
 
 
 def test_force(nearlabel, songs, tmp_path):
@@ -259,7 +259,7 @@ def test_mixed_columns(nearlabel, songs, tmp_path):
     apply = ("--apply", tmp_path / "c.csv", "--out")
     assert nearlabel("audit", songs, *kinds, *apply, tmp_path / "x.csv").code == 0
     answer = nearlabel("audit", songs, *kinds, *apply, tmp_path / "x.npz")
-    assert answer.err == "nearlabel: --out must end as DATA does where columns hold no numbers, got 'x.npz'.\n"
+    assert answer.err == "nearlabel: --out must end like DATA if columns contain no numbers, got 'x.npz'.\n"
 
 
 def test_the_report_of_a_model_shows_them(nearlabel, songs, tmp_path):
@@ -287,7 +287,7 @@ def test_rows_of_a_model_that_has_others_than_the_data_are_not_named_by_number(n
     if how == "forgotten":
         assert nearlabel("forget", model, "--rows", "0").code == 0
     answer = nearlabel("audit", model, "--n", 5, "--csv", suspects, "--out", page)
-    assert "which has other rows than the data that it was fitted to" in answer.out
+    assert "are those of the model, not of the data that it was fitted to" in answer.out
     assert {line["row"] for line in table_of(suspects)} == {""}
     corrections = filled(suspects, [line["suggested"] for line in table_of(suspects)])
     apply = ("--apply", corrections, "--out", tmp_path / "corrected.csv")

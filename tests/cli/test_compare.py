@@ -58,7 +58,7 @@ def test_table(nearlabel, runs):
     assert ["Hamming", "loss", relation.better, relation.worse, *figures] in lines
     best, score = next(iter(comparison.order.scores.items()))
     assert any(line[:2] == [best, f"{score:+d}"] for line in lines)
-    assert "Note: Folds share training rows" in answer.out
+    assert "Note: Folds share training samples" in answer.out
     none = nearlabel("compare", runs[0], "--alpha", "1e-9").out
     assert none == "No significant difference: corrected-t over folds, level 1e-09.\n"
 
@@ -134,7 +134,7 @@ def test_the_last_part_of_evaluate(nearlabel, meka):
     assert "corrected-t over the 5 folds, 5 % level" in nearlabel(*command).out
     by_t = nearlabel(*command, "--test", "t").out
     assert ": t over the 5 folds" in by_t
-    assert "Note: Folds share training rows" in by_t
+    assert "Note: Folds share training samples" in by_t
     assert "5 % level" not in nearlabel(*command, "--test", "none").out
     assert "5 % level" not in nearlabel(*command[:2], "--methods", "brknn", *command[4:]).out
     assert "5 % level" not in nearlabel(*command[:-1], "empty_predictions").out
@@ -175,7 +175,7 @@ def test_searches_are_no_methods(nearlabel, meka, tmp_path):
     nearlabel("evaluate", meka, "--methods", "brknn,mlknn", "--k", "3", "--search", "exact:metric=cosine", "--out", out)
     answer = nearlabel("compare", out)
     assert answer.code == 2
-    assert f"{out} must hold a comparison of methods, got one of searches" in answer.err
+    assert f"{out} must contain a comparison of methods, got one of searches" in answer.err
 
 
 def test_a_folder_of_folders(nearlabel, runs):
@@ -199,9 +199,9 @@ def test_a_folder_of_folders(nearlabel, runs):
         (
             "records.jsonl",
             '{"dataset": "other", "seed": 0, "fold": 0, "method": "m", "n_neighbors": 1, "metric": "a", "value": 1}\n',
-            "must hold records of the data sets of its plan, got some of 'other'",
+            "must contain records of the data sets of its plan, got some of 'other'",
         ),
-        ("records.jsonl", "", "results must hold at least one record, got none"),
+        ("records.jsonl", "", "results must contain at least one record, got none"),
     ],
 )
 def test_damaged_folders(nearlabel, runs, name, content, message):
@@ -220,7 +220,7 @@ def test_a_test_that_cannot_be_made_is_refused_before_the_run(nearlabel, meka, o
     """Rather than after it."""
     answer = nearlabel("evaluate", meka, "--methods", "brknn,mlknn", "--k", "3", *options)
     assert (answer.code, answer.out) == (2, "")
-    assert "several folds, the table format and no --search. Hint: nearlabel compare" in answer.err
+    assert "several folds, the table format and no --search. Hint: run nearlabel compare" in answer.err
 
 
 def test_results_of_another_program(nearlabel, runs, tmp_path):
@@ -312,8 +312,8 @@ def test_no_rows_are_a_sentence(nearlabel, rows_of):
             (*OF_ROWS, "--metrics", "coverage"),
             "metric must be one of label sets, as no scores of rows are kept, got co",
         ),
-        ((*OF_ROWS, "--test", "t"), "--rows must go without a test, which it does not make, got --test t."),
-        ((*OF_ROWS, "--over", "folds"), "--rows must go without a test, which it does not make, got --over folds."),
+        ((*OF_ROWS, "--test", "t"), "--rows must go without --test and --over, got --test t."),
+        ((*OF_ROWS, "--over", "folds"), "--rows must go without --test and --over, got --over folds."),
         ((*OF_ROWS, "--limit", "-1"), "--limit must be a number of rows, 0 or more, got -1."),
         (("--limit", "3"), "--limit must go with --rows, got none."),
         (("--k", "3"), "--k must go with --rows, got none."),
@@ -331,9 +331,9 @@ def test_results_without_rows(nearlabel, runs):
     code, out, err = nearlabel("compare", runs[0], "--rows")
     assert (code, out) == (2, "")
     assert err.startswith(
-        "nearlabel: results must hold the label sets of rows, got none. Hint: evaluate --per-row --out"
+        "nearlabel: results must contain the label sets of rows, got none. Hint: evaluate --per-row --out"
     )
     for options in ((), ("--out", "x", "--search", "exact:metric=cosine")):
         assert nearlabel("evaluate", "multidigits", "--per-row", *options).err.startswith(
-            "nearlabel: --per-row must go with --out, where the label sets are kept, and no --search, got "
+            "nearlabel: --per-row must go with --out, where the label sets are saved, and no --search, got "
         )

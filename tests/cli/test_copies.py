@@ -11,7 +11,7 @@ from nearlabel.cli import _copies
 from nearlabel.datasets import Dataset, examine, write_npz
 from nearlabel.datasets.doctor._rows import MANY_DUPLICATES
 
-SHARE = "50.0 % of the rows repeat others. Without copies: "
+SHARE = "50.0 % of the rows are copies of others. Without copies: "
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_fit(nearlabel, data):
     row = next(line.split() for line in answer.out.splitlines() if line.startswith("  micro F1"))
     assert row[2] == "1.0000"
     assert float(row[3]) < 0.9
-    assert SHARE + "no row is judged by a model that has seen a row equal to it." in flat(answer.out)
+    assert SHARE + "no sample is scored by a model fitted to an identical sample." in flat(answer.out)
     scores = json.loads(nearlabel("card", data / "m.skops", "--format", "json").out)["scores"]
     assert scores["micro_f1"] == 1
     assert f"{scores['micro_f1_without_copies']:.4f}" == row[3]
@@ -65,7 +65,9 @@ def test_fit_on_test_data(nearlabel, data):
     """Test rows that are also training rows are left out in the column; without any there is none."""
     fit = ("fit", data / "once.npz", "--method=mlknn", "--k", 3, "--out", data / "m.skops", "--force", "--test-data")
     answer = nearlabel(*fit, data / "test.npz")
-    assert "11.1 % of the rows repeat others. Without copies: only test rows that equal" in flat(answer.out)
+    assert "11.1 % of the rows are copies of others. Without copies: only test samples without a copy" in flat(
+        answer.out
+    )
     scores = json.loads(nearlabel("card", data / "m.skops", "--format", "json").out)["scores"]
     rest = np.load(data / "test.npz", allow_pickle=False)
     write_npz(data / "new.npz", Dataset(rest["X"][10:], rest["Y"][10:], tuple("abcd"), ("calm", "loud"), "new"))
@@ -91,7 +93,7 @@ def test_evaluate(nearlabel, data):
     metrics = ("--metrics", "micro_f1,hamming_loss")
     answer = nearlabel(*evaluate, *metrics, "--out", data / "run")
     first, second = answer.out.split("twice, without copies: k = 1, 3")
-    assert SHARE + "only test rows that equal no training row." in flat(first)
+    assert SHARE + "only test samples without a copy in the training data." in flat(first)
     cells = json.loads(nearlabel(*evaluate, *metrics, "--format", "json").out)
     assert list(csv.DictReader(io.StringIO(nearlabel(*evaluate, *metrics, "--format", "csv").out)))[2]["metric"] == (
         "micro_f1_without_copies"
@@ -109,7 +111,9 @@ def test_evaluate_without_a_row_that_is_new(nearlabel, data):
     """It is said, in place of an empty table."""
     once = data / "once.npz"
     answer = nearlabel("evaluate", once, "--test-data", once, "--methods", "brknn", "--k", 1, "--metrics", "micro_f1")
-    assert flat(answer.out).endswith(SHARE + "only test rows that equal no training row, of which there is none.")
+    assert flat(answer.out).endswith(
+        SHARE + "only test samples without a copy in the training data, of which there is none."
+    )
 
 
 def test_searches_are_compared_as_they_were(nearlabel, data):

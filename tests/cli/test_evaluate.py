@@ -99,7 +99,7 @@ def test_a_table_is_as_wide_as_there_is_room(nearlabel, meka, monkeypatch, width
     *lines, last = answer.out.splitlines()
     assert max(map(len, lines)) <= width
     assert width - max(map(len, lines)) < 20
-    stated = re.fullmatch(r"(\d+) more metrics: in a wider terminal, or by --format csv\.", last)
+    stated = re.fullmatch(r"(\d+) more metrics: use a wider terminal or --format csv\.", last)
     shown = next(line for line in table_cells(answer.out) if line[0] == "brknn")[1:]
     assert len(shown) + int(stated[1]) == len(CATALOGUE) + 1  # and the share of empty predictions
     cells = json.loads(nearlabel("evaluate", meka, "--k", k, "--cv", "2", "--methods", "brknn", "--format", "json").out)
@@ -332,7 +332,7 @@ def test_bad_options(nearlabel, meka, options, message):
         ("torn.arff", "torn.arff, line 5: a row must have 2 cells, got 1."),
         ("torn.arff.gz", "torn.arff.gz must be a whole compressed file, got one that is truncated or damaged"),
         ("nothing.arff", "nothing.arff must contain at least one row behind @data, got none."),
-        ("unlabelled.arff", "unlabelled.arff must say which attributes are labels"),
+        ("unlabelled.arff", "unlabelled.arff must declare which attributes are labels"),
         ("unlabelled.svm", "unlabelled.svm must contain at least one label, got none."),
         (
             "gap.arff",
@@ -370,7 +370,7 @@ def test_folder_of_another_plan(nearlabel, meka, tmp_path):
     before = (tmp_path / "out" / "records.jsonl").read_bytes()
     answer = nearlabel("evaluate", meka, *QUICK, "--seed", "1", "--out", tmp_path / "out")
     assert (answer.code, answer.out) == (2, "")
-    assert "must hold records of the same plan, got seeds=[1] (there: [0]). Hint: choose another folder." in answer.err
+    assert "must contain records of the same plan, got seeds=[1] (there: [0]). Hint: choose another" in answer.err
     assert (tmp_path / "out" / "records.jsonl").read_bytes() == before
 
 

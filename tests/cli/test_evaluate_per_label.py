@@ -32,7 +32,7 @@ def test_tables(evaluated, monkeypatch):
         "Labels, brknn",
         "Labels, mlknn",
     ]
-    assert "more columns: in a wider terminal, or by --format csv." in answer.out
+    assert "more columns: use a wider terminal or --format csv." in answer.out
     for row in rows:
         figures = [str(row["support"]), f"{row['recall']:.4f}", f"{row['roc_auc']:.4f}"]
         name = row["label"].split()
@@ -80,9 +80,9 @@ def test_labels_of_one_class_are_counted(nearlabel, tmp_path):
     path.write_text("\n".join(["x,y,tags", *rows]) + "\n")
     answer = nearlabel("evaluate", path, "--labels-column", "tags", *OPTIONS)
     assert answer.code == 0
-    assert "1 of 3 labels have one class in every fold, so no ROC-AUC and average precision." in answer.out
+    assert "1 of 3 labels have one class in every fold and therefore no ROC-AUC and average precision." in answer.out
     assert (
-        "1 of 3 labels have one class in some folds, which are not in their ROC-AUC and average precision."
+        "1 of 3 labels have one class in some folds, which are left out of their ROC-AUC and average precision."
         in answer.out
     )
     of_c = next(line.split() for line in answer.out.splitlines() if line.split()[:1] == ["c"])
@@ -108,5 +108,5 @@ def test_a_card_without_counts(nearlabel, table, tmp_path):
     save_model(MLkNN(3).fit(data.X, data.Y), tmp_path / "m.skops")
     answer = nearlabel("predict", tmp_path / "m.skops", path, *CSV, "--score", "--metrics", PSP)
     assert (answer.code, answer.out) == (2, "")
-    assert "must tell how many training rows carry each label, for propensity_scored" in answer.err
-    assert "Hint: save_model(..., data=data), or fit anew." in answer.err
+    assert "must contain the number of training samples of each label, for propensity_scored" in answer.err
+    assert "Hint: save_model(..., data=data), or fit again." in answer.err

@@ -36,7 +36,7 @@ def test_at_the_end_or_between(meka):
     ("arguments", "message"),
     [
         (("emotions", "--stratify", "3"), "argument --stratify: must be 1 or 2 if a word follows it, got '3'"),
-        (("--stratify", "emotions"), "must be 1 or 2 if a word follows it, got 'emotions'; DATA stands before it"),
+        (("--stratify", "emotions"), "must be 1 or 2 if a word follows it, got 'emotions'; put DATA before it"),
         (("emotions", "--stratify", "--cv", "given"), "--stratify must go with a number of folds, got --cv given."),
     ],
 )

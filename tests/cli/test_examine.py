@@ -114,7 +114,7 @@ def test_commands_say_what_is_severe(nearlabel, numbered, tmp_path, command):
     assert re.sub(SECONDS, "", loud.out) == re.sub(SECONDS, "", quiet.out)
     expected = ["numbered: 1 column numbers the rows, as identifiers do: id. Remedy: Leave out"]
     if command != "tune":  # which tries scaled features too
-        expected.append("numbered: Ranges of features differ up to")
+        expected.append("numbered: Ranges of features differ by up to")
     lines = loud.err.splitlines()
     assert len(lines) == len(expected)
     for line, beginning in zip(lines, expected, strict=True):

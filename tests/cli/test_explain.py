@@ -153,6 +153,6 @@ def test_methods_that_cannot_explain(nearlabel, table, fitted, tmp_path):
     assert nearlabel("fit", table[1], *CSV, "--method", "br", "--validate", "none", "--out", out).code == 0
     answer = nearlabel("explain", out, table[1], "--row", 0)
     assert answer.err == (
-        "nearlabel: MODEL must be a method by neighbours, which can be explained, got BinaryRelevance."
+        "nearlabel: MODEL must be a method by neighbours to be explained, got BinaryRelevance."
         " Hint: nearlabel fit --method mlknn.\n"
     )

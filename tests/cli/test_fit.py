@@ -61,7 +61,7 @@ def test_without_a_method_the_best_is_chosen(nearlabel, table, tmp_path, options
     assert f"the best of {chosen.n_candidates_} by micro F1: {values}" in answer.out
     measured = read_card(out).measured
     assert ("none" in options) == (not measured) == (not read_card(out).scores)
-    assert measured.endswith("; method chosen on the same rows") != ("none" in options)
+    assert measured.endswith("; method selected on the same rows") != ("none" in options)
 
 
 def test_auto_takes_the_best_of_rows_held_out(nearlabel, table, tmp_path):
@@ -164,11 +164,11 @@ def test_an_existing_file_is_kept_unless_forced(nearlabel, table, tmp_path):
         (("--out", "m.skops", "--thresholds", "0.5"), "thresholds must be tuned, by one of"),
         (
             ("--out", "m.skops", "--thresholds", "none"),
-            "--thresholds must be tuned where no method is named",
+            "--thresholds must be tuned if no method is named",
         ),
         (
             ("--out", "m.skops", "--search", "faiss-ivf"),
-            "--search must be exact where no method is named",
+            "--search must be exact if no method is named",
         ),
         (("--out", "m.skops", "--metric", "micro"), "metric must be"),
         (
@@ -183,13 +183,13 @@ def test_an_existing_file_is_kept_unless_forced(nearlabel, table, tmp_path):
         (("--out", "m.skops", "--search", "exact:metric=far"), "nearlabel: metric must be"),
         (
             ("--out", "m.skops", "--method", "mlknn@micro-f", "--thresholds", "0.3"),
-            "--thresholds must go with a method that names none behind an @, got mlknn@micro-f.",
+            "--thresholds must go with a method that names none after an @, got mlknn@micro-f.",
         ),
         (
             ("--out", "m.skops", "--method", "mlknn@micro-f", "--calibrate", "beta"),
-            "--calibrate must go with a method that names none behind an @, got mlknn@micro-f.",
+            "--calibrate must go with a method that names none after an @, got mlknn@micro-f.",
         ),
-        (("--out", "m.skops", "--calibrate", "beta"), "--calibrate must go with a method that is named, got beta."),
+        (("--out", "m.skops", "--calibrate", "beta"), "--calibrate must go with a named method, got beta."),
         (("--out", "m.skops", "--calibrate", "platt"), "argument --calibrate: invalid choice: 'platt'"),
         (("--out", "m.skops", "--validate", "40"), "--validate must be at most the 30 rows of fruit, got 40"),
     ],

@@ -62,7 +62,7 @@ def test_rows_are_held_out_to_set_the_threshold(nearlabel, many, tmp_path, metho
     again = RiskControl(level=0.7).fit(model.predict_proba(data.X[held]), data.Y[held])
     assert model[-1].thresholds_.tolist() == again.thresholds_.tolist()
     assert card.data.rows == 140
-    assert card.measured == "the 60 rows held out, on which the threshold was set"
+    assert card.measured == "the 60 held-out rows, on which the threshold was set"
     assert card.guarantee == SENTENCE
     assert card.scores["recall_examples"] > 0.5
     assert "140 rows" in answer.out
@@ -115,11 +115,11 @@ def test_predict_tells_of_the_promise_and_of_shifted_scores(nearlabel, many, tmp
     model = load_model(out)
     new = read_table(many[1], labels_column="tags", ignore=("id",))
     shift = model[-1].strategy_.score_shift(model.predict_proba(new.X))
-    assert told[1].startswith("nearlabel: the scores of these rows are like those of calibration: Kolmogorov-Smirnov")
+    assert told[1].startswith("nearlabel: the scores of these rows are similar to those of calibration: Kolmogorov-")
     assert told[1].endswith(f"p = {shift.p_value:.2g}.")
     far = tmp_path / "far.csv"
     far.write_text("x0,x1,x2\n" + "9,9,9\n" * 100)
-    assert "are unlike those of calibration, so the guarantee may not hold" in nearlabel("predict", out, far).err
+    assert "differ from those of calibration, so the guarantee may fail" in nearlabel("predict", out, far).err
 
 
 def test_scores_are_compared_as_they_are_cut(nearlabel, many, tmp_path):
@@ -146,7 +146,7 @@ def test_abstention(nearlabel, many, tmp_path):
     assert sum(marked) < 30
     assert all(row["labels"] == "" for row, is_marked in zip(rows, marked, strict=True) if is_marked)
     assert any(row["labels"] for row in rows)
-    told = f"nearlabel: abstained from {sum(marked)} of 200 rows, which are unlike the training rows.\n"
+    told = f"nearlabel: abstained from {sum(marked)} of 200 rows, which are unlike the training data.\n"
     assert answer.err == told
     lines = tmp_path / "p.jsonl"
     nearlabel("predict", out, many[1], *CSV, "--abstain", 0.01, "--out", lines, "--scores", "chosen")
@@ -181,11 +181,11 @@ def test_the_promise_of_calibrated_probabilities(nearlabel, many, tmp_path, meth
     [
         (
             ("--guarantee", "recall"),
-            "argument --guarantee: must be MEASURE=LEVEL with one of recall, all_labels, preci",
+            "argument --guarantee: must be METRIC=LEVEL with one of recall, all_labels, preci",
         ),
         (("--guarantee", "recall="), "argument --guarantee: must be a number between 0 and 1, got ''"),
         (("--guarantee", "recall=0.9", "--method", "mlknn@beta@pcut"), "--guarantee must go without other thresholds"),
-        (("--guarantee", "f1=0.9"), "must be MEASURE=LEVEL with one of recall, all_labels, precision, got 'f1=0.9'"),
+        (("--guarantee", "f1=0.9"), "must be METRIC=LEVEL with one of recall, all_labels, precision, got 'f1=0.9'"),
         (("--guarantee", "precision=0.9"), "--guarantee precision must go with --confidence."),
         (("--confidence", "0.9"), "--confidence must go with --guarantee."),
         (("--guarantee", "recall=0.9", "--thresholds", "micro-f"), "--guarantee must go without other thresholds"),

@@ -32,7 +32,7 @@ def test_a_blank_cell(nearlabel, gaps, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     asked = (command, gaps, *LABELS, *COMMANDS[command])
     problem = f"{gaps}, line 7: column 'b' must contain numbers that are finite, got a missing value"
-    hint = "Hint: --impute median takes the place of missing ones."
+    hint = "Hint: --impute median replaces missing ones."
     assert nearlabel(*asked) == (2, "", f"nearlabel: {problem}; of such cells there are 3. {hint}\n")
     answer = nearlabel(*asked, "--impute", "median")
     assert (answer.code, answer.err) == (0, "")

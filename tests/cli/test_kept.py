@@ -134,8 +134,8 @@ def test_test_data(fitted, songs, tmp_path, lacks):
     [
         (("--id", "idd"), "--id must name columns of {songs}, got 'idd'. Did you mean 'id'?"),
         (("--show", "title,tite"), "--show must name columns of {songs}, got 'tite'. Did you mean 'title'?"),
-        (("--show", "tags"), "--show must name columns that are no labels, got 'tags'."),
-        (("--id", "tags"), "--id must name columns that are no labels, got 'tags'."),
+        (("--show", "tags"), "--show must name columns that are not labels, got 'tags'."),
+        (("--id", "tags"), "--id must name columns that are not labels, got 'tags'."),
     ],
 )
 def test_wrong_columns(nearlabel, songs, tmp_path, options, message):
@@ -158,7 +158,7 @@ def test_labels_by_a_prefix(nearlabel, songs, tmp_path):
     """A column whose name starts with it is a label, hence cannot be shown."""
     fixed = ("--labels-prefix", "ti", "--out", tmp_path / "m.skops")
     answer = nearlabel("fit", songs, *fixed, "--show", "title")
-    assert "--show must name columns that are no labels, got 'title'." in answer.err
+    assert "--show must name columns that are not labels, got 'title'." in answer.err
 
 
 def test_lists_are_not_kept(nearlabel, tmp_path):

@@ -28,7 +28,7 @@ def test_columns_are_found_by_name(storage):
     X, Y = ((part.toarray() if sparse.issparse(part) else part).tolist() for part in (matched.X, matched.Y))
     assert (X, Y) == ([[3, 1]], [[0, 0, 1]])
     assert (matched.feature_names, matched.label_names) == (("z", "x"), ("b", "new", "a"))
-    assert notes == ["Labels that the model does not know are left out: 'c'."]
+    assert notes == ["Labels unknown to the model are left out: 'c'."]
 
 
 def test_a_tag_that_no_row_has():
@@ -37,7 +37,7 @@ def test_a_tag_that_no_row_has():
     assert data.Y.tolist() == [[0, 0, 1]]
     assert notes == [
         "No row of the data has the label 'new'.",
-        "Labels that the model does not know are left out: 'c'.",
+        "Labels unknown to the model are left out: 'c'.",
     ]
 
 
@@ -52,7 +52,7 @@ def test_a_label_that_the_data_do_not_name():
 def test_no_known_tag():
     """Tags that were joined by another separator: no row has a label that the model knows."""
     message = (
-        r"DATA must have tags that the model knows, as 'b', 'new', 'a', got 'a\|b', 'c'\. Hint: --labels-separator"
+        r"DATA must have tags that are known to the model, such as 'b', 'new', 'a', got 'a\|b', 'c'\. Hint: --labels-"
     )
     with pytest.raises(ValueError, match=message):
         match_to(NAMED, data_of([[1, 2, 3]], [[1, 0]], labels=("a|b", "c")), tags=True)

@@ -104,7 +104,7 @@ def test_other_kinds_are_another_run(nearlabel):
     assert nearlabel("evaluate", "songs.csv", *options, "--categorical", "genre", *others).code == 0
     answer = nearlabel("evaluate", "songs.csv", *options, "--text", "genre,title", "--date", "released")
     assert answer.code == 2
-    assert "run must hold records of the same plan, got kinds={" in answer.err
+    assert "run must contain records of the same plan, got kinds={" in answer.err
 
 
 def test_the_hint_for_text_columns(nearlabel):

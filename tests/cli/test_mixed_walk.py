@@ -63,7 +63,7 @@ def test_the_hints_lead_to_the_answer(nearlabel, command):
     if command not in ("describe", "examine"):
         refused = nearlabel(*given)
         assert (refused.code, refused.err.count("\n")) == (2, 1)
-        assert "Hint: --impute median takes the place of missing ones.\n" in refused.err
+        assert "Hint: --impute median replaces missing ones.\n" in refused.err
         given += ["--impute", "median"]
     answer = nearlabel(*given)
     assert (answer.code, answer.err) == (0, "")
@@ -111,8 +111,8 @@ def test_an_identifier_that_stays_in(nearlabel, command):
     kinds = ("--categorical", "genre,id", "--date", "released", "--text", "title", "--impute", "median")
     lines = nearlabel(command, "songs.csv", *LABELS, *kinds, *QUICK[command]).err.splitlines()
     assert lines[0] == (
-        "nearlabel: songs: 1 column holds another text in each row, as identifiers do: id. Remedy: Leave out what is no"
-        " measurement: --ignore id."
+        "nearlabel: songs: 1 column contains a different text in each row, as identifiers do: id. Remedy: Leave out"
+        " columns that are not measurements: --ignore id."
     )
     assert all(line.startswith("nearlabel: Column 'id' has ") for line in lines[1:])
     assert len(set(lines)) == len(lines) > 1

@@ -169,7 +169,7 @@ def test_score_of_other_labels(nearlabel, table, model, tmp_path):
     path.write_text("x0,x1,x2,tags\n1,0,1,apple;plum\n0,1,1,\n")
     answer = nearlabel("predict", model, path, "--labels-column", "tags", "--score")
     assert answer.code == 0
-    assert "nearlabel: Labels that the model does not know are left out: 'plum'.\n" in answer.err
+    assert "nearlabel: Labels unknown to the model are left out: 'plum'.\n" in answer.err
     assert answer.out.startswith("Metrics on 2 rows")
 
 
@@ -233,13 +233,16 @@ def test_our_handling_of_warnings_ends_with_the_command(nearlabel, model, querie
         (("--id", "kez"), "--id must name columns of"),
         (
             ("--labels-separator", ","),
-            "--labels-separator must be text that is in no label, got ',', and a label 'lemon,",
+            "--labels-separator must be a text that no label contains, got ',', and a label 'lemon,",
         ),
         (
             ("--labels-separator", "-", "--scores", "chosen"),
-            "--labels-separator must be text that is in no number, got '-', which joins scores, too.",
+            "--labels-separator must be a text that no number contains, got '-', which joins scores, too.",
         ),
-        (("--labels-separator", "e1", "--scores", "top:2"), "--labels-separator must be text that is in no number"),
+        (
+            ("--labels-separator", "e1", "--scores", "top:2"),
+            "--labels-separator must be a text that no number contains",
+        ),
         (("--score",), "one of --labels, --labels-prefix and --labels-column must name the labels of"),
     ],
 )
@@ -261,7 +264,7 @@ def test_bad_options(nearlabel, model, queries, tmp_path, monkeypatch, options, 
 def test_a_separator_that_hides_a_label(separator, name):
     """A label that ends as the separator begins could not be split off either, nor one of blanks."""
     layout = Layout(None, Scores("none"), ("lemon", name))
-    with pytest.raises(ValueError, match=f"in no label, got '{separator}', and a label '{name}'"):
+    with pytest.raises(ValueError, match=f"that no label contains, got '{separator}', and a label '{name}'"):
         csv_writer(io.StringIO(), layout, separator)
 
 
@@ -381,7 +384,7 @@ def test_a_name_of_a_column_that_is_ours(nearlabel, model, tmp_path):
     data = tmp_path / "d.csv"
     data.write_text("x0,x1,x2,labels\n1,2,3,a\n")
     assert (
-        "--id must name a column unlike those of the predictions, got 'labels'"
+        "--id must name a column other than those of the predictions, got 'labels'"
         in nearlabel("predict", model, data, "--id", "labels").err
     )
 
@@ -418,6 +421,6 @@ def test_nominal_features_of_arff(nearlabel, tmp_path):
     for command in ("predict", model, new), (*evaluate, "--test-data", new):
         refused = nearlabel(*command)
         assert refused.code == 2
-        assert "must hold categories that the model knows, got 'colour=violet'" in refused.err.replace(
+        assert "must contain categories that the model knows, got 'colour=violet'" in refused.err.replace(
             "the training data", "the model"
         )

@@ -66,7 +66,7 @@ def test_training_rows_with_other_features(nearlabel, model, fruit, tmp_path):
     files = (tmp_path / "test.npz", "--training", tmp_path / "other.npz")
     answer = nearlabel("report", model, *files, "--out", tmp_path / "r.html")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    assert "--training must be the data that the model was fitted to, got other features or labels" in answer.err
+    assert "--training must be the data that the model was fitted to, got different features or labels" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_table(nearlabel):
 def test_other_readings_are_shown(nearlabel):
     """A column of its own for what a cell may mean otherwise."""
     out = nearlabel("reproduce", "spyromitros2008", "--table", "2").out
-    assert "ours, read otherwise" in out
+    assert "ours, other reading" in out
     assert "recall_examples 0." in out
 
 

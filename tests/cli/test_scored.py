@@ -63,7 +63,7 @@ def test_tables(scored, monkeypatch):
     assert answer.code == 0
     assert "ROC-AUC (samples)" in answer.out
     assert "precision@2" in answer.out
-    assert "more columns: in a wider terminal, or by --format csv." in answer.out
+    assert "more columns: use a wider terminal or --format csv." in answer.out
     assert answer.err.startswith("nearlabel: roc_auc:average=samples leaves out ")
     assert answer.err.endswith(" rows that have one class here.\n")
     f1 = label_table(*answers)["f1"][1]
@@ -124,7 +124,7 @@ def test_evaluate_says_what_is_left_out(nearlabel, table):
     options = ("--methods", "brknn", "--k", 3, "--cv", 10, "--metrics", "roc_auc,precision_at_k:k=1")
     answer = nearlabel("evaluate", path, *CSV, *options)
     assert answer.code == 0
-    assert "ROC-AUC (macro): what has one class in a test fold is left out, " in answer.out
+    assert "ROC-AUC (macro): labels or rows with one class in a test fold are left out (" in answer.out
     assert "precision@1" in answer.out
     answer = nearlabel("evaluate", path, *CSV, *options[:-1], "precision_at_k:k=1")
     assert "left out" not in answer.out

@@ -66,7 +66,7 @@ def test_other_models_are_told_what_is_labelled(nearlabel, table, tmp_path):
     assert nearlabel("fit", path, *CSV, *fit).code == 0
     answer = nearlabel("suggest", file, path, "--n=2")
     assert answer.code == 2
-    assert "--labelled must name the rows that have labels" in answer.err
+    assert "--labelled must name the labelled data" in answer.err
     assert nearlabel("suggest", file, path, "--n=2", "--labelled", path).code == 0
 
 

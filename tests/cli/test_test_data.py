@@ -119,11 +119,11 @@ def test_tags(nearlabel, tmp_path):
     answer = nearlabel(*asked, "--test-data", tmp_path / "b.csv", "--format", "json", "--metrics", "hamming_loss")
     assert answer.code == 0
     assert "No row of the data has the label 'c'." in answer.err
-    assert "Labels that the model does not know are left out: 'd'." in answer.err
+    assert "Labels unknown to the model are left out: 'd'." in answer.err
 
 
 @pytest.mark.parametrize(("command", "options", "message"), [
-    ("evaluate", ("--cv", "5"), "--cv must not go with --test-data, on which no folds are made, got 5"),
+    ("evaluate", ("--cv", "5"), "--cv must not go with --test-data, which replaces the folds, got 5"),
     ("evaluate", ("--stratify",), "--stratify must go with a number of folds, got --test-data"),
     ("evaluate", ("--test", "t"), "--test t must go with 2 methods, several folds"),
     ("fit", ("--out", "m.skops", "--ignore", "c"), "--test-data must have the features of the training data, got none"),

@@ -121,11 +121,11 @@ def test_a_verdict(nearlabel, table):
     [
         (
             {"mixed": 0.9, "lazy": 0.8, "other": 0.7},
-            "Neighbours are best here: .* Both together, .*, are ahead by 0.1000",
+            "Neighbours are best here: .* A mixture of both, .*, is ahead by 0.1000",
         ),
         (
             {"mixed": 0.9, "other": 0.8, "lazy": 0.7},
-            "br:.* is better here .* Both together, .*, are ahead by 0.1000 more",
+            "br:.* is better here .* A mixture of both, .*, is ahead by 0.1000 more",
         ),
         ({"mixed": 0.8, "lazy": 0.8, "other": 0.8}, "Neighbours are as good as others here: mlmlm and br:estimator=lo"),
         ({"lazy": 0.8, "mixed": 0.75, "other": 0.7}, "Neighbours are best here: mlmlm is ahead of br:.* by 0.1000"),
@@ -141,7 +141,7 @@ def test_a_mixture_is_of_no_kind(values, sentence):
     ]
     verdict = verdict_of(Tuned(tuple(trials), "micro_f1", {}, ""), greater_is_better=True)
     assert re.match(sentence, verdict)
-    assert ("Both together" in verdict) == ("Both together" in sentence)
+    assert ("A mixture of both" in verdict) == ("A mixture of both" in sentence)
 
 
 def test_the_best_is_saved_later(nearlabel, table, tmp_path, monkeypatch):
@@ -150,7 +150,7 @@ def test_the_best_is_saved_later(nearlabel, table, tmp_path, monkeypatch):
     state, out = tmp_path / "state.npz", tmp_path / "best.skops"
     command = ("tune", path, *CSV, "--methods", "brknn,rfpct:n_estimators=3", "--k", 3, "--state", state)
     first = nearlabel(*command, "--metric", "hamming_loss")
-    assert "the same command with --out best.skops saves the best model, and tries nothing again" in first.out
+    assert "the same command with --out best.skops saves the best model without trying again" in first.out
     monkeypatch.setattr(_stages, "_trials", None)  # would fail
     again = nearlabel(*command, "--metric", "hamming_loss", "--out", out)
     assert (again.code, again.err) == (0, "")

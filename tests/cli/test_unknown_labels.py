@@ -45,7 +45,7 @@ def test_minus_one(nearlabel, tmp_path, holes, option):
     assert told["unknown_cells"] == holes.sum()
     answer = nearlabel("describe", tmp_path / "minus.csv", *LABELS)
     assert answer.code == 2
-    assert "got -1. Hint: --unknown -1, if it stands for a label that nobody knows." in answer.err
+    assert "got -1. Hint: --unknown -1, if it marks an unknown label." in answer.err
     assert "got 'n/k'. Hint: --unknown n/k, if" in nearlabel("describe", tmp_path / "words.csv", *LABELS).err
 
 
@@ -82,7 +82,7 @@ def test_a_named_method_refuses(nearlabel, tmp_path, monkeypatch, holes, command
     n, useless = holes.sum(), holes.all(axis=1).sum()
     rows = f"{useless} row has" if useless == 1 else f"{useless} rows have"
     cells = f"{n} label cells are unknown ({holes.mean():.1%}); {rows} no known label"
-    assert told == f"nearlabel: holes: {cells}. The known ones decide and are counted."
+    assert told == f"nearlabel: holes: {cells}. Fitting and metrics use the known ones only."
     assert error.startswith(
         f"nearlabel: {option} must take labels that are unknown, of which holes has {n}, got lpknn."
     )
@@ -111,7 +111,7 @@ def test_usual_methods_are_narrowed(nearlabel, tmp_path, monkeypatch, holes, com
     name, *options = command
     answer = nearlabel(name, "holes.csv", *LABELS, "--k", "3", *options, "--format", "csv")
     assert answer.code == 0, answer.err
-    assert "Tried are the methods that take unknown labels: brknn" in answer.err
+    assert "Only methods that accept unknown labels are tried: brknn" in answer.err
     assert "lpknn" not in answer.out
 
 

@@ -42,8 +42,8 @@ def test_more_rows_and_a_new_tag(nearlabel, songs):
     answer = nearlabel("update", "m.skops", "new.csv")
     assert answer.code == 0, answer.err
     assert "60 -> 80" in answer.out
-    assert "labels that came           loud" in answer.out
-    assert "DATA has no column 'title', which the model keeps: blank." in answer.err
+    assert "labels added since the fit     loud" in answer.out
+    assert "DATA has no column 'title', which the model saves: it is blank for the new rows." in answer.err
     card = read_card("m.skops")
     assert card.data.label_names == TAGS
     assert card.data.rows == 80
@@ -60,19 +60,19 @@ def test_more_rows_and_a_new_tag(nearlabel, songs):
     assert (load_model("m.skops").predict_proba(X) == expected).all()
     shown = nearlabel("card", "m.skops").out
     assert "Changes since the fit" in shown
-    assert "rows added since the fit   20" in shown
+    assert "rows added since the fit       20" in shown
 
 
 def test_stale_until_tuned_anew(nearlabel, songs):
     """Said by update, card and predict; tuned without DATA, too."""
     write(songs / "new.csv", 20, 60, TAGS[:2])
     answer = nearlabel("update", "m.skops", "new.csv")
-    assert "stale: tuned before" in answer.out
-    assert "--retune chooses it anew" in answer.err
+    assert "stale: tuned before the change" in answer.out
+    assert "--retune tunes them again" in answer.err
     assert "tuned before rows came or went" in nearlabel("predict", "m.skops", "new.csv").err
     assert "fresh" in nearlabel("update", "m.skops", "--retune").out
     assert "tuned before" not in nearlabel("predict", "m.skops", "new.csv").err
-    assert "neither that nor --retune" in nearlabel("update", "m.skops").err
+    assert "or --retune must be given, got neither" in nearlabel("update", "m.skops").err
 
 
 def test_forget_by_id_and_by_number(nearlabel, songs):
@@ -118,7 +118,7 @@ def test_forget_ids_of_standard_input(nearlabel, songs, monkeypatch, begin):
         ("forget m.skops --rows 1 --column id", "--column must go with --ids, got --rows"),
         ("forget m.skops --ids none.txt", "none.txt: No such file"),
         ("forget m.skops --ids empty.txt", "--ids must be a file with an id on each line, got empty.txt without any"),
-        ("forget m.skops --ids songs.csv", "ids must be values of the kept column 'id', got"),
+        ("forget m.skops --ids songs.csv", "ids must be values of the saved column 'id', got"),
         ("forget forest.skops --rows 1", "MODEL must be a method by votes of neighbours for rows to come and go"),
         ("update m.skops lacking.csv", "must have a column for every feature, got none for 'b'"),
     ],
@@ -144,7 +144,7 @@ def test_a_scaling_stays_and_says_so(nearlabel, songs):
     (songs / "far.csv").write_text("a,b,tags\n0.1,0.1,calm\n9,0.1,sad\n0.2,-9,sad\n")
     answer = nearlabel("update", "scaled.skops", "far.csv")
     assert answer.code == 0, answer.err
-    assert "as they were fitted: FeatureScaler. 2 of 3 new rows have a value beyond those of all others." in answer.err
+    assert "FeatureScaler. 2 of 3 new rows have a value outside the range of all others." in answer.err
 
 
 def test_unknown_labels_come_with_rows(nearlabel, songs):

@@ -230,7 +230,7 @@ def test_files_that_are_no_results(file, tmp_path):
         read_results(path)
     with pytest.raises(ValueError, match=r"nowhere\.csv must be a folder of records"):
         read_results(tmp_path / "nowhere.csv")
-    with pytest.raises(ValueError, match="results must hold at least one record, got none"):
+    with pytest.raises(ValueError, match="results must contain at least one record, got none"):
         read_results(file(f"{HEADER}\n"))
 
 

@@ -100,7 +100,7 @@ def test_one_number_of_neighbours():
 @pytest.mark.parametrize(
     ("records", "options", "message"),
     [
-        (RECORDS[1:2], {}, r"results must hold the label sets of rows, got none. Hint: evaluate --per-row --out"),
+        (RECORDS[1:2], {}, r"results must contain the label sets of rows, got none. Hint: evaluate --per-row --out"),
         (RECORDS, {"methods": ("a", "c")}, "methods must be two of a, b, got a, c"),
         (RECORDS, {"methods": ("a", "a")}, "methods must be two of a, b, got a, a"),
         (RECORDS[:1], {}, "methods must be two of a, got a"),

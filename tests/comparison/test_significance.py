@@ -381,7 +381,7 @@ def test_measures_that_friedman_cannot_take():
         (random_records(1, methods="a"), {}, "at least 2 methods to compare, got a"),
         (random_records(1, n_folds=1), {}, "at least 2 folds to compare methods over them, got 1. Hint"),
         (random_records(1), {"over": "datasets"}, "at least 2 datasets to compare methods over them, got 1"),
-        ([], {}, "results must hold at least one record, got none"),
+        ([], {}, "results must contain at least one record, got none"),
         ([record("one", "a", 0, 1, metric="empty_predictions")], {}, "metrics that are better or worse, got none"),
         (
             [record("one", "a", 0, 1, metric="n_scans")],

@@ -290,7 +290,7 @@ def test_missing_file(tmp_path):
     [
         (
             "@attribute y {0,1}\n@attribute a numeric\n@data 1,5\n0,6",
-            "line 4: @data must stand alone on its line, got '1,5'",
+            "line 4: @data must be alone on its line, got '1,5'",
         ),
         ("@attribute y {0,1} more\n@attribute a numeric\n@data\n0,6", r"line 2: .*each once, got 'more' behind them"),
         ("@attribute y {0,1}\n@attribute a {u,v,u}\n@data\n0,u", "line 3: .*each once, got one of them twice"),

@@ -109,8 +109,8 @@ def test_cells_of_tags(old, tags, separator, new):
 @pytest.mark.parametrize(
     ("old", "tags", "message"),
     [
-        (None, {"a": True}, "a missing value, which says that all tags are unknown"),
-        ("?", {"a": False}, "no tag 'a', and cannot say that this one is known not to apply"),
+        (None, {"a": True}, "a missing value, which means that all tags are unknown"),
+        ("?", {"a": False}, "no tag 'a', and cannot express that this one is known not to apply"),
         ("a", {"b;c": True}, "the separator ';' in the tag 'b;c'"),
         (5, {"6": True}, "5, which is one tag and would become 2"),
         (5, {"5": False}, "5, which is one tag and would become 0"),

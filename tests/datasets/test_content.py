@@ -40,7 +40,7 @@ def binary(tmp_path):
 def test_binary_files_named_as_text(binary, suffix, kind, what):
     """The message says what the file is, whichever reader meets it."""
     path = binary[kind].rename(binary[kind].with_suffix(suffix))
-    with pytest.raises(ValueError, match=f"{re.escape(str(path))} must be .*, as its name says, got {re.escape(what)}"):
+    with pytest.raises(ValueError, match=f"{re.escape(str(path))} must be .*as its name shows, got {re.escape(what)}"):
         load_dataset(path)
     with pytest.raises(ValueError, match=re.escape(what)):
         open_rows(path, ["a"])
@@ -49,7 +49,7 @@ def test_binary_files_named_as_text(binary, suffix, kind, what):
 def test_binary_files_named_as_others(binary, tmp_path):
     """A packed file is told from a binary format, too."""
     path = binary["parquet"].rename(tmp_path / "toy.xlsx")
-    with pytest.raises(ValueError, match=r"must be an Excel workbook, as its name says, got a Parquet file"):
+    with pytest.raises(ValueError, match=r"must be an Excel workbook, as its name shows, got a Parquet file"):
         load_dataset(path)
     (tmp_path / "toy.parquet").write_bytes(gzip.compress(b"a,b\n"))
     with pytest.raises(ValueError, match=r"must be a Parquet file, .* got a file compressed by .*Hint: unp"):

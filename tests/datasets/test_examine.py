@@ -279,7 +279,7 @@ def test_labels_are_examined_where_they_are_known():
         assert evidence(found, "rare_labels")["labels"] == "rare"
         assert evidence(found, "equal_labels")["labels"] == "d = c"
         assert evidence(found, "rows_without_known_labels") == {"rows": 5, "share": 5 / len(Y), "first_row": 0}
-        assert "5 rows (1.2 %) have no label that is known" in str(found).replace("\n         ", " ")
+        assert "5 rows (1.2 %) have no known label" in str(found).replace("\n         ", " ")
 
 
 @pytest.mark.parametrize(

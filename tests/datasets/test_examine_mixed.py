@@ -125,7 +125,7 @@ def test_mixed_objects_are_no_error():
     ("kinds", "message"),
     [
         (("number",), r"feature_kinds must be 7 kinds, one for each column of X, got 1"),
-        (("number",) * 7, r"X must hold numbers in column 'genre', which feature_kinds says, got other values"),
+        (("number",) * 7, r"X must contain numbers in column 'genre', as feature_kinds declares, got other values"),
     ],
 )
 def test_kinds_that_do_not_fit(cells, kinds, message):

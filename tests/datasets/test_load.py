@@ -29,7 +29,7 @@ def test_svmlight_by_its_suffix(write, name):
 def test_nothing_says_which_are_labels(write):
     """An ARFF file with neither is refused with both ways named."""
     path = write("toy.arff", ARFF.replace(": -C 1", ""))
-    with pytest.raises(ValueError, match=r"by an XML file beside it or by -C in the relation's name, got neither"):
+    with pytest.raises(ValueError, match=r"in an XML file next to it or by -C in the relation's name, got neither"):
         load_dataset(path)
 
 

@@ -92,7 +92,7 @@ def test_label_of_two_attributes(write, write_xml):
 def test_no_xml(write):
     """Without any XML the message says what to do."""
     arff = write("toy.arff", ARFF + "1,1,2,0\n")
-    with pytest.raises(ValueError, match=r"must have an XML file beside it .*, got none\. Hint: pass xml_path"):
+    with pytest.raises(ValueError, match=r"must have an XML file next to it .*, got none\. Hint: pass xml_path"):
         read_mulan(arff)
 
 
@@ -101,7 +101,7 @@ def test_two_fitting_xml_files(write, write_xml):
     arff = write("toy-train.arff", ARFF + "1,1,2,0\n")
     write_xml("one.xml", "y")
     write_xml("two.xml", "z")
-    with pytest.raises(ValueError, match=r"must have one XML file beside it .*, got one\.xml, two\.xml\. Hint"):
+    with pytest.raises(ValueError, match=r"must have one XML file next to it .*, got one\.xml, two\.xml\. Hint"):
         read_mulan(arff)
 
 

@@ -115,9 +115,9 @@ def test_rows_are_stored_as_those_that_are_there(tmp_path, held, given):
 @pytest.mark.parametrize(
     ("new", "message"),
     [
-        ([[0.1] * 4], r"X must hold numbers that float32, the type of the store, holds exactly, got .*0\.1"),
-        ([[1e300] * 4], "holds exactly, got .*1e"),
-        ([[2**30 + 1] * 4], "holds exactly, got .*1073741825"),
+        ([[0.1] * 4], r"X must contain numbers that float32, the type of the store, represents exactly, got .*0\.1"),
+        ([[1e300] * 4], "represents exactly, got .*1e"),
+        ([[2**30 + 1] * 4], "represents exactly, got .*1073741825"),
         ([[1.0, 2.0]], r"X must have 4 columns, as the store .*, got 2\."),
         (iter([np.ones((3, 4)), np.ones((3, 5))]), "X must have 4 columns"),
         ([["a"] * 4], "could not convert|string"),
@@ -135,7 +135,7 @@ def test_what_does_not_fit_changes_nothing(tmp_path, new, message):
 def test_unknown_cells_need_a_type_that_has_them(tmp_path):
     """NaN is no byte."""
     path = write_store(tmp_path / "store", np.eye(3, dtype=np.uint8))
-    with pytest.raises(ValueError, match=r"numbers that uint8, the type of the store, holds exactly, got .*nan"):
+    with pytest.raises(ValueError, match=r"numbers that uint8, the type of the store, represents exactly, got .*nan"):
         append_to_store(path, [[0.0, 1.0, np.nan]])
     assert_holds(path, np.eye(3, dtype=np.uint8))
 

@@ -180,7 +180,7 @@ def test_truth_values_are_0_and_1(tmp_path):
     content = bytearray((path / "data.npy").read_bytes())
     content[-1] = 2
     (path / "data.npy").write_bytes(content)
-    with pytest.raises(ValueError, match="must hold truth values, got bytes other than 0 and 1"):
+    with pytest.raises(ValueError, match="must contain truth values, got bytes other than 0 and 1"):
         open_store(path)
 
 

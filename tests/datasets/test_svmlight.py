@@ -167,5 +167,5 @@ def test_labels_from_1_are_recognised(write):
 
 def test_the_number_of_rows_that_is_declared_holds(write):
     """A file with fewer rows than its first line says is not whole."""
-    with pytest.raises(ValueError, match="must contain 9 rows as its first line says, got 2"):
+    with pytest.raises(ValueError, match="must contain 9 rows as its first line states, got 2"):
         read_svmlight(write("toy.svm", "9 3 2\n0 0:1\n1 1:1\n"))

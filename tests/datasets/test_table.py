@@ -414,8 +414,8 @@ def test_a_single_text_is_no_sequence_of_names(write, option):
     ("a;y\n1,5;0\n", r"must contain numbers, got '1,5'\. Hint: decimal=',' reads such decimals"),
     ("a,y\n1,0\n2,2\n", "line 3: label 'y' must be 0 or 1, got 2"),
     ("a,y\n1,0.5\n", "line 2: label 'y' must be 0 or 1, got 0.5"),
-    ("a,y\n1,maybe\n", r"line 2: label 'y' must be 0 or 1, got 'maybe'\. Hint: unknown='maybe', if it stands for a "),
-    ("a,y\n1,-1\n", r"line 2: label 'y' must be 0 or 1, got -1\. Hint: unknown='-1', if it stands for a label that no"),
+    ("a,y\n1,maybe\n", r"line 2: label 'y' must be 0 or 1, got 'maybe'\. Hint: unknown='maybe', if it marks an un"),
+    ("a,y\n1,-1\n", r"line 2: label 'y' must be 0 or 1, got -1\. Hint: unknown='-1', if it marks an unknown"),
 ])  # fmt: skip
 def test_bad_csv(write, text, message):
     """The line is named, as an editor counts it."""

@@ -184,7 +184,7 @@ def test_npz(tmp_path, container):
         else {f"Y_{part}": getattr(minus, part) for part in ("data", "indices", "indptr", "shape")}
     )
     np.savez(tmp_path / "minus.npz", X=np.ones((3, 1)), **arrays)
-    with pytest.raises(ValueError, match=r"Y must contain 0, 1 and NaN only, got -1\. Hint: unknown='-1', if it sta"):
+    with pytest.raises(ValueError, match=r"Y must contain 0, 1 and NaN only, got -1\. Hint: unknown='-1', if it mar"):
         load_dataset(tmp_path / "minus.npz")
     assert_labels(load_dataset(tmp_path / "minus.npz", unknown="-1"), EXPECTED)
 

@@ -101,7 +101,7 @@ def test_records_of_other_groups_are_not_resumed(twice, tmp_path):
     plan = Plan(("brknn",), (1,), cv=3, metrics=("micro_f1",))
     records = run(plan, {"twice": twice}, out=tmp_path)
     assert run(plan, {"twice": twice}, out=tmp_path) == records
-    with pytest.raises(ValueError, match="must hold records of the same plan"):
+    with pytest.raises(ValueError, match="must contain records of the same plan"):
         run(plan, {"twice": replace(twice, groups=None)}, out=tmp_path)
 
 

@@ -235,7 +235,7 @@ def test_another_object_under_the_same_name_is_another_plan(toy, tmp_path, metho
     records = run(Plan(**first, n_neighbors=(3,), cv=2), {"toy": toy}, out=tmp_path)
     again = {"methods": {"mine": guests.Shares()}, "metrics": {"m": guests.agreement}}
     assert run(Plan(**again, n_neighbors=(3,), cv=2), {"toy": toy}, out=tmp_path) == records
-    with pytest.raises(ValueError, match="must hold records of the same plan, got objects="):
+    with pytest.raises(ValueError, match="must contain records of the same plan, got objects="):
         run(Plan(methods, (3,), cv=2, metrics=metrics), {"toy": toy}, out=tmp_path)
 
 

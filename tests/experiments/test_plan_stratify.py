@@ -71,7 +71,7 @@ def test_records_from_before_it_was_a_choice_resume(toy, tmp_path):
     told = []
     assert run(PLAN, {"toy": toy}, out=tmp_path, progress=lambda *each: told.append(each)) == whole
     assert told == []
-    with pytest.raises(ValueError, match=r"must hold records of the same plan, got stratify=1 \(there: None\)"):
+    with pytest.raises(ValueError, match=r"must contain records of the same plan, got stratify=1 \(there: None\)"):
         run(replace(PLAN, stratify=1), {"toy": toy}, out=tmp_path)
     assert list(read_records(tmp_path)) == whole
 

@@ -100,7 +100,7 @@ def test_thresholds_resume(toy, tmp_path):
     assert list(read_records(tmp_path / "part")) == whole
     other = replace(plan, methods=("mlknn", "mlknn@micro-f", "brknn@0.3"))
     with pytest.raises(
-        ValueError, match=r"must hold records of the same plan, got methods=\['mlknn', 'mlknn@micro-f',"
+        ValueError, match=r"must contain records of the same plan, got methods=\['mlknn', 'mlknn@micro-f',"
     ):
         run(other, {"toy": toy}, out=tmp_path / "part")
 
@@ -140,7 +140,7 @@ def test_numbers_of_numpy_resume(folder, toy, whole):
 def test_records_of_another_plan_are_left_alone(folder, toy, setting, message):
     """The error says what differs, and no byte changes."""
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    with pytest.raises(ValueError, match=f"must hold records of the same plan, got {message}. Hint: choose another"):
+    with pytest.raises(ValueError, match=f"must contain records of the same plan, got {message}. Hint: choose another"):
         run(replace(PLAN, **setting), {"toy": toy}, out=folder)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
 
@@ -149,7 +149,7 @@ def test_changed_data_of_the_same_name_is_another_problem(folder, toy):
     """One cell of X decides."""
     X = toy.X.copy()
     X[5, 2] += 1
-    with pytest.raises(ValueError, match=r"must hold records of the same plan, got problems=\{'toy': "):
+    with pytest.raises(ValueError, match=r"must contain records of the same plan, got problems=\{'toy': "):
         run(PLAN, {"toy": replace(toy, X=X)}, out=folder)
 
 
@@ -229,7 +229,7 @@ def test_more_records_than_the_plan_has_are_refused(toy, whole, tmp_path):
     """A file that goes on behind the last fold is not the plan's."""
     file = tmp_path / "whole" / "records.jsonl"
     file.write_text(whole + whole[: whole.index("\n") + 1])
-    with pytest.raises(ValueError, match="must hold at most the 32 records of the plan, got 33"):
+    with pytest.raises(ValueError, match="must contain at most the 32 records of the plan, got 33"):
         run(PLAN, {"toy": toy}, out=tmp_path / "whole")
 
 

@@ -53,7 +53,7 @@ def test_sparse_workers_and_resuming(toy, sparse_toy, tmp_path):
     file.write_text("".join(lines[: len(lines) // 2]))
     assert without_seconds(run(plan, {"toy": toy}, out=tmp_path)) == expected
     assert list(read_records(tmp_path))[: len(lines) // 3] == run(plan, {"toy": toy}, out=tmp_path)[: len(lines) // 3]
-    with pytest.raises(ValueError, match="must hold records of the same plan, got searches="):
+    with pytest.raises(ValueError, match="must contain records of the same plan, got searches="):
         run(SearchPlan(PLAN, ("exact:n_jobs=2",)), {"toy": toy}, out=tmp_path)
 
 

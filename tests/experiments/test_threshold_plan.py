@@ -358,7 +358,7 @@ def test_numbers_of_numpy_and_lists_make_the_same_plan(pair, tmp_path):
 def test_records_of_another_plan_are_left_alone(pair, tmp_path, setting, message):
     """The error says what differs."""
     run(PLAN, {"pair": pair}, out=tmp_path)
-    with pytest.raises(ValueError, match=f"must hold records of the same plan, got {message}"):
+    with pytest.raises(ValueError, match=f"must contain records of the same plan, got {message}"):
         run(replace(PLAN, **setting), {"pair": pair}, out=tmp_path)
 
 

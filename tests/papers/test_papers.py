@@ -345,9 +345,9 @@ def test_an_order_of_our_records(load):
     paper = Paper("zhang2007", load=load)
     paper._facts["experiments"]["yeast-rivals"] |= {"methods": ["mlknn", "adtboostmh"], "cv": 3, "n_neighbors": [3]}
     order = paper.reproduce_table("3")
-    assert order.notes[-1].startswith("The test is the paper's: folds share training rows")
+    assert order.notes[-1].startswith("The test is the paper's: folds share training samples")
     (values,) = paired_values(paper._records["yeast-rivals"], "folds", ["coverage"])
-    with pytest.warns(UserWarning, match="Folds share training rows"):
+    with pytest.warns(UserWarning, match="Folds share training samples"):
         (test,) = paired_tests(values, "t")
     (relation,) = (
         r for r in order.relations
@@ -601,7 +601,7 @@ def test_equal_values_win_both():
     table = {"base": "a", "wins": [["toy", "a", 0, 0], ["toy", "b", 0, 0, 0], ["elsewhere", "b", 0, 0]]}
     values = {("a", "micro_f1"): 0.5, ("b", "micro_f1"): 0.5, ("a", "cost"): 2.0, ("b", "cost"): 1.0}
     cells = [PrintedCell("toy", *who, 0, None, value, None, 0) for who, value in with_no_k(values)]
-    with pytest.raises(ValueError, match="wins must be of metrics that tell whether greater is better, got cost"):
+    with pytest.raises(ValueError, match="wins must be of metrics with a known direction, got cost"):
         list(wins_beside_printed(table, cells, []))
     wins = list(wins_beside_printed(table, cells, [{"metric": "cost", "greater_is_better": False}]))
     assert [(cell.method, cell.metric, cell.ours) for cell in wins] == [

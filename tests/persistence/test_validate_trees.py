@@ -130,7 +130,7 @@ def test_something_else_in_place_of_the_tree(tmp_path):
     """An estimator is asked for what it has, so it must have a tree."""
     model = tree_with()
     model.tree_ = [1, 2]
-    with pytest.raises(ValueError, match="a decision tree holds a list"):
+    with pytest.raises(ValueError, match="a decision tree contains a list"):
         load_model(save_model(model, tmp_path / "m.skops"))
 
 

@@ -106,7 +106,7 @@ def test_given_split(toy, make_dataset, tmp_path):
     assert (dataset["given_split"], dataset["data"]["instances"]) == (True, 56)
     assert facts["tests"] == []
     assert facts["notes"] == [
-        "No test of pairs: results must hold at least 2 folds to compare methods over them, got 1."
+        "No test of pairs: results must contain at least 2 folds to compare methods over them, got 1."
     ]
     assert all(cell["std"] is None for cell in dataset["cells"])
 
@@ -139,11 +139,11 @@ def test_what_is_no_run(folder, toy, tmp_path):
     with pytest.raises(ValueError, match=r"must be a folder of records, with a plan\.json"):
         run_facts([tmp_path / "none"])
     (folder / "records.jsonl").write_text("")
-    with pytest.raises(ValueError, match="must hold at least one record"):
+    with pytest.raises(ValueError, match="must contain at least one record"):
         run_facts([folder])
     plan = Plan(("brknn",), (1,), cv=2, metrics=("micro_f1",))
     run(SearchPlan(plan, ("exact:metric=cosine",)), {"toy": toy}, out=tmp_path / "searches")
-    with pytest.raises(ValueError, match="must hold a comparison of methods, got one of searches"):
+    with pytest.raises(ValueError, match="must contain a comparison of methods, got one of searches"):
         run_facts([tmp_path / "searches"])
     record = {"dataset": "toy", "seed": 0, "fold": 0, "method": "brknn", "n_neighbors": 1, "metric": "micro_f1"}
     (folder / "records.jsonl").write_text(json.dumps(record | {"value": None}) + "\n")

@@ -1,10 +1,10 @@
 """The command line: thin commands over the library, two files each.
 
-A command's arguments are in `arguments/`, its work is in the file of its name, which is imported when the command runs:
-numpy, scikit-learn and others take longer than all the rest of a help page.
+The arguments of a command are in `arguments/`; its work is in the file with its name, which is imported only when the
+command runs: importing numpy, scikit-learn and others takes longer than printing a help page.
 
 Exit codes: 0 success; 1 broken pipe, or damage that verify found; 2 invalid arguments, options or data, or no room for
-the output (one line on standard error says which); 129 hung up; 130 interrupted; 143 terminated.
+the output (one line on standard error names it); 129 hung up; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _COMMANDS = {
     ),
     "examine": (
         examine,
-        "find what keeps neighbours from being good ones",
+        "find problems in a data set that make neighbours worse",
         ("nearlabel examine yeast", "nearlabel examine songs.csv --labels-prefix mood_ --ignore id,title"),
     ),
     "audit": (
@@ -80,7 +80,7 @@ _COMMANDS = {
     ),
     "resample": (
         resample,
-        "write other training rows where labels are rare",
+        "resample training data for rare labels",
         ("nearlabel resample songs.csv --labels-prefix mood_ --ignore id,title --sampler mlros --out resampled.csv",),
     ),
     "compare": (
@@ -116,7 +116,7 @@ _COMMANDS = {
     ),
     "suggest": (
         suggest,
-        "rank unlabelled rows by what labelling them is worth, or predictions to check",
+        "suggest samples to label next, or predictions to check",
         (
             "nearlabel suggest songs.skops new.csv --n 2 --id id",
             "nearlabel suggest model.skops multidigits --for review --n 20",
@@ -124,17 +124,17 @@ _COMMANDS = {
     ),
     "update": (
         update,
-        "add training rows to a model",
+        "add training samples to a model",
         ("nearlabel update songs.skops new.csv --retune",),
     ),
     "forget": (
         forget,
-        "remove training rows from a model",
+        "remove training samples from a model",
         ("nearlabel forget songs.skops --rows 3,17",),
     ),
     "verify": (
         verify,
-        "check whether files are what was written",
+        "check files for damage",
         ("nearlabel verify results songs.skops", "nearlabel verify results --sweep"),
     ),
     "card": (card, "show a model card", ("nearlabel card model.skops",)),
@@ -145,7 +145,7 @@ _COMMANDS = {
     ),
     "demo": (
         demo,
-        "compare the methods by neighbours on the embedded data set",
+        "compare the neighbour methods on the embedded data set",
         ("nearlabel demo --out demo-output",),
     ),
     "reproduce": (
@@ -160,7 +160,7 @@ _COMMANDS = {
     ),
     "completion": (
         completion,
-        "print a program by which a shell completes commands, options and files",
+        "print a completion script for a shell",
         ("nearlabel completion bash", "nearlabel completion zsh"),
     ),
 }
@@ -169,21 +169,21 @@ _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports invalid arguments in one line, as every other error."""
+    """Reports invalid arguments in one line, like every other error."""
 
     _words: Sequence[str] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Remember the arguments, which `error` looks at."""
+        """Parse arguments, and store them for `error`."""
         self._words = sys.argv[1:] if args is None else list(args)
         return super().parse_known_args(args, namespace)
 
     def print_help(self, file: object = None) -> None:
-        """Print the help page, or raise OSError: argparse's own method passes over a full disk."""
+        """Print the help page, or raise OSError: argparse's own method ignores a full disk."""
         _print_out(self.format_help())
 
     def error(self, message: str) -> NoReturn:
-        """Report an error, or rather what is no command or option: a mistyped one makes another seem to be missing."""
+        """Report an error; if a command or option is mistyped, report that: argparse would report a missing one."""
         command = next((word for word in self._words if not word.startswith("-")), None)
         if self._subparsers and command is not None and command not in _COMMANDS:
             self._stop(f"unrecognized command: {command}{_meant(command, _COMMANDS)}")
@@ -192,7 +192,7 @@ class _Parser(argparse.ArgumentParser):
         self._stop(_unrecognized(unknown) + self._meant(unknown[0]) if unknown else message)
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Report unknown arguments, with the option that the first may have been meant to be."""
+        """Report unknown arguments, with the option that the first resembles."""
         self._stop(_unrecognized(unknown) + self._meant(unknown[0]))
 
     def _stop(self, message: str) -> NoReturn:
@@ -209,13 +209,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Version(argparse.Action):
-    """Prints the version, or raises OSError: argparse's own action passes over a full disk."""
+    """Prints the version, or raises OSError: argparse's own action ignores a full disk."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 (argparse's name)
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        """Print, and end."""
+        """Print the version and exit."""
         _print_out(f"nearlabel {__version__}\n")
         parser.exit()
 
@@ -260,12 +260,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_common_options(parser: argparse.ArgumentParser, *, default: object) -> None:
-    """Add the options that may stand before or after the command.
+    """Add the options that are allowed before or after the command.
 
     After the command their `default` is SUPPRESS: an option not given there must not reset one given before it.
     """
     group = parser.add_argument_group("global options")
-    group.add_argument("--quiet", action="store_true", default=default, help="show no progress, no advice on data")
+    group.add_argument("--quiet", action="store_true", default=default, help="hide progress bars and advice on data")
     group.add_argument("--debug", action="store_true", default=default, help="show the traceback of an error")
 
 
@@ -274,7 +274,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with usable_streams():
         try:
             arguments = _parsed(argv)
-        except BrokenPipeError:  # the reader of a help page
+        except BrokenPipeError:  # a broken pipe: the reader of a help page has ended
             return 1
         except OSError as error:
             return _fail(f"{error.filename}: {error.strerror}.", 2)

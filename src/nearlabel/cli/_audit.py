@@ -33,8 +33,8 @@ _BEHIND = ("probability", "quality", "disagreement", "is_issue", "n_lists", "n_r
 COLUMNS = ("row", *_BEFORE, *_BEHIND)  # of the cells as CSV, beside what is kept of the rows
 _DIGITS = 6
 _OTHER_ROWS = (
-    "Rows are numbered as in the model, which has other rows than the data that it was fitted to: some were held out"
-    " for its guarantee, or forgotten. So corrections name no row by number."
+    "Row numbers are those of the model, not of the data that it was fitted to: some rows were held out for its"
+    " guarantee, or forgotten. Corrections therefore cannot name rows by number."
 )
 
 
@@ -144,7 +144,7 @@ def _kept_of(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
     for name in kept:
         if name in COLUMNS:
             option = "--id" if name == arguments.id else "--show"
-            raise ValueError(f"{option} must name columns unlike those of corrections, got {name!r}.")
+            raise ValueError(f"{option} must name columns other than those of corrections, got {name!r}.")
     return kept
 
 

@@ -43,13 +43,13 @@ def changes_in_words(card: ModelCard) -> list[tuple[str, str]]:
     changes = card.changes
     if changes is None:
         return []
-    rows = [("rows added since the fit", str(changes.added)), ("rows forgotten since", str(changes.forgotten))]
+    rows = [("rows added since the fit", str(changes.added)), ("rows forgotten since the fit", str(changes.forgotten))]
     if changes.new_labels:
-        rows.append(("labels that came", ", ".join(_new_names(card))))
+        rows.append(("labels added since the fit", ", ".join(_new_names(card))))
     if card.thresholds is not None:
-        rows.append(("thresholds", "stale: tuned before" if changes.thresholds_stale else "fresh"))
+        rows.append(("thresholds", "stale: tuned before the change" if changes.thresholds_stale else "fresh"))
     if changes.n_neighbors_stale:
-        rows.append(("number of neighbours", "stale: chosen before"))
+        rows.append(("number of neighbours", "stale: chosen before the change"))
     return rows
 
 
@@ -62,8 +62,8 @@ def _new_names(card: ModelCard) -> tuple[str, ...]:
 
 def _of_model(card: ModelCard) -> list[tuple[str, str]]:
     made_by = [(library, version) for library, version in card.versions.items()]
-    trust = [("load_model must be told to trust", ", ".join(card.foreign_types))] if card.foreign_types else []
-    kept = [("kept of each training row", ", ".join(card.kept))] if card.kept else []
+    trust = [("types to trust in load_model", ", ".join(card.foreign_types))] if card.foreign_types else []
+    kept = [("saved columns", ", ".join(card.kept))] if card.kept else []
     return [("saved", card.created), *made_by, ("format", str(card.format)), *kept, *trust]
 
 

@@ -28,12 +28,12 @@ def open_updatable(arguments: argparse.Namespace) -> _model.OpenModel:
 
 
 def print_changes(card: ModelCard, before: ModelCard, file: str) -> None:
-    """Print the present rows and labels beside those before, and what has changed since the fit."""
+    """Print the numbers of rows and labels before and after, and the changes since the fit."""
     now, then = card.data, before.data
     sizes = [(what, f"{_number(getattr(then, what))} -> {_number(getattr(now, what))}") for what in ("rows", "labels")]
     _console.print_table(f"Changed: {card.method}", ("property", "value"), [*sizes, *changes_in_words(card)], left=2)
     if card.changes is not None and (card.changes.thresholds_stale or card.changes.n_neighbors_stale):
-        _console.print_notes(["What was chosen on all rows is stale. Hint: --retune chooses it anew."])
+        _console.print_notes(["Thresholds and k tuned on all rows are stale. Hint: --retune tunes them again."])
     _console.print_text(f"Model: {file}")
 
 

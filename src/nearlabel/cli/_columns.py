@@ -17,12 +17,12 @@ _PLURALS = {"number": "numbers", "category": "categories", "text": "texts", "dat
 
 
 def is_mixed(arguments: argparse.Namespace) -> bool:
-    """Return whether an option names a column that holds no numbers."""
+    """Return whether an option names a column of categories, texts or dates."""
     return any(getattr(arguments, option) is not None for option in _OPTIONS.values())
 
 
 def usual_scale(arguments: argparse.Namespace) -> str:
-    """Return the scaling of features where no option says it: beside categories, numbers differ by at most 1."""
+    """Return the scaling of features if no option sets it: next to categories, numbers differ by at most 1."""
     return "minmax" if is_mixed(arguments) else "none"
 
 

@@ -1,4 +1,4 @@
-"""``nearlabel compare``: test which methods differ significantly, in our results and those of other programs."""
+"""``nearlabel compare``: test which methods differ significantly, in results of nearlabel and other programs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _print(comparison: Comparison) -> None:
     test = f"{comparison.test} over {_OVER[comparison.over]}, level {comparison.alpha:g}"
     if comparison.order.relations:
         _print_relations(comparison, f"Significant differences: {test}")
-        print_order(comparison.order, "Total order: wins less losses", every=True)
+        print_order(comparison.order, "Ranking: significant wins minus losses", every=True)
     else:
         _console.print_text(f"No significant difference: {test}.")
     for note in comparison.notes:

@@ -17,7 +17,7 @@ _IN_A_TABLE = 10  # rows of each method
 
 
 def show_rows(arguments: argparse.Namespace) -> None:
-    """Compare two methods row by row and print the rows that are not answered alike."""
+    """Compare two methods row by row and print the rows where one is better."""
     with warnings_as_notes() as notes:
         records = read_results(arguments.results)
     metric = _EXACT if arguments.metrics is None else arguments.metrics[0]
@@ -84,5 +84,5 @@ def _print_rows(title: str, rows: Sequence[ComparedRow], comparison: RowComparis
 
 
 def _joined(labels: Sequence[str], unknown: Sequence[str] = ()) -> str:
-    """Return a label set in words, labels of which it is unknown whether they belong to it with a question mark."""
+    """Return a label set in words; a question mark follows labels that are unknown."""
     return ", ".join([*labels, *(f"{label}?" for label in unknown)]) or "–"

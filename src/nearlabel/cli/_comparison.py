@@ -24,16 +24,16 @@ _USUAL = (  # the columns of a table, as far as there is room
 
 
 def directions_of(records: Iterable[Record]) -> dict[str, bool]:
-    """Return by metric whether greater is better: of the catalogue, and of others as their records say."""
+    """Return for each metric whether greater is better: from the catalogue, or for other metrics from their records."""
     return _DIRECTIONS | {r["metric"]: r["greater_is_better"] for r in records if "greater_is_better" in r}
 
 
 def show(
     cells: Sequence[Cell], format_: str, directions: Mapping[str, bool] = _DIRECTIONS, *, every: bool = False
 ) -> None:
-    """Print the cells as a table, JSON or CSV; `directions` tell by metric whether greater is better.
+    """Print the cells as a table, JSON or CSV; `directions` is whether greater is better, by metric.
 
-    A table has the usual metrics first, and those for which there is no room only if `every` metric is wanted.
+    A table starts with the usual metrics; metrics that do not fit are printed only if `every` metric is wanted.
     """
     _show(cells, format_, partial(_print_dataset, directions=directions, every=every))
 
@@ -71,7 +71,7 @@ def curves(series: Mapping[str, Mapping[int, float]]) -> list[NeighborsCurveDisp
 
 
 def print_order(order: Order, heading: str, *, every: bool = False) -> None:
-    """Print how many methods each is significantly better than, less how many are better than it, best first."""
+    """Print the significant wins minus losses of each method, best first."""
     by_metric = order.by_metric()
     metrics = _ordered(by_metric, every=every)
     cells = {
@@ -101,7 +101,7 @@ def _print_dataset(dataset: str, cells: Sequence[Cell], directions: Mapping[str,
     n_left_out = print_method_tables(tables, [_heading(m, directions.get(m)) for m in metrics], every=every)
     if n_left_out:
         s = "" if n_left_out == 1 else "s"
-        _console.print_text(f"{n_left_out} more metric{s}: in a wider terminal, or by --format csv.")
+        _console.print_text(f"{n_left_out} more metric{s}: use a wider terminal or --format csv.")
 
 
 def _method_table(title: str, cells: Sequence[Cell], columns: Sequence[Mapping[str, str]]) -> MethodTable:
@@ -115,7 +115,7 @@ def _means(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, s
     """Return by method the mean over folds, and k where there are several, of one metric, with a star at the best."""
     means = {cell.method: cell for cell in cells if not isinstance(cell.n_neighbors, int)}  # or of a method without k
     several = len({cell.n_neighbors for cell in cells if isinstance(cell.n_neighbors, int)}) > 1
-    best = None  # of a count of the predictions, neither good nor bad
+    best = None  # a count of the predictions is neither good nor bad
     if greater_is_better is not None:
         best = (max if greater_is_better else min)(cell.mean for cell in means.values())
     return {
@@ -137,14 +137,14 @@ def _best(cells: Sequence[Cell], greater_is_better: bool | None) -> dict[str, st
 
 
 def print_skipped(records: Iterable[Record]) -> None:
-    """Say which means are not over all labels or rows of a fold."""
+    """Print which means are not over all labels or rows of a fold."""
     most: dict[str, int] = {}
     for record in records:
         if "skipped" in record:
             most[record["metric"]] = max(most.get(record["metric"], 0), record["skipped"])
     for metric, n in most.items():
-        why = "is all unknown" if is_mean_over_labels(metric) else "has one class"
-        _console.print_text(f"{title_of(metric)}: what {why} in a test fold is left out, {n} at most.")
+        what = "labels without a known value" if is_mean_over_labels(metric) else "labels or rows with one class"
+        _console.print_text(f"{title_of(metric)}: {what} in a test fold are left out (at most {n} in a fold).")
 
 
 def _heading(metric: str, greater_is_better: bool | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from nearlabel.cli import build_parser
 from nearlabel.utils.optional import import_optional
 
-# What stands in the place of an argument that is a file or folder, or may be one.
+# Metavariables of arguments that are, or may be, a file or folder.
 _FILES = {"CORRECTIONS", "DATA", "FILE", "FILE.csv", "MODEL", "OUT", "PATH", "RESULTS", "RUN"}
 
 

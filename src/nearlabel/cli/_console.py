@@ -50,8 +50,8 @@ def print_paragraph(text: str) -> None:
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> None:
     """Print a title, unless it is empty, and a table.
 
-    The first `left` columns are left-aligned, the others right-aligned. In a terminal that is too narrow the cells of
-    the former are folded, those of the latter are not: a number in pieces is none.
+    The first `left` columns are left-aligned, the others right-aligned. In a narrow terminal the cells of the former
+    are folded; those of the latter are not, since a number must stay in one piece.
     """
     table_module = import_optional("rich.table", extra="cli", purpose="The command line")
     table = table_module.Table(box=import_optional("rich.box", extra="cli", purpose="The command line").SIMPLE_HEAD)
@@ -72,7 +72,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def width() -> int:
-    """Return the number of characters in a line of the terminal; of a file or pipe COLUMNS says it, else it is 80."""
+    """Return the width of the terminal in characters; for a file or pipe it is COLUMNS, or 80."""
     return shutil.get_terminal_size().columns
 
 
@@ -131,7 +131,7 @@ def print_csv(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str] | Non
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Print each note as one line on standard error; where there is no room for it, it is lost, and nothing else."""
+    """Print each note as one line on standard error; a full disk loses the note, and nothing else."""
     for note in notes:
         with suppress(OSError):
             sys.stderr.write(f"nearlabel: {escape_line(' '.join(line.strip() for line in note.splitlines()))}\n")
@@ -176,7 +176,7 @@ def progress_bar(what: str) -> Iterator[Progress]:
     Within another bar it is not shown: there is one bar at a time.
     """
     if _QUIET.get() or not sys.stderr.isatty():
-        with listening(None):  # the outer bar is not to stand at the end of an inner part
+        with listening(None):  # the outer bar must not show the end of an inner part
             yield lambda done, total: None
         return
     progress_module = import_optional("rich.progress", extra="cli", purpose="The command line")
@@ -208,7 +208,7 @@ class _Bar:
 
 def _console() -> Any:
     console = import_optional("rich.console", extra="cli", purpose="The command line").Console
-    # In a file or pipe nothing is folded: it is searched by line. Names may look like markup ("[b]"), which stays off.
+    # In a file or pipe nothing is folded: users search it by line. Markup is off, since names may look like it ("[b]").
     return console(width=width() if sys.stdout.isatty() else 10_000, markup=False, emoji=False)
 
 

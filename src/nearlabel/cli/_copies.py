@@ -1,4 +1,4 @@
-"""Figures without exact copies, beside those that were asked for, where copies are more than a few."""
+"""Metrics without exact copies, in addition to the requested ones, if there are more than a few copies."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from nearlabel.experiments import Cell, Problem, share_of_copies
 from nearlabel.metrics.evaluation import WITHOUT_COPIES
 
 _LEAST_SHARE = 0.01  # more than this; the doctor warns from there on
-_LEAST_ROWS = 50  # shares of fewer rows say little
-OF_TEST_ROWS = "only test rows that equal no training row"
-OF_ROWS = "no row is judged by a model that has seen a row equal to it"
+_LEAST_ROWS = 50  # shares of fewer rows are too noisy
+OF_TEST_ROWS = "only test samples without a copy in the training data"
+OF_ROWS = "no sample is scored by a model fitted to an identical sample"
 
 
 def has_copies(problem: Problem) -> bool:
-    """Return whether figures without copies are to be told: many rows repeat others, and no groups hold them out."""
+    """Return whether to print metrics without copies: many rows are copies, and no groups hold them out."""
     training = problem[0] if isinstance(problem, tuple) else problem
     if training.groups is not None or training.X.shape[0] < _LEAST_ROWS:
         return False
@@ -29,8 +29,9 @@ def are_told(metrics: Iterable[str]) -> bool:
 
 
 def print_share(problem: Problem, how: str) -> None:
-    """Print how many rows repeat others, and how the figures without copies came about."""
-    _console.print_text(f"{100 * share_of_copies(problem):.1f} % of the rows repeat others. Without copies: {how}.")
+    """Print the share of rows that are copies, and how the metrics without copies were computed."""
+    share = 100 * share_of_copies(problem)
+    _console.print_text(f"{share:.1f} % of the rows are copies of others. Without copies: {how}.")
 
 
 def split_copies(cells: Iterable[Cell]) -> tuple[list[Cell], list[Cell]]:

@@ -23,7 +23,7 @@ _ARRAYS = ".npz"
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Read DATA and corrections, check all of them, write the copy, tell what has changed."""
+    """Read DATA and corrections, check all of them, write the copy, print the changes."""
     _check_out(arguments)
     corrections = read_corrections(arguments.apply, id_column=arguments.id)
     ids = None if arguments.id is None else _kept.open_kept(arguments)[arguments.id]
@@ -71,7 +71,7 @@ def _mask(parts: PartialLabels) -> Matrix:
 
 def _write_arrays(file: Path, data: Dataset) -> None:
     if data.X.dtype.kind == "O":
-        raise ValueError(f"--out must end as DATA does where columns hold no numbers, got {file.name!r}.")
+        raise ValueError(f"--out must end like DATA if columns contain no numbers, got {file.name!r}.")
     write_npz(file, data)
 
 

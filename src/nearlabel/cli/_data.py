@@ -52,10 +52,10 @@ def _read(arguments: argparse.Namespace, subset: str) -> Dataset:
 
 
 def _groups_by_column(data: str, column: str) -> Any:
-    """Return the number of each row's group: of rows with equal cells in a column, where an empty one is alone."""
+    """Return the number of each row's group: rows with equal cells in a column; a row with an empty cell is alone."""
     check_file(data)
     if not is_file(data):
-        raise ValueError(f"--groups must be {DUPLICATES} beside a data set by name, {data!r}, got {column!r}.")
+        raise ValueError(f"--groups must be {DUPLICATES} for a data set of the catalogue, {data!r}, got {column!r}.")
     cells = read_columns(Path(data), {column: "--groups"})[column]
     names = [f"= {cell}" if cell not in (None, "") else f"row {row}" for row, cell in enumerate(cells)]
     return np.unique(names, return_inverse=True)[1]
@@ -82,13 +82,13 @@ def _with_separator(data: str, options: dict[str, Any]) -> dict[str, Any]:
     if guess is None:
         return options
     _console.print_notes(
-        [f"{guess!r} was taken for the separator between tags, as most cells have one. Hint: --labels-separator."]
+        [f"{guess!r} is used as the separator between tags, as most cells contain it. Hint: --labels-separator."]
     )
     return options | {"labels_separator": guess}
 
 
 def separator_of(arguments: argparse.Namespace) -> str:
-    """Return what separates the tags in the column of tags of a table, said or guessed."""
+    """Return the separator of the tags in a column of a table, given or guessed."""
     guess = arguments.labels_separator or guess_separator_of(Path(arguments.data), arguments.labels_column)
     return guess or SEPARATOR
 
@@ -109,7 +109,7 @@ def has_tags(arguments: argparse.Namespace) -> bool:
 
 
 def is_label(arguments: argparse.Namespace, name: str) -> bool:
-    """Return whether the options say that a column holds a label, or the tags."""
+    """Return whether the options name a column as a label, or as the tags."""
     prefixed = bool(arguments.labels_prefix) and name.startswith(arguments.labels_prefix)
     return prefixed or name == arguments.labels_column or name in (arguments.labels or ())
 

@@ -12,7 +12,7 @@ from nearlabel.plots import check_figure_file
 _METHODS = (*NEIGHBOR_METHODS, "nldd")
 _METRICS = ("hamming_loss", "subset_accuracy", "micro_f1", "average_precision", "jaccard_examples", "macro_f1")
 _NOT_DRAWN = {"cmlknn"}  # the others' lines would merge
-_NOTE = "cmlknn is made for sparse features, which these are not."
+_NOTE = "cmlknn is made for sparse features; these are dense."
 _DRAWN = _METRICS[:4]
 
 

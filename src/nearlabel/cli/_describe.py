@@ -39,7 +39,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _of_labels(dataset: Dataset) -> list[dict[str, Any]]:
-    """Return the figures of each label; how many rows know it only if some do not."""
+    """Return the statistics of each label, with the number of rows that know it if some do not."""
     Y = dataset.Y
     columns: dict[str, Any] = {"label": dataset.label_names, "rows": labels.frequencies(Y).tolist()}
     known = labels.known_counts(Y)

@@ -57,7 +57,7 @@ def message_of(error: Exception, arguments: argparse.Namespace) -> str:
         return f"not enough memory: {error}."
     if isinstance(error, ParameterError):
         return error.message(partial(_show, arguments))
-    subject, must, rest = str(error).partition(" must ")  # every message begins with what must be different
+    subject, must, rest = str(error).partition(" must ")  # every message begins with the parameter that must change
     return _option(subject, arguments) + must + rest or "not enough memory."
 
 

@@ -123,7 +123,7 @@ def _print_labels(rows: Sequence[Mapping[str, Any]]) -> None:
     of_one = next(iter(tables.values()))
     never = sum(row["skipped_folds"] == row["folds"] for row in of_one)
     partly = sum(0 < row["skipped_folds"] < row["folds"] for row in of_one)
-    for number, where in ((never, "every fold, so no"), (partly, "some folds, which are not in their")):
+    for number, where in ((never, "every fold and therefore no"), (partly, "some folds, which are left out of their")):
         if number:
             few = f"{number} of {len(of_one)} labels have one class in {where}"
             _console.print_text(f"{few} ROC-AUC and average precision.")
@@ -137,7 +137,7 @@ def _check_test(arguments: argparse.Namespace, n_methods: int) -> None:
     if is_split(arguments) or arguments.search or arguments.format != "table" or n_methods < least:
         raise ValueError(
             f"--test {arguments.test} must go with {least} methods, several folds, the table format and no --search."
-            " Hint: nearlabel compare, on the folder of --out."
+            " Hint: run nearlabel compare on the folder of --out."
         )
 
 
@@ -150,7 +150,7 @@ def _show_order(records: Sequence[Record], test: str | None, *, every: bool) -> 
     comparison = compare(records, test=test)
     heading = f"{comparison.test} over the {n_folds} folds, 5 % level"
     if comparison.order.relations:
-        _comparison.print_order(comparison.order, f"Total order, wins less losses: {heading}", every=every)
+        _comparison.print_order(comparison.order, f"Ranking by significant wins minus losses: {heading}", every=every)
     else:
         _console.print_text(f"No method is significantly better than another: {heading}.")
     for note in comparison.notes:

@@ -85,7 +85,7 @@ def _explained(model: _model.OpenModel, X: Matrix) -> Explanation:
     """Explain one row."""
     if not explains(model.model):
         raise ValueError(
-            f"MODEL must be a method by neighbours, which can be explained, got {type(model.model).__name__}."
+            f"MODEL must be a method by neighbours to be explained, got {type(model.model).__name__}."
             " Hint: nearlabel fit --method mlknn."
         )
     return explain(model.model, X, label_names=model.label_names)[0]

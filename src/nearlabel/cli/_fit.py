@@ -36,7 +36,7 @@ _HINT = "Hint: --method mlknn."
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Choose a model or take the named one, evaluate it on held-out rows, fit it to all rows, save it."""
+    """Select a model or take the named one, evaluate it on held-out rows, fit it to all rows, save it."""
     check_file(arguments.file, force=arguments.force)
     plan = _choice(arguments) if arguments.method == AUTO else _named(arguments)
     keep = _kept.open_kept(arguments)
@@ -71,7 +71,7 @@ def _named(arguments: argparse.Namespace) -> Candidate:
     """Return the named method as a candidate, whose number of neighbours is None if it is to be found."""
     for option, value in (("--thresholds", arguments.thresholds), ("--calibrate", arguments.calibrate)):
         if "@" in arguments.method and value is not None:
-            raise ValueError(f"{option} must go with a method that names none behind an @, got {arguments.method}.")
+            raise ValueError(f"{option} must go with a method that names none after an @, got {arguments.method}.")
     calibrated = arguments.method if arguments.calibrate is None else f"{arguments.method}@{arguments.calibrate}"
     method = calibrated if arguments.thresholds in (None, NONE) else f"{calibrated}@{arguments.thresholds}"
     scale = arguments.scale or usual_scale(arguments)
@@ -81,7 +81,7 @@ def _named(arguments: argparse.Namespace) -> Candidate:
     if not has_neighbors and arguments.k is not None:
         raise ValueError(f"--k must go with a method by neighbours, got {arguments.method}.")
     if has_neighbors and k is None and arguments.validate == NONE:
-        raise ValueError("--k must be a number with --validate none, got auto, which takes rows held out.")
+        raise ValueError("--k must be a number with --validate none, got auto, which needs held-out rows.")
     _tuning(arguments, named)  # checks the other options, before there is any work
     return named
 
@@ -90,11 +90,11 @@ def _choice(arguments: argparse.Namespace) -> NeighborsChoice:
     """Return what chooses the method; options narrow what it tries."""
     search = arguments.search or "exact"
     if search.partition(":")[0] != "exact":
-        raise ValueError(f"--search must be exact where no method is named, got {search}. {_HINT}")
+        raise ValueError(f"--search must be exact if no method is named, got {search}. {_HINT}")
     if arguments.thresholds == NONE:
-        raise ValueError(f"--thresholds must be tuned where no method is named, got none. {_HINT}")
+        raise ValueError(f"--thresholds must be tuned if no method is named, got none. {_HINT}")
     if arguments.calibrate is not None:
-        raise ValueError(f"--calibrate must go with a method that is named, got {arguments.calibrate}. {_HINT}")
+        raise ValueError(f"--calibrate must go with a named method, got {arguments.calibrate}. {_HINT}")
     distances: Any = None if arguments.search is None else (make_search(search).metric,)
     return NeighborsChoice(
         arguments.metric,
@@ -107,7 +107,7 @@ def _choice(arguments: argparse.Namespace) -> NeighborsChoice:
 
 
 def _print_severe(data: Dataset, plan: Candidate | NeighborsChoice) -> None:
-    """Print what is severe in the data, but for what the named candidate, or what is chosen, mends."""
+    """Print severe problems of the data, except those that the named candidate, or the selection, fixes."""
     if isinstance(plan, NeighborsChoice):
         print_severe(data, scales=_CHOSEN_SCALES, searches=_CHOSEN_SEARCHES, by_neighbors=True)
     else:
@@ -137,14 +137,14 @@ def _tuning(arguments: argparse.Namespace, candidate: Candidate) -> Tuning:
 
 
 def _measured(chosen: ChosenNeighbors, tuned: Tuned | None) -> str:
-    """Return how the figures were measured; those of a method that was chosen are a little optimistic."""
+    """Return how the scores were measured; those of a selected method are a little optimistic."""
     if tuned is None:
         return ""
-    return tuned.measured + "; method chosen on the same rows" * (chosen.n_candidates > 1)
+    return tuned.measured + "; method selected on the same rows" * (chosen.n_candidates > 1)
 
 
 def _in_words(metric: str, chosen: ChosenNeighbors, tuned: Tuned | None) -> str:
-    """Return what the model is the best of; empty if nothing was chosen."""
+    """Return which models the model was selected from; empty if nothing was selected."""
     title = title_of(metric)
     if chosen.n_candidates > 1:
         values = f"{chosen.score:.4f}, cross-fitted {chosen.crossfit_score:.4f}"

@@ -1,4 +1,4 @@
-"""``nearlabel forget``: the model in a file without some of its training rows."""
+"""``nearlabel forget``: remove training samples from the model in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A promise for new rows: rows are held out to calibrate it when a model is fitted, and it is told when it predicts."""
+"""A guarantee for new samples: fit holds rows out to calibrate it, and predict prints it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Calibration(NamedTuple):
         return Pipeline([*steps, ("promise", promising)]) if steps else promising
 
     def _control_for(self, classifier: Any, X: Any) -> RiskControl:
-        """Return the control; decision values have no usual range, so those of the fitted rows say where to cut."""
+        """Return the control; decision values have no usual range, so those of the fitted rows are the candidates."""
         method = response_method_of(classifier)
         if self.control.measure != "precision" or method == "predict_proba":
             return self.control
@@ -61,7 +61,7 @@ class Calibration(NamedTuple):
     @property
     def measured(self) -> str:
         """How the figures are measured."""
-        return f"the {self.rows.X.shape[0]} rows held out, on which the threshold was set"
+        return f"the {self.rows.X.shape[0]} held-out rows, on which the threshold was set"
 
 
 def hold_out(arguments: argparse.Namespace, data: Dataset, keep: Mapping[str, Sequence[Any]]) -> Calibration | None:
@@ -96,8 +96,8 @@ def last_step(model: Any) -> Any:
 
 
 def shift_in_words(shift: ScoreShift) -> str:
-    """Return what a comparison of scores says of the promise."""
+    """Return what a comparison of scores means for the guarantee."""
     figures = f"Kolmogorov-Smirnov distance {shift.statistic:.2f}, p = {shift.p_value:.2g}"
     if shift.p_value <= _UNUSUAL:
-        return f"the scores of these rows are unlike those of calibration, so the guarantee may not hold: {figures}."
-    return f"the scores of these rows are like those of calibration: {figures}."
+        return f"the scores of these rows differ from those of calibration, so the guarantee may fail: {figures}."
+    return f"the scores of these rows are similar to those of calibration: {figures}."

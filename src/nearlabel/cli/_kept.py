@@ -1,4 +1,4 @@
-"""--id and --show: columns of the training rows that the model keeps for people, and which are no features."""
+"""--id and --show: columns of the training data that are saved with the model for display, not as features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearlabel.datasets.tables import column_names_of, read_columns
 
 
 def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
-    """Return the columns of DATA that the model is to keep.
+    """Return the columns of DATA to save with the model.
 
     Raises
     ------
@@ -32,12 +32,12 @@ def open_kept(arguments: argparse.Namespace) -> Mapping[str, Sequence[Any]]:
         )
     for name, option in asked.items():
         if _data.is_label(arguments, name):
-            raise ValueError(f"{option} must name columns that are no labels, got {name!r}.")
+            raise ValueError(f"{option} must name columns that are not labels, got {name!r}.")
     return read_columns(Path(arguments.data), asked, decimal=arguments.decimal or ".")
 
 
 def kept_in(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, list[str]] | None:
-    """Return the columns of DATA that are called as those that a model keeps, as texts; None if there is none."""
+    """Return the columns of DATA that have the names of a model's saved columns, as texts; None if there is none."""
     known = column_names_of(Path(arguments.data)) if _data.is_file(arguments.data) else None
     there = {name: "--show" for name in names if name in (known or ())}
     if not there:

@@ -33,7 +33,7 @@ def print_labels(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     ]
     n_left_out = print_method_tables(printed, [*_HEADERS.values()], every=False)
     if n_left_out:
-        _console.print_text(f"{n_left_out} more columns: in a wider terminal, or by --format csv.")
+        _console.print_text(f"{n_left_out} more columns: use a wider terminal or --format csv.")
 
 
 def text_of(value: float) -> str:

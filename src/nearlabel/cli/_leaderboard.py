@@ -23,7 +23,7 @@ _EXACT = "exact"
 def size_in_file(model: Any) -> int | None:
     """Return how many bytes the file of a model has; None for one that cannot be saved."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of types to trust: whoever saves it is told
+        warnings.simplefilter("ignore")  # it has types to trust: the user learns this on saving
         try:
             return save_model(model, Path(folder) / "model.skops").stat().st_size
         except (ImportError, ValueError, TypeError):
@@ -66,7 +66,7 @@ def _print_left_out(tuned: Tuned) -> None:
 
 
 def _common_thresholds(lines: dict[Line, Trial]) -> str:
-    """Return the thresholds that most lines have, which need not stand in each of them."""
+    """Return the thresholds that most lines have, which are printed once."""
     ((thresholds, n_lines),) = Counter(line.method.partition("@")[2] for line in lines).most_common(1)
     return thresholds if 2 * n_lines > len(lines) else ""
 

@@ -30,7 +30,7 @@ def open_matched(
 
 
 def with_columns_of(model: DataSummary, arguments: argparse.Namespace, kinds: Sequence[str] = ()) -> argparse.Namespace:
-    """Return arguments that say what the columns of a table are.
+    """Return arguments that describe the columns of a table.
 
     Labels are those that the model names, if the arguments do not name any. `kinds` are those of the model's features,
     empty if all are numbers.
@@ -76,7 +76,7 @@ def match_to(model: DataSummary, data: Dataset, *, tags: bool = False) -> tuple[
     known = set(names)
     unknown = [name for name in data.label_names if name not in known]
     notes = [f"No row of the data has the label {_some(lacking)}."] if lacking else []
-    notes += [f"Labels that the model does not know are left out: {_some(unknown)}."] if unknown else []
+    notes += [f"Labels unknown to the model are left out: {_some(unknown)}."] if unknown else []
     return replace(data, Y=_columns(data.Y, positions), label_names=names), notes
 
 
@@ -88,7 +88,7 @@ def open_with_new_labels(
     Raises
     ------
     ValueError
-        If a feature or a label is missing: of tags, none of the model's needs to be there.
+        If a feature or a label is missing; if labels are tags, none of the model's is required.
     """
     arguments = with_columns_of(model, arguments, kinds)
     data = with_features(model, _data.open_data(arguments))
@@ -149,11 +149,12 @@ def _check_number(what: str, number: int | None, names: Sequence[str], hint: str
 def _check_labels(lacking: Sequence[str], names: Sequence[str], known: Sequence[str], *, tags: bool) -> None:
     """Raise ValueError if a label column is missing, or the model knows none of the tags."""
     if lacking and not tags:
-        hint = "Hint: --labels or --labels-prefix must name all; a label that no row has needs a column of zeros."
+        hint = "Hint: --labels or --labels-prefix must name all; a label without samples needs a column of zeros."
         raise ValueError(f"DATA must have every label of the model, got none named {_some(lacking)}. {hint}")
     if len(lacking) == len(names):
         hint = "Hint: --labels-separator sets the separator."
-        raise ValueError(f"DATA must have tags that the model knows, as {_some(names)}, got {_some(known)}. {hint}")
+        expected = f"tags that are known to the model, such as {_some(names)}"
+        raise ValueError(f"DATA must have {expected}, got {_some(known)}. {hint}")
 
 
 def _positions(names: Sequence[str], among: Sequence[str]) -> IntArray:

@@ -24,7 +24,7 @@ class MethodTable(NamedTuple):
 def print_method_tables(tables: Sequence[MethodTable], headers: Sequence[str], *, every: bool) -> int:
     """Print tables with the same metrics as columns, and return how many metrics are not printed.
 
-    The metrics that do not fit beside the others go below them if `every` metric is wanted, else they are left out.
+    Metrics that do not fit next to the others are printed below them if `every` metric is wanted, else left out.
     """
     blocks = _blocks(tables, headers)
     printed = blocks if every else blocks[:1]

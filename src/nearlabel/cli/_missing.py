@@ -18,7 +18,7 @@ from nearlabel.utils.validation import first_not_finite, numbers_of, without_mis
 
 
 def imputation(arguments: argparse.Namespace) -> str | None:
-    """Return what takes the place of missing features; None if nothing does."""
+    """Return the imputation of missing features; None if there is none."""
     return None if arguments.impute == NOT_IMPUTED else str(arguments.impute)
 
 
@@ -31,7 +31,7 @@ def open_training_data(arguments: argparse.Namespace) -> Dataset:
 
 
 def check_finite(name: str, data: Dataset, *, imputes: bool) -> None:
-    """Raise ValueError for an infinite feature, or a missing one that is not imputed; how many there are is told."""
+    """Raise ValueError, with their number, for infinite features, or missing ones that are not imputed."""
     cells = numbers_of(data.X)
     X = without_missing(cells) if imputes else cells
     problem = not_finite(name, X, data.feature_names)
@@ -40,7 +40,7 @@ def check_finite(name: str, data: Dataset, *, imputes: bool) -> None:
     values = X.data if sparse.issparse(X) else X
     n_cells, n_missing = np.count_nonzero(~np.isfinite(values)), np.count_nonzero(np.isnan(values))
     count = f"; of such cells there are {n_cells}" if n_cells > 1 else ""
-    hint = " Hint: --impute median takes the place of missing ones." if n_missing else ""
+    hint = " Hint: --impute median replaces missing ones." if n_missing else ""
     raise ValueError(f"{problem}{count}.{hint}")
 
 

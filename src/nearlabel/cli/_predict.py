@@ -98,7 +98,7 @@ class _Told:
             yield f"guarantee: {self._guarantee}"
             yield shift_in_words(score_shift(self._control.top_scores_, np.concatenate(self._top_scores)))
         if self._n_abstained:
-            yield f"abstained from {self._n_abstained} of {self._n_rows} rows, which are unlike the training rows."
+            yield f"abstained from {self._n_abstained} of {self._n_rows} rows, which are unlike the training data."
 
 
 def _method_of_scores(model: Any, control: RiskControl | None) -> str:

@@ -27,8 +27,8 @@ _SIGNS_OF_NUMBERS = frozenset("0123456789.+-einfa")
 class Layout:
     """The columns of a table of predictions.
 
-    ``row`` or the column of ids; ``labels``, the names of the chosen labels; ``abstained``, if that is asked for, 1
-    where nothing is predicted as the row is novel; of scores, ``scores`` beside ``labels``, or ``top`` and
+    ``row`` or the column of ids; ``labels``, the names of the predicted labels; on request ``abstained``, which is 1
+    if nothing is predicted because the row is novel. Scores are ``scores`` next to ``labels``, or ``top`` and
     ``top_scores``, best first, or ``score_NAME`` for every label.
     """
 
@@ -44,7 +44,7 @@ class Layout:
         self._abstains = abstains
         own = _kinds_beside_ids(scores, label_names, abstains=abstains)
         if self._id in own:
-            raise ValueError(f"--id must name a column unlike those of the predictions, got {self._id!r}.")
+            raise ValueError(f"--id must name a column other than those of the predictions, got {self._id!r}.")
         of_ids: dict[str, Kind] = {self._id: "cell"}
         self.kinds: Mapping[str, Kind] = of_ids | own
 
@@ -89,14 +89,14 @@ def _check_joinable(layout: Layout, separator: str) -> None:
     """Raise ValueError if a label or score contains the separator between labels or scores in CSV."""
     if "numbers" in layout.kinds.values() and set(separator) <= _SIGNS_OF_NUMBERS:
         raise ValueError(
-            f"--labels-separator must be text that is in no number, got {separator!r}, which joins scores, too."
-            " Hint: another one, --scores all, or --out with .jsonl or .parquet, whose scores are lists."
+            f"--labels-separator must be a text that no number contains, got {separator!r}, which joins scores, too."
+            " Hint: choose another one, --scores all, or --out with .jsonl or .parquet, whose scores are lists."
         )
     wrong = [name for name in layout.label_names if not _splits_off(name, separator)]
     if wrong:
         raise ValueError(
-            f"--labels-separator must be text that is in no label, got {separator!r}, and a label {wrong[0]!r}."
-            " Hint: another one, or --out with .jsonl or .parquet, whose labels are lists."
+            f"--labels-separator must be a text that no label contains, got {separator!r}, and a label {wrong[0]!r}."
+            " Hint: choose another one, or --out with .jsonl or .parquet, whose labels are lists."
         )
 
 

@@ -20,7 +20,7 @@ from nearlabel.persistence import DataSummary, ModelCard, read_kept
 from nearlabel.plots import check_matplotlib
 from nearlabel.report import model_facts, run_facts, write_report
 
-_OTHER_TRAINING = "--training must be the data that the model was fitted to, got other"
+_OTHER_TRAINING = "--training must be the data that the model was fitted to, got different"
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -29,7 +29,7 @@ def main(arguments: argparse.Namespace) -> None:
     check_matplotlib()  # better now than after the facts are computed
     if not arguments.source.exists():
         raise FileNotFoundError(
-            f"RUN|MODEL must be a folder of records or the file of a model, got {arguments.source}, which is not there."
+            f"RUN|MODEL must be a folder of records or the file of a model, got {arguments.source}, which is missing."
         )
     with _console.progress_bar("report"):
         facts = _of_run(arguments) if arguments.source.is_dir() else _of_model(arguments)

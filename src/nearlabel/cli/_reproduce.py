@@ -1,4 +1,4 @@
-"""``nearlabel reproduce``: printed tables of a paper beside our own numbers."""
+"""``nearlabel reproduce``: compare the printed tables of a paper with our own numbers."""
 
 from __future__ import annotations
 

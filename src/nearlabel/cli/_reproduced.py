@@ -22,7 +22,7 @@ from nearlabel.papers import (
     Reproduction,
 )
 
-_COLUMNS = ("data set", "label set", "method", "k", "metric", "printed", "ours", "difference", "ours, read otherwise")
+_COLUMNS = ("data set", "label set", "method", "k", "metric", "printed", "ours", "difference", "ours, other reading")
 _N_NAMES = 5  # the columns before the numbers
 
 Part: TypeAlias = Reproduction | ReproducedOrder | Ranking | Curve | LabelCube | DistancePairs
@@ -35,7 +35,7 @@ def print_origin(page: _console.Page, paper: Paper, arguments: Sequence[str]) ->
     page.print_text(paper.reference)
     page.print_text(
         f"Made by `nearlabel {' '.join(arguments)}` on {dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, with"
-        f" {environment}. What draws at random has the seed 0; the shuffles of cross-validations have the seeds"
+        f" {environment}. Random draws have the seed 0; the shuffles of cross-validations have the seeds"
         f" {paper.seeds}."
     )
 
@@ -94,11 +94,11 @@ def _print_order(page: _console.Page, order: ReproducedOrder) -> None:
         (method, f"{score.printed:+d}", *((f"{score.of_printed:+d}",) if testable else ()), f"{score.ours:+d}")
         for method, score in order.scores.items()
     ]
-    page.print_table("Total order: wins less losses", ("method", "printed", *of_printed, "ours"), scores)
+    page.print_table("Ranking: significant wins minus losses", ("method", "printed", *of_printed, "ours"), scores)
     agree = sum(relation.printed and relation.ours for relation in order.relations)
     printed = sum(relation.printed for relation in order.relations)
     others = sum(relation.ours for relation in order.relations) - agree
-    page.print_text(f"Of {printed} printed relations {agree} come out; {others} others do.")
+    page.print_text(f"{agree} of {printed} printed relations are reproduced; {others} others are found.")
 
 
 def _relation_row(relation: PrintedRelation, testable: bool) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""``nearlabel resample``: write the training rows that a sampler makes."""
+"""``nearlabel resample``: write the training data that a sampler makes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main(arguments: argparse.Namespace) -> None:
     sampler = make_sampler(arguments.sampler)
     dataset = _data.open_data(arguments)
     if SEED in (*dataset.feature_names, *dataset.label_names):
-        raise ValueError(f"DATA must have no column {SEED!r}, which --out gets. Hint: --ignore {SEED}.")
+        raise ValueError(f"DATA must have no column {SEED!r}, which --out adds. Hint: --ignore {SEED}.")
     X, Y = sampler.fit_resample(dataset.X, dataset.Y)
     with whole_file(arguments.file, name="--out") as partial:
         _write(partial, dataset, X, Y, sampler.seed_indices_)
@@ -32,7 +32,7 @@ def main(arguments: argparse.Namespace) -> None:
     seeds = sampler.seed_indices_[sampler.seed_indices_ >= 0]  # prototypes have none, and are not alike
     if len(set(seeds.tolist())) < len(seeds):
         _console.print_notes(
-            [f"Rows of one {SEED} are alike. Hint: --groups {SEED} of evaluate, fit and tune holds them out together."]
+            [f"Rows of one {SEED} are similar. Hint: --groups {SEED} (evaluate, fit, tune) holds them out together."]
         )
 
 

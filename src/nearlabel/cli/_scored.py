@@ -55,7 +55,7 @@ def print_scored(
 
 
 def check_metrics(arguments: argparse.Namespace, metrics: Sequence[Metric], model: OpenModel) -> None:
-    """Refuse a metric that asks more of the card of the model than is on it, before any work."""
+    """Refuse a metric that needs more than the card of the model contains, before any work."""
     _propensities(arguments, metrics, model)
 
 
@@ -67,8 +67,8 @@ def _propensities(arguments: argparse.Namespace, metrics: Sequence[Metric], mode
     data = model.card.data
     if data.label_counts is None or data.rows is None:
         raise ValueError(
-            f"{arguments.model} must tell how many training rows carry each label, for {needing[0]}, got a card without"
-            " label_counts. Hint: save_model(..., data=data), or fit anew."
+            f"{arguments.model} must contain the number of training samples of each label, for {needing[0]}, got a card"
+            " without label_counts. Hint: save_model(..., data=data), or fit again."
         )
     return propensities_of_counts(data.label_counts, data.rows)
 
@@ -81,7 +81,7 @@ def _rows(truth: Matrix, labels: Matrix, scores: FloatArray, names: Sequence[str
 
 
 def _notes(skipped: Mapping[str, int]) -> list[str]:
-    """Say which means are not over all labels or rows."""
+    """Return notes on which means are not over all labels or rows."""
     of = {name: "rows" if "average=samples" in name else "labels" for name in skipped}
-    why = ("that have one class", "of which nothing is known")
+    why = ("that have one class", "without a known value")
     return [f"{name} leaves out {n} {of[name]} {why[is_mean_over_labels(name)]} here." for name, n in skipped.items()]

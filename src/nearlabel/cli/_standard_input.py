@@ -20,7 +20,7 @@ _FOLDERS = "nearlabel-stdin-"
 
 @contextmanager
 def spooled(arguments: argparse.Namespace) -> Iterator[None]:
-    """Let a file stand for ``-`` as DATA while a command runs."""
+    """Replace ``-`` as DATA by a file while a command runs."""
     wanted = getattr(arguments, "input_format", None)
     if getattr(arguments, "data", None) == NAME:
         with tempfile.TemporaryDirectory(prefix=_FOLDERS) as folder:
@@ -59,6 +59,6 @@ def _suffix_of_content(file: Path) -> str:
 
 
 def without_folder(message: str, arguments: argparse.Namespace) -> str:
-    """Return a message that names standard input instead of the file that stood for it."""
+    """Return a message that names standard input instead of the file that replaced it."""
     file = Path(getattr(arguments, "data", None) or "")
     return message.replace(str(file), "standard input") if file.parent.name.startswith(_FOLDERS) else message

@@ -60,8 +60,8 @@ def _labelled(arguments: argparse.Namespace, model: _model.OpenModel, *, require
         inner = unwrapped(model.model).classifier
         if required and not hasattr(inner, "search_"):
             raise ValueError(
-                "--labelled must name the rows that have labels, as MODEL does not search among them, got a"
-                f" {type(inner).__name__}. Hint: the data that it was fitted to, or nearlabel fit --method mlknn."
+                "--labelled must name the labelled data, as MODEL has no search for neighbours, got a"
+                f" {type(inner).__name__}. Hint: name the data that it was fitted to, or nearlabel fit --method mlknn."
             )
         return None
     return _read(argparse.Namespace(**vars(arguments) | {"data": arguments.labelled, "id": None}), model).X

@@ -65,7 +65,7 @@ def open_test_rows(arguments: argparse.Namespace, training: Dataset) -> Dataset 
 def _of_test_data(arguments: argparse.Namespace, training: Dataset) -> argparse.Namespace:
     """Return arguments that read the test data: of a table, the features and labels of the training data only.
 
-    What is ignored, kept or grouped by in the training data may be there or not.
+    Columns that are ignored, saved or used as groups in the training data may be missing.
     """
     data = arguments.test_data
     arguments = argparse.Namespace(**vars(arguments) | {"data": data, "groups": None})
@@ -108,7 +108,7 @@ def _widened(test: Dataset, names: Sequence[str]) -> Dataset:
 
 
 def scores_on(model: Any, test: Dataset, training: Dataset) -> Mapping[str, float]:
-    """Return the metrics of a fitted model on test data that are defined, also without copies of training rows."""
+    """Return the metrics of a fitted model on test data that are defined, also without copies of training samples."""
     truth = PartialLabels.of(test.Y).with_nan()
     labels = model.predict(test.X)
     scores = label_scores(model, test.X, truth.shape[1], response_method_of(model))

@@ -61,7 +61,7 @@ class KeptModel(NamedTuple):
     ) -> Self:
         """Fit a model to all rows, and write it with its card; scores on test data take the place of others.
 
-        So do those on rows held out for a promise, since its thresholds are others than those that were evaluated.
+        So do scores on rows held out for a guarantee, since it replaces the thresholds that were evaluated.
         """
         with _console.progress_bar(f"model of {data.name}"):
             model = candidate.fit(data)
@@ -75,7 +75,7 @@ class KeptModel(NamedTuple):
         return cls(candidate, model, data, file, scores, measured, tuple(keep), test)
 
     def print(self, *, choice: str = "") -> None:
-        """Print the model; `choice` says what it is the best of."""
+        """Print the model; `choice` describes its selection."""
         _print_model(self, choice)
         if self.scores:
             _print_scores(self.scores, self.measured)
@@ -84,7 +84,7 @@ class KeptModel(NamedTuple):
         _console.print_text(f"Model: {self.file}")
 
     def _print_share(self) -> None:
-        """Print how many rows repeat others, and what the scores without copies are of."""
+        """Print the share of rows that are copies, and how the scores without copies were computed."""
         if self.test is None:
             _copies.print_share(self.data, _copies.OF_ROWS)
         else:
@@ -110,7 +110,7 @@ def _print_model(kept: KeptModel, choice: str) -> None:
     fitted_to = ", ".join(f"{number} {noun}{'s' * (number != 1)}" for noun, number in sizes.items())
     rows.append(("fitted to", fitted_to))
     if kept.kept:
-        rows.append(("keeps of each row", ", ".join(kept.kept)))
+        rows.append(("saved columns", ", ".join(kept.kept)))
     _console.print_table(f"Model of {data.name}", ("property", "value"), rows, left=2)
 
 

@@ -138,10 +138,10 @@ def _print_model(kept: KeptModel | None, tuned: Tuned, data: Dataset, arguments:
 def _hint(best: Candidate, arguments: argparse.Namespace) -> str:
     """Return how to save the best model without trying all again."""
     if arguments.state is not None:
-        return "Hint: the same command with --out best.skops saves the best model, and tries nothing again."
+        return "Hint: the same command with --out best.skops saves the best model without trying again."
     k = "" if best.n_neighbors is None else f" --k {best.n_neighbors}"
     search = "" if best.search is None else f" --search {best.search}"
     return (
         f"Hint: nearlabel fit {arguments.data} --method {best.method}{k} --scale {best.scale}{search} --out best.skops,"
-        " with the options that say what DATA holds, saves the best model."
+        " with the options that describe DATA, saves the best model."
     )

@@ -1,4 +1,4 @@
-"""Labels that are unknown for some rows: what the user is told of them, and which methods are tried then."""
+"""Labels that are unknown for some rows: a note for the user, and the methods that are tried then."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def tell(data: Dataset) -> None:
     useless = f"; {n_rows} {'row has' if n_rows == 1 else 'rows have'} no known label" if n_rows else ""
     share = n_cells / (unknown.shape[0] * unknown.shape[1])
     cells = f"{n_cells} label {'cell is' if n_cells == 1 else 'cells are'} unknown ({share:.1%})"
-    _console.print_notes([f"{data.name}: {cells}{useless}. The known ones decide and are counted."])
+    _console.print_notes([f"{data.name}: {cells}{useless}. Fitting and metrics use the known ones only."])
 
 
 def narrowed(methods: Mapping[str, Any], data: Dataset, *, by_default: bool) -> dict[str, Any]:
-    """Return the methods to try; where nobody named them, those that take unknown labels, if the data have some.
+    """Return the methods to try; if the user named none, those that accept the unknown labels of the data, if any.
 
-    Methods that were named stay, and are refused with an error if they do not take them.
+    Named methods are never left out: they raise an error if they do not accept unknown labels.
     """
     if not by_default or PartialLabels.of(data.Y, dtype=None).unknown is None:
         return dict(methods)
     taking = {name: method for name, method in methods.items() if takes_unknown(method)}
     if not taking:
         return dict(methods)
-    _console.print_notes([f"Tried are the methods that take unknown labels: {', '.join(taking)}."])
+    _console.print_notes([f"Only methods that accept unknown labels are tried: {', '.join(taking)}."])
     return taking

@@ -1,4 +1,4 @@
-"""``nearlabel update``: more training rows for the model in a file."""
+"""``nearlabel update``: add training samples to the model in a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearlabel.utils.types import Matrix
 def main(arguments: argparse.Namespace) -> None:
     """Find the features and labels of the model in DATA, add the rows, print what has changed."""
     if arguments.data is None and not arguments.retune:
-        raise ValueError("DATA must be given, got neither that nor --retune.")
+        raise ValueError("DATA or --retune must be given, got neither.")
     with _console.progress_bar("model"):
         opened = _changes.open_updatable(arguments)
     card = _added(arguments, opened) if arguments.data is not None else _retuned(arguments)
@@ -35,7 +35,8 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard
     data, label_names = open_with_new_labels(arguments, opened.card.data, opened.feature_kinds)
     keep = _kept.kept_in(arguments, opened.card.kept) or {}
     missing = [name for name in opened.card.kept if name not in keep]
-    _console.print_notes([f"DATA has no column {name!r}, which the model keeps: blank." for name in missing])
+    blank = "which the model saves: it is blank for the new rows."
+    _console.print_notes([f"DATA has no column {name!r}, {blank}" for name in missing])
     with _console.progress_bar(f"rows of {data.name}"), _model.asking(opened, arguments.data, data.X, first=0):
         notes = _of_steps_that_stay(opened.model, data.X)
         card = update_model(
@@ -53,13 +54,13 @@ def _added(arguments: argparse.Namespace, opened: _model.OpenModel) -> ModelCard
 
 
 def _of_steps_that_stay(model: Any, X: Matrix) -> list[str]:
-    """Tell that steps before the method are not fitted again, and how many rows are beyond those that are known."""
+    """Return a note that steps before the method are not fitted again, and how many rows exceed the known ranges."""
     if not isinstance(model, Pipeline) or len(model) == 1:
         return []
     search = updates.lazy_part(model).search_
     known, new = search.take(range(search.n_samples_fit_)), model[:-1].transform(X)
-    told = f"Steps before the method stay as they were fitted: {', '.join(type(step).__name__ for step in model[:-1])}."
+    told = f"Steps before the method are not fitted again: {', '.join(type(step).__name__ for step in model[:-1])}."
     if sparse.issparse(known) or sparse.issparse(new):
         return [told]
     beyond = ((new < known.min(axis=0)) | (new > known.max(axis=0))).any(axis=1)
-    return [f"{told} {beyond.sum()} of {len(beyond)} new rows have a value beyond those of all others."]
+    return [f"{told} {beyond.sum()} of {len(beyond)} new rows have a value outside the range of all others."]

@@ -10,14 +10,14 @@ from nearlabel.metrics.evaluation import title_of
 
 _ALPHA = 0.05
 _LEAST_GAIN = 5e-5  # what four digits show
-_UNLIKE = "; folds see fewer rows than leave-one-out, --cv 5 treats both alike"
+_UNLIKE = "; folds train on fewer rows than leave-one-out, --cv 5 treats both in the same way"
 
 
 def verdict_of(tuned: Tuned, *, greater_is_better: bool) -> str:
     """Return a sentence on the best method by neighbours and the best other one; empty unless there are both.
 
-    They are compared by the corrected t-test on the parts of the rows. A mixture is of no kind, since it has both
-    inside; if it is ahead of both, that is said.
+    They are compared by the corrected t-test on the parts of the rows. A mixture contains both, so it belongs to
+    neither kind; if it is ahead of both, the sentence reports it.
     """
     best: dict[bool, Trial] = {}  # by whether it is by neighbours
     for trial in tuned.trials:
@@ -30,7 +30,7 @@ def verdict_of(tuned: Tuned, *, greater_is_better: bool) -> str:
     gain = abs(first.value - ahead.value)
     if first is ahead or gain < _LEAST_GAIN:
         return sentence
-    return f"{sentence} Both together, {first.candidate.method}, are ahead by {gain:.4f} more."
+    return f"{sentence} A mixture of both, {first.candidate.method}, is ahead by {gain:.4f} more."
 
 
 def _of_two(lazy: Trial, other: Trial, tuned: Tuned, *, greater_is_better: bool) -> str:
@@ -42,8 +42,8 @@ def _of_two(lazy: Trial, other: Trial, tuned: Tuned, *, greater_is_better: bool)
     by = f"{gain:.4f} {title_of(tuned.metric)}, {_noise(ahead, behind, tuned.metric, greater_is_better)}"
     if ahead is other:
         return (
-            f"{other.candidate.method} is better here than the best by neighbours, {lazy.candidate.method}, by {by};"
-            " neighbours explain their answers."
+            f"{other.candidate.method} is better here than the best neighbour method, {lazy.candidate.method}, by {by};"
+            " neighbours explain their predictions."
         )
     unlike = "" if lazy.held_out == other.held_out else _UNLIKE
     return f"Neighbours are best here: {lazy.candidate.method} is ahead of {other.candidate.method} by {by}{unlike}."
@@ -60,7 +60,7 @@ def _noise(ahead: Trial, behind: Trial, metric: str, greater_is_better: bool) ->
     pairs = PairedValues("", metric, ("ahead", "behind"), values, 1 / (len(values) - 1), greater_is_better)
     tests = paired_tests(pairs, "corrected-t")
     if not tests or not np.isfinite(tests[0].p_value):
-        return f"which {len(values)} parts of the rows cannot tell from noise"
+        return f"which {len(values)} parts of the rows cannot distinguish from noise"
     p_value, is_better = tests[0].p_value, tests[0].better == "ahead"
-    words = "beyond noise" if p_value < _ALPHA and is_better else "within noise"
+    words = "significant" if p_value < _ALPHA and is_better else "not significant"
     return f"{words} (p = {p_value:.2g}, corrected t-test on {len(values)} parts of the rows)"

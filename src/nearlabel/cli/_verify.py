@@ -1,4 +1,4 @@
-"""``nearlabel verify``: whether files are what was written."""
+"""``nearlabel verify``: check files for damage."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Comparison:
     alpha : float
         Level below which a p-value is significant.
     methods, metrics : tuple of str
-        What is compared, by what.
+        The pairs that are compared.
     tests : tuple of PairedTest
         Each pair of methods, on each metric.
     friedman : tuple of FriedmanTest
@@ -44,7 +44,7 @@ class Comparison:
     order : Order
         What follows. After a Friedman test that rejects nothing its pairs are not looked at.
     notes : tuple of str
-        Sentences that a reader must know: assumptions that do not hold, and results that were left out.
+        Sentences that a reader must know: assumptions that are not met, and results that were left out.
     """
 
     test: str
@@ -86,7 +86,7 @@ def compare(
     over : {"folds", "datasets"}, default=None
         What is paired. None: data sets if there are several, else folds.
     post_hoc : {"nemenyi", "holm"}, default="nemenyi"
-        How Friedman's test goes on to pairs.
+        The post-hoc test of pairs after Friedman's test.
     alpha : float, default=0.05
         Level.
     metrics, methods : sequence of str, default=None
@@ -158,9 +158,9 @@ def _friedman_tests(tables: Sequence[PairedValues], post_hoc: str, alpha: float)
 
 def _check_enough(tables: Sequence[PairedValues], over: str) -> None:
     if len(tables[0].methods) < 2:
-        raise ValueError(f"results must hold at least 2 methods to compare, got {', '.join(tables[0].methods)}.")
+        raise ValueError(f"results must contain at least 2 methods to compare, got {', '.join(tables[0].methods)}.")
     if max(len(table.values) for table in tables) < 2:
         raise ValueError(
-            f"results must hold at least 2 {over} to compare methods over them, got 1."
+            f"results must contain at least 2 {over} to compare methods over them, got 1."
             + (" Hint: with several data sets, over='datasets'." if over == "folds" else "")
         )

@@ -69,7 +69,7 @@ def checked_records(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Locat
         if first is not located:
             raise ValueError(
                 f"{place}: each record must occur once, got {described(located.record)} again, which is in"
-                f" {first.place}. Hint: what tells them apart goes into a column, seed or n_neighbors."
+                f" {first.place}. Hint: distinguish them by a column seed or n_neighbors."
             )
     return list(found.values())
 

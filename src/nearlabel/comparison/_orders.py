@@ -20,7 +20,7 @@ class Relation:
     better, worse : str
         The methods.
     difference : float
-        Of the means, of the better method less that of the worse; after a Friedman test of the mean ranks.
+        Mean of the better method minus that of the worse; after a Friedman test, the same of the mean ranks.
     p_value : float
         Of the test.
     n_pairs : int
@@ -45,14 +45,14 @@ class Order:
     relations : tuple of Relation
         The partial orders.
     scores : dict of str to int
-        For each method, best first, the relations that it wins less those that it loses.
+        For each method, best first, the relations that it wins minus those that it loses.
     """
 
     relations: tuple[Relation, ...]
     scores: dict[str, int]
 
     def by_metric(self) -> dict[str, dict[str, int]]:
-        """Return each method's wins less its losses by each metric."""
+        """Return each method's wins minus its losses by each metric."""
         scores: dict[str, dict[str, int]] = {}
         for relation in self.relations:
             of_metric = scores.setdefault(relation.metric, dict.fromkeys(self.scores, 0))
@@ -66,7 +66,7 @@ class Order:
 
 
 def relation_of(test: PairedTest, alpha: float) -> Relation | None:
-    """Return which method is better if the test says so at a level, else None."""
+    """Return which method is better if the test is significant at a level, else None."""
     if not test.p_value < alpha:  # also where it is undefined
         return None
     (worse,) = set(test.methods) - {test.better}
@@ -75,7 +75,7 @@ def relation_of(test: PairedTest, alpha: float) -> Relation | None:
 
 
 def order_methods(tests: Iterable[PairedTest], methods: Sequence[str], alpha: float = 0.05) -> Order:
-    """Return the relations that tests show at a level, and the order of the methods by what they win and lose.
+    """Return the relations that tests show at a level, and the order of the methods by their wins and losses.
 
     Parameters
     ----------

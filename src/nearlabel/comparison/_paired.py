@@ -56,7 +56,7 @@ class PairedValues:
     greater_is_better: bool | None = None
 
     def difference(self, first: str, second: str) -> FloatArray:
-        """Return the values of the first method less those of the second, where both have a value."""
+        """Return the values of the first method minus those of the second, where both have a value."""
         of_first, of_second = (self.values[:, self.methods.index(method)] for method in (first, second))
         difference = rounded(of_first - of_second)
         return difference[~np.isnan(difference)]
@@ -167,7 +167,7 @@ def _chosen(name: str, wanted: Sequence[str] | None, found: Iterable[str]) -> tu
     """Return the names that are wanted, or all that occur."""
     known = tuple(dict.fromkeys(found))
     if not known:
-        raise ValueError("results must hold values of metrics that are better or worse, got none.")
+        raise ValueError("results must contain values of metrics that are better or worse, got none.")
     chosen: tuple[str, ...] = known if wanted is None else each_once(name, wanted)
     unknown = [value for value in chosen if value not in known]
     if unknown:

@@ -91,7 +91,7 @@ def read_results(results: Results) -> list[Record]:
     records = _merged(sources)
     if not records:
         names = ", ".join(source.name for source in sources[:3])
-        raise ValueError(f"results must hold at least one record, got none{f' in {names}' if names else ''}.")
+        raise ValueError(f"results must contain at least one record, got none{f' in {names}' if names else ''}.")
     for first, second in combinations(sources, 2):
         if first.plan is None or second.plan is None:
             _check_folds_pair(first, second)
@@ -119,10 +119,10 @@ def _sources(part: Any) -> list[_Source]:
 def _read_folder(path: Path) -> _Source:
     plan = read_plan(path)
     if "searches" in plan:
-        raise ValueError(f"{path} must hold a comparison of methods, got one of searches (evaluate --search).")
+        raise ValueError(f"{path} must contain a comparison of methods, got one of searches (evaluate --search).")
     records = [Located(str(path), record) for record in read_records(path)]
     if strange := [record["dataset"] for _, record in records if record["dataset"] not in plan["problems"]]:
-        raise ValueError(f"{path} must hold records of the data sets of its plan, got some of {strange[0]!r}.")
+        raise ValueError(f"{path} must contain records of the data sets of its plan, got some of {strange[0]!r}.")
     return _Source(str(path), records, plan)
 
 

@@ -63,7 +63,7 @@ class RowComparison:
     methods : tuple of str
         The two.
     n_rows : int
-        Number of test rows that both answered; with several seeds a row counts once for each.
+        Number of test samples that both predicted; with several seeds a row counts once for each.
     n_better : dict of str to int
         On how many rows each method is better than the other.
     rows : tuple of ComparedRow
@@ -162,7 +162,7 @@ def _answers(
             tables[r["method"]][r["n_neighbors"]][_Fold(r["dataset"], r["seed"], r["fold"])] = r["table"]
     if not tables:
         raise ValueError(
-            "results must hold the label sets of rows, got none. Hint: evaluate --per-row --out FOLDER, in Python"
+            "results must contain the label sets of rows, got none. Hint: evaluate --per-row --out FOLDER, in Python"
             " Plan(..., per_row=True)."
         )
     names = tuple(tables if methods is None else methods)

@@ -39,10 +39,10 @@ class PairedTest:
     methods : tuple of str
         The two methods.
     difference : float
-        Mean of the first less that of the second.
+        Mean of the first minus that of the second.
     statistic : float
         What the test computes, positive where the first method is better: t; Wilcoxon's sum of signed ranks; z of the
-        mean ranks; of the Bayesian test the probability that the first is better less that that the second is. NaN
+        mean ranks; of the Bayesian test the probability that the first is better minus that of the second. NaN
         where it is undefined: no difference at all, one pair only, for t the same difference everywhere, and for the
         Bayesian test fewer than five pairs.
     p_value : float
@@ -233,8 +233,8 @@ def warn_of_overlap(values: PairedValues) -> None:
     """Warn if the rows are folds whose training parts overlap."""
     if values.overlap:
         warnings.warn(
-            "Folds share training rows, so this test's p-values are too small. Hint: the corrected t-test (corrected-t)"
-            " takes that into account.",
+            "Folds share training samples, so this test's p-values are too small. Hint: the corrected t-test"
+            " (corrected-t) takes that into account.",
             OverlappingFoldsWarning,
             stacklevel=3,
         )

@@ -4,8 +4,8 @@
 `load_dataset` finds out which of them a file wants. `fetch_dataset` takes a name of the `catalogue`. `load_multidigits`
 makes a small data set out of scikit-learn's digits. Each gives a `Dataset`, which `write_npz` writes. `open_rows` reads
 the rows of a file in blocks, for prediction. `write_store` and `open_store` keep a matrix on disk and map it into
-memory; `append_to_store` and `remove_from_store` change it. `examine` says what in a data set keeps neighbours from
-being good ones, `describe_columns` what each column holds; `duplicate_groups` numbers equal rows.
+memory; `append_to_store` and `remove_from_store` change it. `examine` reports problems of a data set that make
+neighbours worse, `describe_columns` describes each column; `duplicate_groups` numbers equal rows.
 """
 
 from nearlabel.datasets._catalogue import CatalogueEntry, CatalogueFile, catalogue

@@ -94,9 +94,7 @@ def read_header(lines: Lines) -> Header:
         elif keyword == "attribute":
             attributes.append(_attribute(lines, rest))
         elif rest.strip() and not rest.lstrip().startswith("%"):
-            raise malformed(
-                lines.path, lines.number, f"@data must stand alone on its line, got {rest[:60]!r} behind it."
-            )
+            raise malformed(lines.path, lines.number, f"@data must be alone on its line, got {rest[:60]!r} behind it.")
         elif attributes:
             _check_lengths(lines, attributes)
             return Header(lines.path, relation, tuple(attributes))
@@ -148,7 +146,7 @@ def _check_numeric(lines: Lines, name: str, kind: str) -> None:
     if match is None or match[1].lower() not in ("numeric", "real", "integer"):
         got = kind.split()[0] if kind.split() else "nothing"
         problem = f"the type of attribute {name!r} must be numeric, real, integer or {{value,...}}, got {got}."
-        hint = " Hint: text and dates have no place in a distance; remove the attribute or make numbers of it."
+        hint = " Hint: text and dates have no distance; remove the attribute or convert it to numbers."
         raise malformed(lines.path, lines.number, problem + hint)
 
 

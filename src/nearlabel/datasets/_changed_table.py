@@ -1,4 +1,4 @@
-"""Copies of tables in which some labels are other ones, and all else is as it was."""
+"""Copies of tables in which some labels are changed, and everything else is unchanged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def copy_with_labels(
     Raises
     ------
     ValueError
-        If the copy would have another format, or a cell of tags cannot say what it should.
+        If the copy would have another format, or a cell of tags cannot express a correction.
     """
     check_same_format(path, out)
     if labels_column is None:

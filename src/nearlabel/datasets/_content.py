@@ -1,4 +1,4 @@
-"""What a file is, by what it contains: endings lie, and standard input has none."""
+"""The format of a file, by its content: suffixes may be wrong, and standard input has none."""
 
 from __future__ import annotations
 

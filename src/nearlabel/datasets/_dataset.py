@@ -1,4 +1,4 @@
-"""What every reader gives back."""
+"""The data set that every reader returns."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ class Dataset:
         Float64; sparse when the file is sparse. A missing value is NaN. With ``as_frame=True`` of a loader, or after
         `with_frames`, a pandas data frame, as is Y.
     Y : ndarray or csr_array of shape (n_samples, n_labels)
-        The indicator matrix, int64; sparse when the file is sparse. Only if it is unknown whether some rows have a
-        label it is float64, with NaN there (stored, in a sparse one), which is not 0: figures, and methods that take
-        such Y, look at the known cells.
+        The indicator matrix, int64; sparse when the file is sparse. If some cells are unknown it is float64, with NaN
+        in these cells (stored explicitly in a sparse matrix): metrics, and methods that accept such Y, use the known
+        cells.
     feature_names : sequence of str of length n_features
     label_names : sequence of str of length n_labels
-        Tuples, or, for columns that are known by number only, sequences that make each name when it is asked for. They
-        equal such tuples.
+        Tuples, or, for columns that are known by number only, sequences that make each name on request. These are
+        equal to the tuples.
     name : str
     feature_kinds : sequence of str of length n_features, default=()
-        What each column of X holds; by default all are numbers.
+        The kind of each column of X; by default all are numbers.
 
         - ``"number"``: a number;
-        - ``"flag"``: 1 or 0, of a nominal attribute of ARFF whose values are YES and NO, 1 and 0 or the like;
+        - ``"flag"``: 1 or 0, of a nominal attribute of ARFF whose values are YES and NO, 1 and 0 or similar;
         - ``"category"``: 1/2 in the rows of one category, else 0. Each category has two such columns,
           ``attribute=value`` and ``attribute=value (again)``, so that the squared Euclidean distance between two
           categories is 1, exactly;
         - ``"code"``: the position of a category in the declaration of its attribute, from 0.
 
         If X is an array of objects, as `read_table` describes it for `nearlabel.preprocessing.MixedFeaturesEncoder`,
-        its columns hold the cells themselves: "number", "category", "text" or "date".
+        its columns contain the cells themselves: "number", "category", "text" or "date".
     groups : ndarray of int of shape (n_samples,), default=None
-        The number of each row's group, for whatever holds rows out: rows of a group, such as copies of a text or images
-        of one patient, are held out together. None: each row by itself.
+        The number of each sample's group: samples of a group, such as copies of a text or images of one patient, are
+        held out together. None: each sample by itself.
     source : str, default=""
-        Where the rows come from, for people: the path of the file as it was given, or the publication to cite.
+        The origin of the data, for people: the path of the file as given, or the publication to cite.
 
     Raises
     ------

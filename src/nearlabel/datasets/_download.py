@@ -1,4 +1,4 @@
-"""Download one file of the catalogue, checked and whole or not at all."""
+"""Download one file of the catalogue, checked and atomically."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _platform_folder() -> Path:
 
 
 def cached_file(entry: CatalogueEntry, file: CatalogueFile, *, retries: int = RETRIES) -> Path:
-    """Return the path of a file in the cache, downloaded if it is not there or is damaged.
+    """Return the path of a file in the cache, downloaded if it is missing or damaged.
 
     Raises
     ------
@@ -117,12 +117,12 @@ def _transfer(pooch: ModuleType, address: str, partial: Path, sha256: str, attem
                 raise
             raise OSError(
                 f"{address} must be reachable, got: {error} ({attempt} attempts)."
-                " Hint: set NEARLABEL_DATA to a folder that holds the data sets."
+                " Hint: set NEARLABEL_DATA to a folder that contains the data sets."
             ) from error
     if _sha256(partial) != sha256:
         raise ValueError(
             f"{address} must have the sha256 {sha256} of the catalogue, got another file or an incomplete one."
-            " Nothing was kept."
+            " Nothing was saved."
         )
 
 

@@ -40,7 +40,7 @@ _EXPECTED = "a whole Excel workbook with a sheet"
 class ExcelFile:
     """The rows of the first sheet; a cell is its text, as a CSV file of the sheet would have it.
 
-    A formula stands for the value that was saved with it. Rows without any cell are skipped.
+    A formula is read as the value that was saved with it. Rows without any cell are skipped.
     """
 
     n_rows = None

@@ -26,20 +26,20 @@ from nearlabel.utils.validation import check_choice
 def fetch_dataset(name: str, subset: str = "all", *, as_frame: bool = False) -> Dataset:
     """Get a data set of the catalogue.
 
-    Looked for in the folder of the environment variable ``NEARLABEL_DATA`` (taken as it is, not hashed), then in the
-    user's cache (``NEARLABEL_CACHE``, else the platform's place), then downloaded into the cache and checked by sha256.
-    Data sets without a public file in one piece (yahoo-*, rcv1subset*, reuters21578-modapte90) are only ever found in
-    ``NEARLABEL_DATA``. A feature that is a mere identifier is left out (genbase: ``protein``).
+    It is searched for in the folder of the environment variable ``NEARLABEL_DATA`` (without a check of its hash), then
+    in the user's cache (``NEARLABEL_CACHE``, else the default of the platform), then downloaded into the cache and
+    checked by sha256. Data sets without a single public file (yahoo-*, rcv1subset*, reuters21578-modapte90) are only
+    found in ``NEARLABEL_DATA``. A feature that is only an identifier is left out (genbase: ``protein``).
 
     Parameters
     ----------
     name : str
         One of `catalogue`.
     subset : {"all", "train", "test"}, default="all"
-        The published split. Where there is no file of the whole, "all" is the training rows, then the test rows.
+        The published split. If there is no file of the whole, "all" is the training samples, then the test samples.
     as_frame : bool, default=False
         Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
-        then speak of, as by `Dataset.with_frames`.
+        then use, as with `Dataset.with_frames`.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def _locate(entry: CatalogueEntry, file: CatalogueFile) -> Path:
     if entry.source is None:
         where = f"{folder!r}, which lacks {entry.folder}/{file.file}" if folder else "nothing"
         raise FileNotFoundError(
-            f"NEARLABEL_DATA must name a folder that holds {entry.folder}/{file.file}, got {where}:"
+            f"NEARLABEL_DATA must name a folder that contains {entry.folder}/{file.file}, got {where}:"
             f" {entry.name!r} cannot be downloaded."
         )
     return cached_file(entry, file)

@@ -1,4 +1,4 @@
-"""Which format a file has, by its name, unless its content tells otherwise."""
+"""The format of a file, by its name, unless its content shows another one."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _HINTS: dict[Kind, str] = {"zip": "unpack it", "xls": "save it as .xlsx or CSV",
 
 
 def format_of(path: Path) -> Format:
-    """Return the format that a file's suffix shows; the suffix of a compression may stand behind that of a text.
+    """Return the format that a file's suffix shows; a text format may be followed by the suffix of a compression.
 
     Raises
     ------
     ValueError
-        If no format has this suffix, or the file is there and its first bytes are those of another one.
+        If no format has this suffix, or the file exists and its first bytes are those of another one.
     """
     suffix, text_suffix = path.suffix.lower(), Path(plain_name(path)).suffix.lower()
     if suffix not in _BINARY and text_suffix not in _TEXT:
@@ -62,7 +62,7 @@ def format_of(path: Path) -> Format:
 
 
 def names_data(path: Path) -> bool:
-    """Tell whether a file's name is that of a data file; names in .txt are those of anything."""
+    """Return whether a file has the name of a data file; a .txt file may be anything."""
     text_suffix = Path(plain_name(path)).suffix.lower()
     return path.suffix.lower() in _BINARY or (text_suffix in _TEXT and text_suffix != ".txt")
 
@@ -73,5 +73,5 @@ def _check_content(path: Path, format_: Format) -> None:
     if found in (None, format_) or (found == "compressed" and format_ in _TEXT.values()):
         return
     hint = _HINTS.get(found, "rename it")
-    expected = f"{_DESCRIPTIONS[format_]}, as its name says"
+    expected = f"{_DESCRIPTIONS[format_]}, as its name shows"
     raise ValueError(f"{path} must be {expected}, got {DESCRIPTIONS[found]}. Hint: {hint}.")

@@ -48,7 +48,7 @@ def frame_of_labels(Y: Any, names: Sequence[str]) -> Any:
 
 
 def features_of_frame(frame: Any, kinds: Sequence[str]) -> Matrix:
-    """Return what `frame_of_features` was given; an array as it is."""
+    """Return the features behind `frame_of_features`; an array is unchanged."""
     if not is_frame(frame) or is_sparse_frame(frame):
         return without_sparse_frame(frame)
     if all(dtype == np.float64 for dtype in frame.dtypes):
@@ -57,7 +57,7 @@ def features_of_frame(frame: Any, kinds: Sequence[str]) -> Matrix:
 
 
 def labels_of_frame(frame: Any) -> Matrix:
-    """Return what `frame_of_labels` was given; an array as it is. What pandas has for missing becomes NaN."""
+    """Return the labels behind `frame_of_labels`; an array is unchanged. Missing values of pandas become NaN."""
     matrix = without_sparse_frame(frame)
     if not is_frame(matrix):
         return matrix

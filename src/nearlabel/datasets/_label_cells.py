@@ -48,7 +48,7 @@ def tags_cell(old: Any, tags: Mapping[str, bool], separator: str) -> Any:
         If the cell cannot say that, with what it holds.
     """
     if old is None:
-        raise ValueError("a missing value, which says that all tags are unknown")
+        raise ValueError("a missing value, which means that all tags are unknown")
     if isinstance(old, str):
         return _tags_text(old, tags, separator)
     if isinstance(old, list):
@@ -87,4 +87,4 @@ def _check_removed(there: Collection[str], tags: Mapping[str, bool]) -> None:
     """Raise ValueError if a tag that is not there is to be removed: it was unknown."""
     for tag, added in tags.items():
         if not added and tag not in there:
-            raise ValueError(f"no tag {tag!r}, and cannot say that this one is known not to apply")
+            raise ValueError(f"no tag {tag!r}, and cannot express that this one is known not to apply")

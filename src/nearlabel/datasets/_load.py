@@ -19,7 +19,7 @@ from nearlabel.datasets._svmlight import read_svmlight
 from nearlabel.datasets._table import POINT, SEPARATOR, read_table
 
 _LABELS_OF = {
-    "arff": "an XML file beside it, or -C in the relation's name, names its labels",
+    "arff": "an XML file next to it, or -C in the relation's name, names its labels",
     "npz": "its labels are the array Y",
     "svmlight": "labels begin its rows",
 }
@@ -45,8 +45,8 @@ def load_dataset(
 ) -> Dataset:
     r"""Read a data set in the format that its name and content show.
 
-    ``.arff``: an XML file beside it that names its labels decides (`read_mulan`), else ``-C`` in the relation's name
-    (`read_meka`). ``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``: `read_svmlight`. ``.csv``, ``.tsv``, ``.jsonl``,
+    ``.arff``: `read_mulan` if an XML file next to it names its labels, else `read_meka` if the relation's name
+    contains ``-C``. ``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``: `read_svmlight`. ``.csv``, ``.tsv``, ``.jsonl``,
     ``.ndjson``: `read_table`. Each may end in ``.gz`` or ``.bz2``. ``.parquet``, ``.xlsx``: `read_table`. ``.npz``:
     `read_npz`.
 
@@ -60,18 +60,18 @@ def load_dataset(
     labels_separator : str, default=";"
         As in `read_table`.
     unknown : str, default=None
-        What stands for a label that nobody knows, as in `read_table`, `read_mulan` and `read_npz`; svmlight has none.
+        The value of an unknown label, as in `read_table`, `read_mulan` and `read_npz`; svmlight has none.
     ignore : sequence of str, default=()
     decimal : {".", ","}, default="."
         As in `read_table`.
     nominal : {"overlap", "codes"}, default="overlap"
         What nominal features of ARFF become, as in `read_mulan`. Other formats have none.
     categorical, text, dates : sequence of str, default=()
-        As in `read_table`. Other formats than tables take none of these nine (`unknown` apart): they say by themselves
-        what is a label.
+        As in `read_table`. Only tables accept these nine parameters (apart from `unknown`): other formats declare their
+        labels themselves.
     as_frame : bool, default=False
         Whether X and Y are pandas data frames with the names of features and labels, which classifiers fitted to them
-        then speak of, as by `Dataset.with_frames`.
+        then use, as with `Dataset.with_frames`.
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file, a workbook, an ``.npz`` file or the columns that are read from a Parquet file
         may unpack to. None: as in `read_table` and `read_npz`.
@@ -90,8 +90,8 @@ def load_dataset(
     ImportError
         If `as_frame` and pandas (extra ``frames``) is not installed.
     TypeError, ValueError
-        If the suffix is unknown or the content another one, nothing or too much says which columns are labels, or the
-        file is malformed.
+        If the suffix is unknown or does not match the content, if the labels are declared not at all or twice, or if
+        the file is malformed.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def _load_arff(path: Path, nominal: Nominal, unknown: str | None, limit: int | N
     if has_label_option(header):
         return read_meka(path, nominal=nominal, unknown=unknown, max_unpacked_bytes=limit)
     raise ValueError(
-        f"{path} must say which attributes are labels, by an XML file beside it or by -C in the relation's name,"
+        f"{path} must declare which attributes are labels, in an XML file next to it or by -C in the relation's name,"
         f" got neither (relation {header.relation!r})."
     )
 

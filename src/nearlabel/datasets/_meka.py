@@ -1,4 +1,4 @@
-"""MEKA's dialect: the relation's name says how many attributes are labels."""
+"""MEKA's dialect: the relation's name contains the number of labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_meka(
     nominal : {"overlap", "codes"}, default="overlap"
         What nominal features become, as in `read_mulan`.
     unknown : str, default=None
-        A value of labels that stands for unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
+        A value of labels that means unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file may unpack to. None: 100 times its size, at least 512 MiB.
 
@@ -71,12 +71,12 @@ def read_meka(
 
 
 def has_label_option(header: Header) -> bool:
-    """Return whether the relation's name says how many attributes are labels."""
+    """Return whether the relation's name contains the number of labels."""
     return _OPTION.search(header.relation) is not None
 
 
 def labels_of_option(header: Header) -> range:
-    """Return the columns of the labels that the relation's name tells."""
+    """Return the columns of the labels that the relation's name declares."""
     option = _OPTION.search(header.relation)
     if option is None:
         got = shortened(header.relation)

@@ -1,4 +1,4 @@
-"""Cells of tables as categories, texts and dates, and what a column that holds no numbers seems to be."""
+"""Cells of tables as categories, texts and dates, and the probable kind of a column without numbers."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def have_words(texts: Sequence[str]) -> bool:
 
 
 def are_few(n_distinct: int, n_present: int) -> bool:
-    """Return whether so few distinct values of so many are rather categories than texts."""
+    """Return whether this number of distinct values, among that many, suggests categories rather than texts."""
     return n_distinct <= min(_MOST_CATEGORIES, n_present / 2)
 
 

@@ -38,19 +38,19 @@ def read_mulan(
     arff_path : path-like
         The ARFF file: plain, gzip or bzip2.
     xml_path : path-like, default=None
-        The XML file. By default ``NAME.xml`` beside ``NAME.arff``, else the only XML file there of which every label is
+        The XML file. By default ``NAME.xml`` next to ``NAME.arff``, else the only XML file there whose every label is
         an attribute of the ARFF file (``yeast.xml`` for ``yeast-train.arff.gz``).
     nominal : {"overlap", "codes"}, default="overlap"
         What nominal features become.
 
         - "overlap": columns whose Euclidean distance is 1 between different values, as in WEKA and Mulan. Values such
-          as 0 and 1 or NO and YES, in any order, are one column that is 1 for the one that says yes. Others have two
+          as 0 and 1 or NO and YES, in any order, are one column that is 1 for yes. Others have two
           columns for each declared value, ``attribute=value`` and ``attribute=value (again)``, which hold 1/2. A
           missing value, ``?``, is NaN in all columns of its attribute.
         - "codes": one column with the position of the value in the declaration, from 0.
 
     unknown : str, default=None
-        A value of labels that stands for unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
+        A value of labels that means unknown, as ``?`` always does: "-1" in a column of 0, 1 and -1, or "n/k".
     max_unpacked_bytes : int, default=None
         How many bytes a compressed file may unpack to. None: 100 times its size, at least 512 MiB.
 
@@ -58,7 +58,7 @@ def read_mulan(
     -------
     Dataset
         X (n_samples, n_features) and Y (n_samples, n_labels), with NaN where a label is unknown; its
-        `feature_kinds` say which columns were nominal.
+        `feature_kinds` shows which columns were nominal.
 
     Raises
     ------
@@ -93,8 +93,8 @@ def read_mulan(
         chosen = Path(xml_path) if xml_path is not None else find_label_xml(header)
         if chosen is None:
             raise ValueError(
-                f"{arff_path} must have an XML file beside it that names its labels, got none."
-                " Hint: pass xml_path, or use read_meka if the relation's name holds -C."
+                f"{arff_path} must have an XML file next to it that names its labels, got none."
+                " Hint: pass xml_path, or use read_meka if the relation's name contains -C."
             )
         return labels_of_xml(header, chosen)
 
@@ -111,7 +111,7 @@ def find_label_xml(header: Header) -> Path | None:
     if len(fitting) > 1:
         names = ", ".join(path.name for path in fitting)
         raise ValueError(
-            f"{header.path} must have one XML file beside it whose labels all occur in it, got {names}."
+            f"{header.path} must have one XML file next to it whose labels all occur in it, got {names}."
             " Hint: pass xml_path."
         )
     return fitting[0] if fitting else None

@@ -218,7 +218,7 @@ class FeatureMatch:
         if column.size:
             name = self._names[self._unknown[column[0]]]
             raise ValueError(
-                f"{self._path} must hold categories that the model knows, got {name!r}."
+                f"{self._path} must contain categories that the model knows, got {name!r}."
                 " Hint: fit the model to data that have it, or write ? where the category is not known."
             )
 

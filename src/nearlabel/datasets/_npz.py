@@ -35,11 +35,11 @@ def read_npz(path: str | Path, *, unknown: str | None = None, max_unpacked_bytes
     Parameters
     ----------
     path : path-like
-        Holds ``X`` and ``Y`` as two-dimensional arrays, or, of a CSR matrix, ``X_data``, ``X_indices``, ``X_indptr``
+        Contains ``X`` and ``Y`` as two-dimensional arrays, or, of a CSR matrix, ``X_data``, ``X_indices``, ``X_indptr``
         and ``X_shape``; and, if it has them, ``feature_names``, ``feature_kinds`` and ``label_names``. Nothing in it is
         ever unpickled.
     unknown : str, default=None
-        The number in ``Y`` that stands for an unknown label, as NaN always does: "-1".
+        The number in ``Y`` that means an unknown label, as NaN always does: "-1".
     max_unpacked_bytes : int, default=None
         How much the arrays may take, each number as 8 bytes, whatever its type in the file, and each text as at least
         64. None: 512 MiB, or 100 times the size of the file if that is more. Reading takes at most four times as much.
@@ -93,7 +93,8 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
     path : path-like
         Must end in ``.npz``. A file of this name is replaced.
     dataset : Dataset
-        X and Y are kept dense or CSR, as they are, data frames as such; its name is not kept, the file's stands for it.
+        X and Y are saved dense or CSR, as in the data set, data frames as such. Its name is not saved: it is read from
+        the name of the file.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def write_npz(path: str | Path, dataset: Dataset) -> Path:
         If the path does not end in ``.npz``, or a name contains half of a character (a lone surrogate) or ends in a NUL
         character.
     OSError
-        If the file cannot be written; what was there before stays.
+        If the file cannot be written; an existing file is then unchanged.
 
     See Also
     --------

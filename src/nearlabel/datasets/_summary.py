@@ -25,7 +25,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def storage_of(X: Any) -> str:
-    """Return in words what holds the rows."""
+    """Return in words how the rows are stored."""
     frame = is_frame(X)
     is_sparse = is_sparse_frame(X) if frame else sparse.issparse(X)
     return ("sparse" if is_sparse else "dense") + (" data frame" if frame else "")

@@ -220,7 +220,7 @@ class _Reader:
             raise ValueError(f"{self._path} must contain at least one row, got none.")
         if self._n_rows not in (None, len(self._X)):
             raise ValueError(
-                f"{self._path} must contain {self._n_rows} rows as its first line says, got {len(self._X)}."
+                f"{self._path} must contain {self._n_rows} rows as its first line states, got {len(self._X)}."
                 " Hint: a row without labels and features is an empty line, which is passed over."
             )
         if zero_based == "auto":

@@ -262,7 +262,7 @@ def features_beside(
         problem = f"column {name} of {table.path} must contain numbers, got type {kind}."
         raise not_features(problem, _proposed(table, wrong))
     if not columns:
-        raise ValueError(f"{table.path} must contain at least one feature, got none beside labels and what is ignored.")
+        raise ValueError(f"{table.path} must contain at least one feature, got only labels and ignored columns.")
     return FeatureColumns.all(table, [column.name for column in columns], kinds)
 
 

@@ -1,4 +1,4 @@
-"""The text that stands for a label that nobody knows, as a file writes it."""
+"""The text that marks an unknown label in a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def not_zero_one(problem: str, got: object) -> ValueError:
     may_stand = text.strip("'\"") if text == "-1" or text[:1] in "'\"" else None
     if may_stand is None:
         return ValueError(f"{problem}, got {text}.")
-    hint = "{problem}, got {got}. Hint: {unknown}, if it stands for a label that nobody knows."
+    hint = "{problem}, got {got}. Hint: {unknown}, if it marks an unknown label."
     return ParameterError(hint, {"unknown": may_stand}, {"problem": problem, "got": text})
 
 

@@ -1,4 +1,4 @@
-"""What the command line needs of files beside their data: names, columns for people, lines, Parquet, changed copies."""
+"""What the command line needs of files apart from data: names, columns for people, lines, Parquet, changed copies."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def column_names_of(path: Path) -> tuple[str, ...] | None:
 
 
 def read_columns(path: Path, options: Mapping[str, str], *, decimal: str = POINT) -> dict[str, list[Any]]:
-    """Return the cells of some columns of a table; `options` says what names each column, for messages.
+    """Return the cells of some columns of a table; `options` contains the option that names each column, for messages.
 
     Cells of text files are texts, others what the file has; a missing one is None.
     """
@@ -133,7 +133,7 @@ def _contains_tags(table: TableFile, column: str, known: set[str], separator: st
 
 
 def guess_separator_of(path: Path, column: str) -> str | None:
-    """Return what seems to separate the tags in a column of a table; None where that cannot be said."""
+    """Return the probable separator of the tags in a column of a table; None if it is unclear."""
     return guess_separator(open_table(path), column) if format_of(path) in TABLES else None
 
 

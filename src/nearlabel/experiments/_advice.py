@@ -14,7 +14,7 @@ _OF_ONE_FIT = (
 
 @contextmanager
 def without_advice() -> Iterator[None]:
-    """Ignore what a classifier says of its fit to whoever fits it alone."""
+    """Ignore the advice that a classifier gives on its fit, which is for users who fit it alone."""
     with warnings.catch_warnings():
         for message in _OF_ONE_FIT:
             warnings.filterwarnings("ignore", message=message)

@@ -1,4 +1,4 @@
-"""The file of what a tuning has found so far, so that nothing is tried twice."""
+"""The file of the results of a tuning so far, so that nothing is tried twice."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class ChosenNeighbors(NamedTuple):
     score : float
         Its value on the leave-one-out scores that it was chosen by: optimistic.
     crossfit_score : float
-        The value if each fifth of the samples is decided by what is best on the others.
+        The value if each fifth of the samples is predicted by the choice that is best on the others.
     n_candidates : int
         How many were tried.
     """

@@ -36,9 +36,9 @@ class Candidate:
         Name of the search; what `make_search` takes, unless `search_object` is given. None for a method that shares no
         search.
     method_object : estimator or MethodSpec, default=None
-        What the name of the method stands for.
+        The object of the method's name.
     search_object : search, default=None
-        What the name of the search stands for.
+        The object of the search's name.
     impute : {None, "mean", "median", "most_frequent"}, default=None
         What takes the place of missing features, as in `Plan`.
     """

@@ -24,7 +24,7 @@ def share_of_copies(problem: Problem) -> float:
     Returns
     -------
     float
-        From 0 to below 1; 0.5 where every row is there twice.
+        From 0 to below 1; 0.5 if every row occurs twice.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def share_of_copies(problem: Problem) -> float:
 
 
 def copied_rows(training: Dataset, test: Dataset) -> BoolArray:
-    """Return which test rows equal a training row, empty rows apart.
+    """Return which test samples equal a training sample, empty ones apart.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def _empty_rows(X: Matrix) -> BoolArray:
 
 
 def have_copies(groups: IntArray, training: IntArray, rows: IntArray) -> BoolArray:
-    """Return which of some rows equal a training row."""
+    """Return which of some samples equal a training sample."""
     return np.isin(groups[rows], groups[training])
 
 

@@ -39,7 +39,7 @@ class Fitting(NamedTuple):
     scale, search : str, str or None
         Names of the scaling and of the search.
     search_object : object
-        What the name of the search stands for.
+        The object of the search's name.
     by : HoldingOut
         How rows are held out.
     copy_of : str
@@ -60,14 +60,14 @@ class Fitting(NamedTuple):
         return [Line(name, self.scale, self.search) for name in self.specs]
 
     def answer(self, by: HoldingOut, n_neighbors: int | None) -> Answer:
-        """Return what is said of rows that are held out, without thresholds."""
+        """Return the predictions for held-out rows, without thresholds."""
         spec = next(iter(self.specs.values()))
         return by.answer(spec, n_neighbors, self.search_object, self.search or EXACT)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """All candidates of a `Tuning`; its fields are those of the same name there, each name with what it stands for."""
+    """All candidates of a `Tuning`; its fields are those of the same name there, each name with its object."""
 
     methods: dict[str, Any]
     n_neighbors: int | tuple[int, ...]
@@ -82,7 +82,7 @@ class Grid:
         return {name: MethodSpec.of(method) for name, method in self.methods.items()}
 
     def candidate(self, method: str, n_neighbors: int | None, scale: str, search: str | None) -> Candidate:
-        """Return a candidate, with the objects that its names stand for where the names do not say it."""
+        """Return a candidate, with the objects of those names that are not nearlabel's own."""
         of_method = self.methods[method]
         of_search = None if search is None else self.searches[search]
         return Candidate(
@@ -125,7 +125,7 @@ class Grid:
         """Return the numbers of neighbours to try; of a range fewer where each costs a fit."""
         most = by.most_neighbors
         if most < 1:
-            raise ValueError(f"data must have more rows to hold some out and find neighbours, got {n_rows}.")
+            raise ValueError(f"data must have more rows, so that some can be held out, got {n_rows}.")
         if isinstance(self.n_neighbors, tuple):
             if max(self.n_neighbors) > most:
                 raise ValueError(

@@ -48,7 +48,7 @@ def by_name(what: str, values: Any) -> dict[str, Any]:
     what : str
         Name of the parameter, for messages.
     values : mapping of str to str or object, or iterable of str or object
-        In a mapping the user chooses the names. Of a list a text is its own name, a function has its ``__name__``, an
+        In a mapping the user sets the names. In a list a text is its own name, a function has its ``__name__``, an
         object its representation: ``MyClassifier(alpha=2)``.
 
     Raises
@@ -106,7 +106,7 @@ def _settings(values: Mapping[Any, Any]) -> list[str]:
 
 
 def described(given: Mapping[str, Any], descriptions: Mapping[str, str]) -> dict[str, str]:
-    """Return what a plan on disk says of the names that do not say by themselves what they stand for."""
+    """Return what a plan on disk records of names that are not nearlabel's own."""
     return {
         name: value if isinstance(value, str) and not names_an_import(value) else descriptions[name]
         for name, value in given.items()
@@ -160,7 +160,7 @@ def _check(
         got = " ".join(str(failure).split())  # numpy's messages have several lines
         raise ValueError(
             f"{kind} {name!r} must pass the checks of nearlabel.testing, got a failure of {got}"
-            " Hint: where it cannot be otherwise, its attribute expected_failed_checks = {check: reason} says so."
+            " Hint: if this is unavoidable, declare it in its attribute expected_failed_checks = {check: reason}."
         ) from failure
     if late:
         _logger.info("%s %r: after %g s these checks were not run: %s.", kind, name, _SECONDS, ", ".join(late))

@@ -24,7 +24,7 @@ from nearlabel.utils.validation import as_dense
 
 
 class Answer(NamedTuple):
-    """What is said of every row by a model without it: dense arrays (n_samples, n_labels)."""
+    """The predictions for every row by a model without it: dense arrays (n_samples, n_labels)."""
 
     labels: Any
     scores: Any

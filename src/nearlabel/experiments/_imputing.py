@@ -1,4 +1,4 @@
-"""Missing features filled in by what the training rows say."""
+"""Missing features replaced by statistics of the training samples."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def check_impute(impute: str | None) -> None:
 
 
 def make_imputer(impute: str) -> SimpleImputer:
-    """Return scikit-learn's imputer; a feature that no training row has becomes 0 rather than vanish."""
+    """Return scikit-learn's imputer; a feature without a value in the training data becomes 0 rather than vanish."""
     return SimpleImputer(strategy=impute, keep_empty_features=True)
 
 
 def imputed(impute: str | None, training: Matrix, *others: Matrix) -> list[Matrix]:
-    """Return training rows, and other rows, with the training rows' statistic of a feature for missing values.
+    """Return training and other samples, with a statistic of the training samples for missing values of a feature.
 
     Parameters
     ----------
     impute : {None, "mean", "median", "most_frequent"}
-        The statistic; None: rows as they are. In sparse rows a value that is not stored is 0, not missing.
+        The statistic; None: no imputation. In sparse rows a value that is not stored is 0, not missing.
     training, *others : ndarray or CSR array of shape (n_rows, n_features)
         Rows; NaN is a missing value.
 

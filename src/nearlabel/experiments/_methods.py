@@ -206,7 +206,7 @@ THRESHOLDS: Mapping[str, Callable[..., ThresholdStrategy]] = MappingProxyType(
 
 
 def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearch | None = None) -> Any:
-    """Return the unfitted classifier that a specification stands for.
+    """Return the unfitted classifier of a specification.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def make_method(spec: Any, n_neighbors: int | None = None, search: NeighborSearc
 
 
 def make_sampler(spec: str) -> Any:
-    """Return the unfitted sampler that a specification stands for.
+    """Return the unfitted sampler of a specification.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ class MethodSpec:
     selection : str or transformer, default=None
         A key of `SELECTIONS` with options, or an unfitted transformer that selects features. None: all features.
     sampler : str or sampler, default=None
-        A key of `SAMPLERS` with options, or an unfitted sampler with `fit_resample`. None: the rows as they are.
+        A key of `SAMPLERS` with options, or an unfitted sampler with `fit_resample`. None: no sampler.
     thresholds : str, float or ThresholdStrategy, default=None
         A key of `THRESHOLDS` with options, a number from 0 to 1 for all labels, or an unfitted strategy. None: the
         method decides.
@@ -407,7 +407,7 @@ class MethodSpec:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether it predicts by training rows that are near: a method of `nearlabel.lazy`, or one with neighbours."""
+        """Whether it predicts by near training samples: a method of `nearlabel.lazy`, or one with neighbours."""
         return self.has_neighbors or type(self.method.prototype).__module__.startswith("nearlabel.lazy")
 
     @property

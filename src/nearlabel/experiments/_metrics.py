@@ -17,7 +17,7 @@ from nearlabel.utils.guests import import_object, split_import
 
 
 def read_metrics(values: Mapping[str, Any]) -> dict[str, Metric | str]:
-    """Return the metrics by the names that records have of them; "empty_predictions", which is none, as it is."""
+    """Return the metrics by the names that records have of them; "empty_predictions", which is none, is unchanged."""
     return {
         name: EMPTY_PREDICTIONS if value == EMPTY_PREDICTIONS else read_metric(name, value)
         for name, value in values.items()
@@ -74,14 +74,14 @@ def make_metric(metric: MetricLike) -> Metric:
 
 
 def direction_of(metric: Metric | str) -> dict[str, bool]:
-    """Return what a record must say of a metric that no reader of records can know: whether greater is better."""
+    """Return the field of a record that its readers cannot know of a metric: whether greater is better."""
     if isinstance(metric, str) or metric.name in CATALOGUE:
         return {}
     return {"greater_is_better": metric.greater_is_better}
 
 
 def skipped_on(metric: Metric | str, fold: Fold) -> dict[str, int]:
-    """Return what a record must say of a metric that leaves out labels, or rows: how many on its fold."""
+    """Return the field of a record for a metric that leaves out labels, or rows: how many on its fold."""
     if isinstance(metric, str) or not may_leave_out(metric):
         return {}
     skipped = count_left_out(metric, fold.Y[fold.test])

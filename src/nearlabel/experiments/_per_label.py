@@ -27,7 +27,7 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 
 def table_of_fold(label_names: Iterable[str], truth: Matrix, labels: Matrix, scores: Matrix) -> dict[str, Any]:
-    """Return the figures of each label on the test rows of a fold as lists, what is undefined as None.
+    """Return the metrics of each label on the test samples of a fold as lists; undefined values are None.
 
     Where some labels are unknown, they are of the rows that know the label; how many these are stands there, too.
     """
@@ -53,7 +53,8 @@ def summarise_labels(records: Iterable[Record]) -> list[dict[str, Any]]:
         - support, true_positives, false_positives, false_negatives: sums over the folds;
         - precision, recall, f1: of these sums;
         - roc_auc, average_precision: means over the folds in which the label has both classes;
-        - log_loss, brier_score: means over the test rows where the label is known; nan unless all scores are in [0, 1];
+        - log_loss, brier_score: means over the test samples where the label is known; nan unless all scores are in [0,
+          1];
         - folds, skipped_folds: number of folds, and of those in which the label has one class, as far as is known.
 
     References

@@ -1,4 +1,4 @@
-"""The label sets of the test rows of a fold, as a table of a record: what two methods are compared by, row by row."""
+"""The label sets of the test samples of a fold, as a table of a record, to compare two methods sample by sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A comparison of methods over numbers of neighbours: which methods are run, and by which metrics they are judged."""
+"""A comparison of methods over numbers of neighbours: the methods that are run, and the metrics that evaluate them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Plan:
         text may be a ``package.module:name`` too. A metric that is not nearlabel's own must pass
         `nearlabel.testing.check_metric`; its records say whether `greater_is_better`.
     first_folds : int, default=None
-        Run only so many folds of each shuffle, for a first look; None: all.
+        Run only that many folds of each shuffle, for a first look; None: all.
     stratify : {None, 1, 2}, default=None
         Order of `IterativeStratifiedKFold`: folds with equal parts of labels (1), or of pairs of them (2); not used for
         a data set with a given split. None: `KFold`.
@@ -84,9 +84,9 @@ class Plan:
         Whether the figures of each label are kept, too: a record more for each method and number of neighbours, whose
         metric is "per_label", and which has a table in place of a value. `summarise_labels` reads them.
     per_row : bool, default=None
-        Whether the label sets of the test rows are kept, too: a record more for each method and number of neighbours,
-        whose metric is "per_row", and which has a table in place of a value. `nearlabel.comparison.compare_rows` reads
-        them.
+        Whether the label sets of the test samples are saved, too: a record more for each method and number of
+        neighbours, whose metric is "per_row", and which has a table in place of a value.
+        `nearlabel.comparison.compare_rows` reads them.
 
     Raises
     ------
@@ -176,7 +176,7 @@ class Plan:
         return {name: MethodSpec.of(method) for name, method in self.methods.items()}
 
     def spec_of(self, method: str) -> MethodSpec:
-        """Return what a name of the methods stands for."""
+        """Return the object of a name of the methods."""
         return self._specs[method]
 
     @cached_property
@@ -233,7 +233,7 @@ class Plan:
 
     @property
     def objects(self) -> dict[str, dict[str, str]]:
-        """What names stand for that are not nearlabel's own, for the plan on disk: another object is another plan."""
+        """The objects of names that are not nearlabel's own, for the plan on disk: another object is another plan."""
         methods = {name: spec.description for name, spec in self._specs.items()}
         metrics = {name: describe_object(metric) for name, metric in self._metrics.items()}
         found = {"methods": described(self.methods, methods), "metrics": described(self.metrics, metrics)}
@@ -287,7 +287,7 @@ class Plan:
                 yield from found[method, k]
 
     def prepared(self, fold: Fold, training: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
-        """Return training and test rows imputed and scaled, or encoded, by what the training rows say."""
+        """Return training and test samples imputed and scaled, or encoded, by statistics of the training samples."""
         rows, test_rows = prepared(fold.columns, self.impute, self.scale, training, test)
         return rows, test_rows
 
@@ -376,12 +376,12 @@ class _Fitted:
 
     @cached_property
     def propensities(self) -> FloatArray:
-        """Propensities of the labels, by the training rows."""
+        """Propensities of the labels, from the training samples."""
         return label_propensities(self.Y)
 
     @cached_property
     def left_out(self) -> tuple[Any, Matrix]:
-        """Scores of the training rows by fits without them, leave-one-out or five-fold, and their label sets."""
+        """Scores of the training samples by fits without them, leave-one-out or five-fold, and their label sets."""
         if self._left_out is None:
             return self.classifier.loo_predict_proba(**of_groups(self._groups)), self.Y
         estimator, X = self._left_out
@@ -392,7 +392,7 @@ class _Fitted:
         return scores, self.Y[rows]
 
     def labels(self, thresholds: ThresholdStrategy | float | None) -> Matrix:
-        """Return the test rows' label sets: by the method's own rule, by one threshold, or by tuned ones."""
+        """Return the label sets of the test samples: by the method's own rule, by one threshold, or by tuned ones."""
         if thresholds is None:
             return self.classifier.predict(self.X_test)
         if isinstance(thresholds, ThresholdStrategy):

@@ -1,4 +1,4 @@
-"""What is done to features before a method sees them: imputed and scaled, or encoded, by what training rows say."""
+"""The preparation of features for a method: imputed and scaled, or encoded, by statistics of the training samples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def preparation(columns: Columns, impute: str | None, scale: str) -> list[Any]:
     Parameters
     ----------
     columns : Columns
-        Of the training rows.
+        Of the training samples.
     impute : {None, "mean", "median", "most_frequent"}
         What takes the place of missing numbers and dates; None: they stay missing, so that the method refuses them.
     scale : {"none", "minmax", "standard", "tfidf"}
@@ -44,7 +44,7 @@ def preparation(columns: Columns, impute: str | None, scale: str) -> list[Any]:
     Returns
     -------
     list of transformers
-        A `MixedFeaturesEncoder` where columns hold cells, else an imputer and a `FeatureScaler` where they are asked
+        A `MixedFeaturesEncoder` if columns contain cells, else an imputer and a `FeatureScaler` where they are asked
         for.
 
     Raises
@@ -76,8 +76,8 @@ def make_preparation(data: Dataset, *, impute: str | None = None, scale: str = "
     Returns
     -------
     Pipeline or None
-        Unfitted: a `nearlabel.preprocessing.MixedFeaturesEncoder` where X holds cells, else an imputer and a
-        `FeatureScaler` where they are asked for. None: features stay as they are.
+        Unfitted: a `nearlabel.preprocessing.MixedFeaturesEncoder` if X contains cells, else an imputer and a
+        `FeatureScaler` on request. None: features are unchanged.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def make_preparation(data: Dataset, *, impute: str | None = None, scale: str = "
 
 
 def prepared(columns: Columns, impute: str | None, scale: str, training: Matrix, test: Matrix) -> list[Matrix]:
-    """Return training and test rows as `preparation` prepares them; parameters as there.
+    """Return training and test samples as `preparation` prepares them; parameters as there.
 
     Numbers are rounded as scikit-learn's scalers round them, for which records of plans are known to the bit.
     """
@@ -107,7 +107,7 @@ def prepared(columns: Columns, impute: str | None, scale: str, training: Matrix,
 
 
 def prepared_by(steps: list[Any], training: Matrix, *others: Matrix) -> list[Matrix]:
-    """Return training rows, and other rows, as steps prepare them that are fitted to the training rows."""
+    """Return training and other samples, prepared by steps that are fitted to the training samples."""
     rows = [training, *others]
     for step in steps:
         rows = [step.fit_transform(rows[0]), *map(step.transform, rows[1:])]

@@ -1,4 +1,4 @@
-"""Data of experiments: data sets by name, by path, as pairs of arrays, or as they are."""
+"""Data of experiments: data sets by name, by path, as pairs of arrays, or as objects."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _LARGEST = 2**63 - 1
 
 
 class Line(NamedTuple):
-    """A line of a file that is an object of JSON: its number, from 1, what it says, and whether a sum was checked."""
+    """A line of a file that is an object of JSON: its number, from 1, its content, and whether a sum was checked."""
 
     number: int
     content: Record

@@ -1,4 +1,4 @@
-"""The samples that a tuning judges candidates on, and the parts that they are cut into."""
+"""The samples that a tuning evaluates candidates on, and the parts that they are split into."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOO = "loo"
 
 
 class Samples(NamedTuple):
-    """A data set, its label sets, NaN where unknown, and the parts on which what is chosen or tuned is judged.
+    """A data set, its label sets, NaN where unknown, and the parts on which selections and thresholds are evaluated.
 
     `copies` (n_samples,) gives equal rows the same number; None where no figures without copies are asked for.
     """
@@ -37,7 +37,7 @@ class Samples(NamedTuple):
 
 
 def parts_of(name: str, n_rows: int, groups: IntArray | None, cv: str | int) -> list[IntArray]:
-    """Return the rows of each fold; what is chosen or tuned is judged by the same parts."""
+    """Return the rows of each fold; selections and thresholds are evaluated by the same parts."""
     n_units, units = (n_rows, "rows") if groups is None else (len(np.unique(groups)), "groups")
     if n_units < 2:
         raise ValueError(f"{name!r} must have at least 2 {units} for some to be held out, got {n_units}.")

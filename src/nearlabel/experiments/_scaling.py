@@ -1,4 +1,4 @@
-"""Features scaled by what the training rows say."""
+"""Features scaled by statistics of the training samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearlabel.utils.types import BoolArray, IntArray, Matrix
 def scale_features(
     scale: str, training: Matrix, test: Matrix, feature_kinds: Sequence[str] = ()
 ) -> tuple[Matrix, Matrix]:
-    """Scale training and test rows by the statistics of the training rows.
+    """Scale training and test samples by the statistics of the training samples.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def scale_features(
     training, test : ndarray or CSR array of shape (n_rows, n_features)
         Rows.
     feature_kinds : sequence of str of length n_features, default=()
-        As `Dataset.feature_kinds`: categories stay as they are. Empty: all are numbers.
+        As `Dataset.feature_kinds`: categories are unchanged. Empty: all are numbers.
 
     Returns
     -------

@@ -26,10 +26,10 @@ RECALL, SECONDS = "neighbor_recall", "search_seconds"
 class SearchPlan:
     """A comparison that is run with other searches, and with the exact search by the same metric.
 
-    Its records have a key "search" beside those of a `Plan`, and two metrics more: "neighbor_recall", the mean share of
-    the test samples' true neighbours that the search finds, and "search_seconds", the time that it takes to fit the
-    training samples and to find the neighbours of training and test samples. Seconds are the one value that differs
-    from run to run.
+    Its records have a key "search" in addition to those of a `Plan`, and two metrics more: "neighbor_recall", the mean
+    share of the test samples' true neighbours that the search finds, and "search_seconds", the time that it takes to
+    fit the training samples and to find the neighbours of training and test samples. Seconds are the one value that
+    differs from run to run.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class SearchCost:
     exact, value, difference : float
         The metric with the exact search by the same distance, with the search, and the latter less the former.
     recall : float
-        Share of the test rows' true neighbours that the search finds.
+        Share of the test samples' true neighbours that the search finds.
     exact_seconds, seconds : float
         Time of the exact search and of the search, in a fold, whatever the number of neighbours.
     """

@@ -33,7 +33,7 @@ _OF_THE_EXACT = ("metric", "n_jobs")  # options that the exact search has in com
 
 
 def make_search(spec: Any) -> Any:
-    """Return the unfitted search that a specification stands for.
+    """Return the unfitted search of a specification.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def make_search(spec: Any) -> Any:
 
 
 def usual_search(scale: str) -> str:
-    """Return the name of the search for features scaled in a way, where nobody names another.
+    """Return the name of the default search for features scaled in a way.
 
     Rows of length one are in the same order by the cosine and by the Euclidean distance. But a row without any word
     keeps length 0, so by the Euclidean distance it is nearer to every text than texts that share little are to each
@@ -125,7 +125,7 @@ class Finder:
         self.seconds: dict[Part | None, float] = {}
 
     def find(self, selection: Part | None, X: Matrix, X_test: Matrix, n_neighbors: int) -> PrecomputedNeighbors:
-        """Return the neighbours, among the training rows, of the training rows and of the test rows.
+        """Return the neighbours, among the training samples, of the training samples and of the test samples.
 
         `selection` is what selected the features of the rows; None: all features.
         """

@@ -50,7 +50,7 @@ class Stages:
     one_scaling: bool
 
     def steps(self, samples: Samples, fittings: Sequence[Fitting], attempt: Attempt) -> Iterator[Step]:
-        """Yield what is found; whoever takes the steps adds them to `attempt` before the next one."""
+        """Yield the results; the caller adds them to `attempt` before the next step."""
         yield Step(left_out=tuple(LeftOut(line, f.copy_of) for f in fittings if f.copy_of for line in f.lines))
         tried = [fitting for fitting in fittings if not fitting.copy_of]
         if self.sample_rows is not None and len(tried) > 2 and samples.Y.shape[0] >= 3 * self.sample_rows:

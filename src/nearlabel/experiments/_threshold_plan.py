@@ -1,4 +1,4 @@
-"""The protocol by which Pillai, Fumera and Roli (ICPR 2012) judge thresholds."""
+"""The protocol by which Pillai, Fumera and Roli (ICPR 2012) evaluate thresholds."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ThresholdPlan:
     cv : int, default=5
         Shuffled folds, and folds of the pooled scores by which FBR chooses its limit.
     scale : {"none", "minmax", "standard", "tfidf"}, default="none"
-        How the features are scaled, by the training rows of a run; as in `Plan`.
+        How the features are scaled, by the training samples of a run; as in `Plan`.
     n_neighbors : int, default=10
         Of kNN.
     C : float, default=1.0
@@ -105,7 +105,7 @@ class ThresholdPlan:
         Raises
         ------
         ValueError
-            If a problem has no given split, missing values, or too few training rows for the plan.
+            If a problem has no given split, missing values, or too few training samples for the plan.
         """
         for name, problem in problems.items():
             if not isinstance(problem, tuple):

@@ -1,4 +1,4 @@
-"""What a tuning found: the trials, best first, and what the choice is worth on samples that took no part in it."""
+"""The results of a tuning: the trials, best first, and the nested cross-validation scores of the selection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Tuned:
     metric : str
         Name of the metric that decided.
     scores : dict of str to float
-        All metrics, of the choice made anew for each part of the samples without it.
+        All metrics, by nested cross-validation: the selection is repeated for each part of the samples, without it.
     measured : str
         How the scores were measured, in words.
     costs : dict of Line to Cost

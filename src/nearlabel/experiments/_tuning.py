@@ -1,4 +1,4 @@
-"""A model chosen among many by samples held out, and judged on samples that took no part in the choice."""
+"""A model selected among many on held-out samples, and evaluated by nested cross-validation."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _SAVED_EVERY = 5.0  # seconds
 
 @dataclass(frozen=True)
 class Tuning:
-    """Which models are tried, and how they are judged.
+    """Which models are tried, and how they are evaluated.
 
     One search serves every method and every number of neighbours of one scaling (one a fold, where samples are held out
-    by folds). Thresholds are tuned on scores of samples held out, and judged on others than they were tuned on.
+    by folds). Thresholds are tuned on scores of held-out samples, and evaluated on other samples.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Tuning:
         is not nearlabel's own must pass `nearlabel.testing.check_metric`.
     cv : "loo" or int, default="loo"
         "loo": each sample by all others, and five folds of shuffled samples for methods without leave-one-out answers.
-        An int: so many folds of shuffled samples for every method.
+        An int: that many folds of shuffled samples for every method.
     impute : {None, "mean", "median", "most_frequent"}, default=None
         What takes the place of missing features, as in `Plan`.
     without_copies : bool, default=False

@@ -1,4 +1,4 @@
-"""One search for both the label sets and the scores of rows, which cost little beside it."""
+"""One search for both the label sets and the scores of rows, which cost little compared with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def searching_once(model: Any) -> Any:
     """Return a fitted model that searches once where it is asked about the same rows several times in a row.
 
     That is a copy of whatever lies around the search: a pipeline's last step, thresholds, the lazy classifier itself. A
-    model without a search is returned as it is.
+    model without a search is returned unchanged.
     """
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
@@ -45,7 +45,7 @@ class _LastAnswer:
         return getattr(self._search, name)
 
     def kneighbors(self, X: Matrix, n_neighbors: int) -> Any:
-        """Return distances and indices of the nearest training rows."""
+        """Return distances and indices of the nearest training samples."""
         if self._asked is None or self._asked[1] != n_neighbors or not _are_equal(self._asked[0], X):
             self._answer = self._search.kneighbors(X, n_neighbors)
             self._asked = X, n_neighbors

@@ -15,7 +15,7 @@ _MOST_SHOWN = 20  # damaged lines of a file
 
 
 def is_run(folder: Path) -> bool:
-    """Tell whether a folder has a plan or records, sound or not."""
+    """Return whether a folder has a plan or records, damaged or not."""
     return (folder / PLAN).is_file() or (folder / RECORDS).is_file()
 
 
@@ -56,7 +56,7 @@ def _check_records(file: Path) -> Iterator[Finding]:
             file, "unchecked", f"{n_unchecked} lines have no check sum, since an earlier nearlabel wrote them"
         )
     if (surplus := file.stat().st_size - n_bytes) > 0:
-        reason = f"{surplus} bytes of a line that does not end: the run goes on, or was killed and the next one cuts it"
+        reason = f"{surplus} bytes of an unfinished line: the run continues, or was killed and the next one removes it"
         yield Finding(file, "leftover", reason)
     if not n_damaged:
         yield from _check_that_none_comes_twice(file)

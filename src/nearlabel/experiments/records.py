@@ -28,15 +28,15 @@ class RecordFolder:
     Parameters
     ----------
     path : str or path
-        Is made if it is not there.
+        Is made if it is missing.
     plan : mapping
         What `Plan.describe` gives.
 
     Raises
     ------
     ValueError
-        On entering, if the folder holds the records of another plan, or of none, or another run writes there; nothing
-        is changed.
+        On entering, if the folder contains the records of another plan, or of none, or another run writes there;
+        nothing is changed.
     """
 
     def __init__(self, path: str | os.PathLike[str], plan: Mapping[str, Any]) -> None:
@@ -105,7 +105,8 @@ class RecordFolder:
             _check_same_fold(records[-len(fold) :], fold, file, len(records))
         else:
             if len(lines) > len(records):
-                raise ValueError(f"{file} must hold at most the {len(records)} records of the plan, got {len(lines)}.")
+                expected = f"at most the {len(records)} records of the plan"
+                raise ValueError(f"{file} must contain {expected}, got {len(lines)}.")
         kept = b"".join(line + b"\n" for line in lines[: len(records)])
         if kept != content:
             _write_whole(file, kept)
@@ -120,7 +121,7 @@ class RecordFolder:
             os.fsync(file.fileno())
 
     def note(self, made_with: Mapping[str, str]) -> None:
-        """Write down what a fold was made with, beside the records: these are the same on every machine."""
+        """Record what a fold was made with, apart from the records: these are the same on every machine."""
         file = self.path / MADE_WITH
         line = line_of(made_with)
         known = file.read_bytes() if file.exists() else b""
@@ -158,7 +159,7 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If the folder holds no plan, or a damaged one.
+        If the folder contains no plan, or a damaged one.
     """
     file = Path(path) / PLAN
     if not file.is_file():
@@ -169,14 +170,14 @@ def read_plan(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def read_made_with(path: str | os.PathLike[str]) -> list[dict[str, str]]:
-    """Return what the records of a folder were made with, as `nearlabel.environment.made_with` says.
+    """Return what the records of a folder were made with, as `nearlabel.environment.made_with` reports it.
 
     An element for each environment in which `run` made some of them; none if an older nearlabel wrote the folder.
 
     Raises
     ------
     ValueError
-        If a line is no object of JSON that holds texts.
+        If a line is not an object of JSON that contains texts.
     """
     file = Path(path) / MADE_WITH
     lines = file.read_bytes().splitlines() if file.is_file() else []
@@ -206,7 +207,7 @@ def _check_same_plan(known: Mapping[str, Any], wanted: Mapping[str, Any], path: 
     different = sorted(key for key in {*known, *wanted} if known.get(key) != wanted.get(key))
     if different:
         got = ", ".join(f"{key}={wanted.get(key)} (there: {known.get(key)})" for key in different)
-        raise ValueError(f"{path} must hold records of the same plan, got {got}. Hint: choose another folder.")
+        raise ValueError(f"{path} must contain records of the same plan, got {got}. Hint: choose another folder.")
 
 
 def _check_same_fold(records: Sequence[Record], settings: Sequence[Record], file: Path, last_line: int) -> None:

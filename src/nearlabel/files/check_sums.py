@@ -49,7 +49,7 @@ class BlockSums:
 
     @classmethod
     def parse(cls, text: object, n_bytes: int) -> Self:
-        """Return the sums of so many bytes that `str` gave; raise ValueError if they cannot be these."""
+        """Return the sums of `n_bytes` bytes from the result of `str`; raise ValueError if they cannot be these."""
         n_blocks = -(-n_bytes // BLOCK_BYTES)
         if not isinstance(text, str) or len(text) != _DIGITS * n_blocks or not _HEX.fullmatch(text):
             raise ValueError(f"must be {n_blocks} check sums of {_DIGITS} hexadecimal digits")

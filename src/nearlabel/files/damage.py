@@ -11,7 +11,7 @@ _LONGEST_REASON = 200  # characters of a library's message: some repeat the byte
 
 @contextmanager
 def damage_named(path: Path, expected: str) -> Iterator[None]:
-    """Raise ValueError that names `path` and what was `expected` in place of what a library raises on damaged bytes.
+    """Raise ValueError that names `path` and the `expected` content, not the error of a library on damaged bytes.
 
     Libraries raise almost anything then: OverflowError, struct.error, RecursionError, an OSError without a name.
     Errors that name the file already pass as they are. Only calls of a library that reads untrusted bytes belong

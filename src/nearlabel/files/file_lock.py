@@ -1,7 +1,7 @@
-"""One process at a time changes a file or a folder; the second is told at once.
+"""One process at a time changes a file or a folder; the second gets an error at once.
 
-The lock is the system's, on a small file beside: so that of a killed process is gone with the process, and the file
-that it leaves locks nobody out.
+The lock is the system's, on a small file next to it: the lock of a killed process ends with the process, and the file
+that it leaves locks no one out.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _LOCKED_BYTE = 2**30  # behind all that is written: Windows lets nobody read a b
 
 @contextmanager
 def locked(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
-    """Hold the lock of a file or folder, which need not exist; of threads, too, one at a time has it.
+    """Lock a file or folder, which need not exist, for one process and one thread at a time.
 
     Parameters
     ----------
     path : path-like
-        What is to be changed. A link has the lock of what it leads to.
+        The file or folder to change. A link has the lock of its target.
     doing : str
         What is done to it, as "appending rows": another process reads it in its error.
 
@@ -52,7 +52,7 @@ def locked(path: str | os.PathLike[str], doing: str) -> Iterator[None]:
 
 
 def lock_file_of(path: str | os.PathLike[str]) -> Path:
-    """Return the file that is locked while a path is changed; it need not be there."""
+    """Return the file that is locked while a path is changed; it need not exist."""
     place = Path(os.path.realpath(path))
     # Long names are cut to what file systems take; the checksum tells apart those that begin alike.
     return place.with_name(f".{place.name[:50]}.{zlib.crc32(os.fsencode(place.name)):08x}.lock")

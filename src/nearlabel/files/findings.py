@@ -16,7 +16,7 @@ class Finding(NamedTuple):
     path : pathlib.Path
         The file or folder.
     severity : {"damage", "unchecked", "leftover"}
-        Whether it is not what was written, could not be checked, or is of no use to anybody.
+        Whether it is damaged, could not be checked, or is not useful.
     message : str
         What is wrong, with the line or the bytes.
     """

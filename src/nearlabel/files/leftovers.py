@@ -1,4 +1,4 @@
-"""What a killed process leaves beside the file that it wrote: a temporary file or folder, `.NAME.DIGITS.partial`.
+"""What a killed process leaves next to the file that it wrote: a temporary file or folder, `.NAME.DIGITS.partial`.
 
 The next one that writes the same file removes it, once it is known that its writer is gone. That is known by the
 system's lock on it, which ends with the process that holds it, however that ends. Some file systems keep such a lock to
@@ -31,7 +31,7 @@ _SECONDS_LEFT_ALONE = 24 * 60 * 60
 
 @contextmanager
 def new_partial(place: Path, make: Callable[[Path], object]) -> Iterator[Path]:
-    """Yield a temporary file or folder beside `place`, which is removed in the end unless it was renamed.
+    """Yield a temporary file or folder next to `place`, which is removed in the end unless it was renamed.
 
     Before, what killed processes left of the same place is removed. `make` makes it, or raises FileExistsError.
     """
@@ -67,17 +67,17 @@ def leftovers_in(folder: Path) -> Iterator[Path]:
 
 
 def is_leftover(path: Path) -> bool:
-    """Tell whether something has the name of a temporary file or folder, or of a lock."""
+    """Return whether something has the name of a temporary file or folder, or of a lock."""
     return _PATTERN.fullmatch(path.name) is not None
 
 
 def is_abandoned(path: Path) -> bool:
-    """Tell whether the writer of a temporary file, or the holder of a lock, is known to be gone."""
+    """Return whether the writer of a temporary file, or the holder of a lock, is known to be gone."""
     return _if_abandoned(path, lambda _: None)
 
 
 def remove_abandoned(path: Path) -> bool:
-    """Remove a temporary file, a folder of such files or a lock if its process is known to be gone; tell whether."""
+    """Remove a temporary file, a folder of such files or a lock if its process is known to be gone; return whether."""
     return _if_abandoned(path, _remove) and not path.exists()
 
 

@@ -17,7 +17,7 @@ _TEXT = re.compile(
 
 
 class Header(NamedTuple):
-    """What the first bytes of a file say, but for the number of rows, which `store.json` says."""
+    """The header in the first bytes of a file, except for the number of rows, which is in `store.json`."""
 
     offset: int
     dtype: np.dtype[Any]
@@ -51,11 +51,11 @@ class Header(NamedTuple):
         return self.dtype.itemsize * (self.row_shape[0] if self.row_shape else 1)
 
     def length(self, n_bytes: int) -> int:
-        """Return how many whole rows a file of so many bytes has."""
+        """Return how many whole rows a file of this many bytes has."""
         return (n_bytes - self.offset) // self.bytes_per_row
 
     def write(self, file: BinaryIO, length: int) -> None:
-        """Write the header of an array of so many rows."""
+        """Write the header of an array of this many rows."""
         # numpy pads the header for lengths of up to 20 digits, so a later one takes the same place.
         shape = (length, *self.row_shape)
         npy.write_array_header_1_0(

@@ -37,7 +37,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def check_regular(path: Path) -> None:
-    """Raise ValueError for a pipe, a socket or a device; what is missing, or a folder, is told on opening it."""
+    """Raise ValueError for a pipe, a socket or a device; a missing file, or a folder, is an error on opening it."""
     try:
         mode = path.stat().st_mode
     except OSError:

@@ -32,7 +32,7 @@ class _Stamp(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_ino)
 
     def allows(self, now: _Stamp) -> bool:
-        """Tell whether the file is as it was; at most, rows were appended to it."""
+        """Return whether the file is unchanged, except for appended rows."""
         same = self[:2] == now[:2]  # copies on other machines have other inodes
         return same or (self.inode == now.inode and self.n_bytes < now.n_bytes)
 
@@ -62,7 +62,7 @@ class ArrayFile(NamedTuple):
             stamp = _Stamp.of(self.path)
         except FileNotFoundError as error:
             raise FileNotFoundError(
-                f"{self.path} must be there for every worker, got no such file."
+                f"{self.path} must exist for every worker, got no such file."
                 " Hint: a store from which rows were removed, or that was replaced, must be opened again; workers on"
                 " other machines need a store, or a folder=, that they see under the same name."
             ) from error
@@ -174,7 +174,7 @@ class RowFiles:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type that holds the numbers of all rows."""
+        """The type that represents the numbers of all rows."""
         return np.result_type(*(piece.arrays[0].dtype for piece in self.pieces))
 
     @property

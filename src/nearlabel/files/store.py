@@ -60,9 +60,9 @@ def write_store(
         sparse, of one width and one type: more than memory holds can be written. A dask array is computed block by
         block.
     dtype : numpy type, default=None
-        Type of the numbers. None: as they are, float32 stays float32.
+        Type of the numbers. None: unchanged, float32 stays float32.
     overwrite : bool, default=False
-        Whether a store that is there already is replaced. Nothing but a store ever is.
+        Whether an existing store is replaced. Nothing but a store is ever replaced.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def write_store(
     FileExistsError
         If the path exists, unless it is a store and `overwrite` is True.
     ValueError
-        If X holds no numbers, is not two-dimensional, or its blocks do not fit each other.
+        If X does not contain numbers, is not two-dimensional, or its blocks do not fit each other.
     BlockingIOError
         If another process is changing the store that is to be replaced.
 
@@ -185,7 +185,7 @@ def _rows_at_end(path: Path, facts: StoreFacts) -> GrowingRows:
 
 
 def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
-    """Remove rows from a store, by writing the others anew; or, after an error or a kill, none of them.
+    """Remove rows from a store, by writing the others again; after an error or a kill, none of them is removed.
 
     Their bytes are in no file of the store afterwards. Who has the store open keeps seeing the rows that it had, and
     only there, and on the free space of the disk, they are until then.
@@ -195,7 +195,7 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
     path : path-like
         The folder of the store.
     rows : array-like of int of shape (n_removed,)
-        Numbers of rows, each once. The others keep their order and are numbered anew, from 0 on. With none, files that
+        Numbers of rows, each once. The others keep their order and are numbered again, from 0 on. With none, files that
         a killed process left are removed.
 
     Returns
@@ -225,7 +225,7 @@ def remove_from_store(path: str | os.PathLike[str], rows: ArrayLike) -> Path:
 
     Notes
     -----
-    A process that is killed at the end, after the store has become the new one, may leave the former files beside it.
+    A process that is killed at the end, after the store has become the new one, may leave the former files next to it.
     They belong to it no longer; the next change removes them. So repeat with no rows, if one was killed.
 
     Examples
@@ -278,7 +278,7 @@ def open_store(path: str | os.PathLike[str], *, check: bool = False) -> Matrix:
 
     See Also
     --------
-    write_store : Write one, from more than memory holds if need be.
+    write_store : Write one, also from more data than fit into memory.
     nearlabel.verification.verify : Check files of every kind.
 
     Examples
@@ -339,7 +339,7 @@ def _check_truths(data: NDArray[np.bool_], path: Path) -> None:
     """Raise ValueError unless the bytes of truth values are 0 and 1: numpy counts wrongly with others."""
     for block in row_blocks(len(data), data.strides[0]):
         if data[block].view(np.uint8).max() > 1:
-            raise ValueError(f"{path} must hold truth values, got bytes other than 0 and 1. The store is damaged.")
+            raise ValueError(f"{path} must contain truth values, got bytes other than 0 and 1. The store is damaged.")
 
 
 def _check_free(path: Path, overwrite: bool) -> None:
@@ -460,7 +460,7 @@ def _in_type(block: Matrix, dtype: Any) -> Matrix:
         changed = values[(values.astype(dtype) != values) & ~((values != values) & (np.dtype(dtype).kind == "f"))]
     if len(changed):
         raise ValueError(
-            f"X must hold numbers that {dtype}, the type of the store, holds exactly, got {changed[0]!r}."
+            f"X must contain numbers that {dtype}, the type of the store, represents exactly, got {changed[0]!r}."
             f" Hint: X.astype({str(dtype)!r}) rounds them."
         )
     return block
@@ -480,7 +480,7 @@ def _check_like(first: Matrix, block: Matrix, number: int, *, cast: bool) -> Non
     expected, got = _describe(first, cast), _describe(block, cast)
     if expected != got:
         hint = "" if cast else " Hint: dtype=... makes one type of several."
-        raise ValueError(f"X must have blocks alike, {expected} as block 0, got {got} as block {number}.{hint}")
+        raise ValueError(f"X must have similar blocks, {expected} as block 0, got {got} as block {number}.{hint}")
 
 
 def _describe(block: Matrix, cast: bool) -> str:

@@ -15,12 +15,12 @@ from nearlabel.files.store_facts import StoreFacts
 
 
 def is_store(folder: Path) -> bool:
-    """Tell whether a folder has the facts of a store, sound or not."""
+    """Return whether a folder has the facts of a store, damaged or not."""
     return (folder / store_facts.FILE).is_file()
 
 
 def check_store(folder: Path, *, sweep: bool = False) -> Iterator[Finding]:
-    """Yield what is wrong with a store, and what is in it beside the store; `sweep` removes the latter."""
+    """Yield the damage of a store, and other files in its folder; `sweep` removes the latter."""
     try:
         facts = StoreFacts.read(folder)
         damage = _damage(folder, facts)

@@ -134,7 +134,7 @@ class StoreFacts:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of the files by what is in them, in the order of `ARRAYS`."""
+        """Names of the files by their content, in the order of `ARRAYS`."""
         by_role = {name.partition(".")[0]: name for name in self.files}
         return {role: by_role[role] for role in ARRAYS[self.kind]}
 

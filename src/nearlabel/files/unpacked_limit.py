@@ -11,7 +11,7 @@ ALLOWED_RATIO = 100  # of unpacked to packed bytes; gzip reaches 1000, text of p
 
 
 def unpacked_limit(n_bytes: int, max_unpacked_bytes: int | None = None) -> int:
-    """Return how many bytes a file of `n_bytes` bytes may unpack to: what the caller says, else by its size.
+    """Return how many bytes a file of `n_bytes` bytes may unpack to: the caller's limit, else a limit by its size.
 
     >>> unpacked_limit(1000), unpacked_limit(10**9), unpacked_limit(1000, 5000)
     (536870912, 100000000000, 5000)

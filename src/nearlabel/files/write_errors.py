@@ -13,7 +13,7 @@ _UNNAMED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 @contextmanager
 def write_errors_named(path: Path, partial: Path | None = None) -> Iterator[None]:
-    """Name `path` in errors of a full or broken disk, and of what is written in its place, a file or folder.
+    """Name `path` in errors of a full or broken disk, and of the file or folder that is written in its place.
 
     >>> with write_errors_named(Path("a.txt")):
     ...     raise OSError(errno.ENOSPC, "no space")

@@ -1,4 +1,4 @@
-"""Reproduce papers: run their experiments, and put our numbers beside the printed ones.
+"""Reproduce papers: run their experiments, and compare our numbers with the printed ones.
 
 A paper is a TOML file with experiments and printed cells. `paper_names` lists those that come with nearlabel; `Paper`
 takes one of these names, or the path of a file of your own. What it returns has `as_dict()` for JSON and `rows()` for

@@ -1,4 +1,4 @@
-"""The printed statistics of data sets beside our own."""
+"""The printed statistics of data sets next to our own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearlabel.utils.types import Matrix
 def statistics_beside_printed(
     printed: Iterable[Sequence[Any]], data: Mapping[str, Sequence[Dataset]]
 ) -> Iterator[PrintedCell]:
-    """Yield the printed statistics of data sets beside ours.
+    """Yield the printed statistics of data sets next to ours.
 
     Parameters
     ----------

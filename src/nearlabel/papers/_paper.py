@@ -78,7 +78,7 @@ class Paper:
     progress : callable, default=None
         As for `run`.
     quick : bool, default=False
-        Run fewer folds and data sets where the paper's file says so; the notes say what was left out.
+        Run fewer folds and data sets where the paper's file defines this; the notes list the omissions.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Paper:
         return sorted(numbers, key=lambda number: (int(number) if re.fullmatch(r"\d{1,9}", number) else 0, number))
 
     def reproduce_table(self, number: str) -> Reproduction | ReproducedOrder:
-        """Run the experiments of a table, and return our numbers or our order of methods beside the printed ones.
+        """Run the experiments of a table, and return our numbers or our order of methods next to the printed ones.
 
         Raises
         ------

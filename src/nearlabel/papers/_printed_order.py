@@ -1,4 +1,4 @@
-"""A printed order of methods beside the one that our records give, and the one that the printed numbers give."""
+"""A printed order of methods, next to the orders by our records and by the printed numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearlabel.experiments import Record
 from nearlabel.utils.notes import warnings_as_notes
 
 _TEST = "t"  # Zhang and Zhou's
-_OVERLAP = "The test is the paper's: folds share training rows, so its p-values are too small."
+_OVERLAP = "The test is the paper's: folds share training samples, so its p-values are too small."
 
 # Metric, better method, worse method.
 _Relation: TypeAlias = tuple[str, str, str]
@@ -22,18 +22,18 @@ _Relation: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class PrintedRelation:
-    """One method is better than another by a metric, as the paper or our records say.
+    """One method is better than another by a metric, in the paper or in our records.
 
     Parameters
     ----------
     metric, better, worse : str
         Metric and methods.
     printed, ours : bool
-        Whether the paper says so, and whether our records do.
+        Whether the paper states it, and whether our records show it.
     of_printed : bool or None
         Whether the same test on the printed numbers does; None where they cannot be tested.
     difference : float or None
-        Our mean of the better method less that of the worse; None if there is none.
+        Our mean of the better method minus that of the worse; None if there is none.
     p_value : float or None
         Of our difference, two-tailed.
     """
@@ -50,7 +50,7 @@ class PrintedRelation:
 
 @dataclass(frozen=True)
 class PrintedScore:
-    """The number of relations that a method wins less those that it loses.
+    """The number of relations that a method wins minus those that it loses.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class ReproducedOrder:
 def reproduce_order(
     paper: str, number: str, facts: Mapping[str, Any], printed: Iterable[Sequence[Any]], records: Iterable[Record]
 ) -> ReproducedOrder:
-    """Put a printed order beside ours.
+    """Put a printed order next to ours.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def reproduce_order(
     relations = tuple(_relations(facts["relations"], ours, of_printed, tests))
     notes = [*facts.get("notes", ()), *([_OVERLAP] if overlap else [])]
     notes += [
-        f"By its figures: {dataset}, {method}, {metric} is taken as {value}, which is what the average asks for."
+        f"By its figures: {dataset}, {method}, {metric} is taken as {value}, which is what the average requires."
         for dataset, method, metric, value in corrections
     ]
     return ReproducedOrder(paper, number, facts["title"], tuple(notes), relations, scores)

@@ -1,4 +1,4 @@
-"""The cells of a printed table beside our own."""
+"""The cells of a printed table next to our own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Key: TypeAlias = tuple[str, str, int | str | None, str]
 
 @dataclass(frozen=True)
 class PrintedCell:
-    """A printed number beside ours.
+    """A printed number next to ours.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Reproduction:
 
 
 def results_beside_printed(table: Mapping[str, Any], cells: Sequence[Cell], *, complete: bool) -> Iterator[PrintedCell]:
-    """Yield the printed results of a table beside ours; if not all was run, those only that were.
+    """Yield the printed results of a table next to ours; if not all was run, only those that were.
 
     Raises
     ------

@@ -17,7 +17,7 @@ _Who: TypeAlias = tuple[str | None, int | str | None]
 def wins_beside_printed(
     table: Mapping[str, Any], cells: Iterable[PrintedCell], records: Iterable[Record]
 ) -> Iterator[PrintedCell]:
-    """Yield the printed counts of metrics that a method wins beside those of our values.
+    """Yield the printed counts of metrics that a method wins next to those of our values.
 
     A method wins a metric if no other value of the data set in the table is better; equal values win both. So count
     Spyromitros et al. (2008), Tables 2 and 3: "the number of metrics for which it achieves the best result", and "the
@@ -31,12 +31,12 @@ def wins_beside_printed(
     cells : iterable of PrintedCell
         Of the table, ours.
     records : iterable of dict
-        Of the experiments; they tell the direction of metrics that the catalogue does not know.
+        Of the experiments; they contain the direction of metrics outside the catalogue.
 
     Raises
     ------
     ValueError
-        If nothing tells whether a greater value of a metric is better.
+        If it is unknown whether a greater value of a metric is better.
     """
     of_datasets = _values_by_metric(cells, records)
     for dataset, method, k, *printed in table.get("wins", ()):
@@ -61,7 +61,7 @@ def _values_by_metric(
     values: dict[str, dict[str, dict[_Who, float]]] = defaultdict(lambda: defaultdict(dict))
     for cell in cells:
         if greater.get(cell.metric) is None:
-            raise ValueError(f"wins must be of metrics that tell whether greater is better, got {cell.metric}.")
+            raise ValueError(f"wins must be of metrics with a known direction, got {cell.metric}.")
         sign = 1 if greater[cell.metric] else -1
         values[cell.dataset][cell.metric][cell.method, cell.n_neighbors] = sign * cell.ours
     return defaultdict(list, {dataset: list(by_metric.values()) for dataset, by_metric in values.items()})

@@ -189,7 +189,7 @@ def checked_schema(file: BinaryIO, newest_protocol: int | None) -> Any:
 
 @contextmanager
 def opened_archive(path: Path) -> Iterator[BinaryIO]:
-    """Open an archive once for checks and building, so that nobody can exchange the file in between."""
+    """Open an archive once for checks and building, so that no one can exchange the file in between."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} must be the file of a model, got a folder.")
     if not path.exists():

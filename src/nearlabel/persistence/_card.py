@@ -51,11 +51,11 @@ class ModelCard:
     notes : str, default=""
         Anything else.
     kept : tuple of str, default=()
-        Names of the columns of the training rows that the file keeps; `read_kept` returns them.
+        Names of the columns of the training data that are saved in the file; `read_kept` returns them.
     changes : ModelChanges, default=None
         Rows and labels that came and went since the model was fitted; None if none did.
     guarantee : str, default=""
-        What a model whose thresholds are those of `nearlabel.thresholds.RiskControl` promises of new rows.
+        What a model whose thresholds are those of `nearlabel.thresholds.RiskControl` guarantees for new samples.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class ModelCard:
 
 
 def keeping(card: ModelCard, names: Sequence[str]) -> ModelCard:
-    """Return the card of a file that keeps columns of these names; without any, as it is."""
+    """Return the card of a file that contains columns of these names; without any, it is unchanged."""
     return replace(card, kept=tuple(names)) if names else card
 
 
@@ -224,7 +224,7 @@ def _scores(scores: Mapping[str, float] | None) -> dict[str, float]:
     try:
         return {_text("a name in scores", name): float(value) for name, value in scores.items()}
     except (AttributeError, ValueError, TypeError) as error:
-        raise TypeError(f"scores must map names of measures to numbers, got {scores!r}.") from error
+        raise TypeError(f"scores must map names of metrics to numbers, got {scores!r}.") from error
 
 
 def _name(model: Any) -> str:

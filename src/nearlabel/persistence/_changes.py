@@ -1,4 +1,4 @@
-"""How the rows of a model have changed since it was fitted: what its card says of that."""
+"""Changes of a model's rows since it was fitted, as its card reports them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nearlabel import updates
 
 @dataclass(frozen=True, kw_only=True)
 class ModelChanges:
-    """Rows and labels that came and went since a model was fitted, and what was not chosen anew since.
+    """Rows and labels that were added or removed since a model was fitted, and settings that are stale since then.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class DataSummary:
     name : str, default=None
         Name of the data set.
     rows : int, default=None
-        Training rows.
+        Training samples.
     features : int, default=None
         Columns of X.
     labels : int, default=None
@@ -36,7 +36,7 @@ class DataSummary:
     label_names : tuple of str of length `labels`, default=None
         Names of the labels; their numbers where they had none.
     label_counts : tuple of int of length `labels`, default=None
-        How many training rows are known to carry each label.
+        How many training samples are known to have each label.
     unknown_cells : int, default=None
         How many cells of Y are unknown, if some are.
     cardinality : float, default=None
@@ -80,7 +80,7 @@ class DataSummary:
         Returns
         -------
         DataSummary
-            With all that the data tell.
+            With all that is known of the data.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class DataSummary:
 
     @classmethod
     def of_model(cls, model: Any) -> DataSummary:
-        """Describe training data by what a fitted model knows of them.
+        """Describe training data from a model that is fitted to them.
 
         Parameters
         ----------

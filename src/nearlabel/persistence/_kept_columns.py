@@ -1,4 +1,4 @@
-"""What a model keeps of its training rows for people, such as ids and titles: JSON lines in the model's file."""
+"""Columns of the training data that are saved for people, such as ids and titles: JSON lines in the model's file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NO_TEXTS = (list, tuple, set, dict, np.ndarray)
 
 
 def as_kept(keep: Any, n_rows: int | None) -> dict[str, tuple[str, ...]]:
-    """Return columns of texts by name, one text for each training row; raise TypeError or ValueError for others.
+    """Return columns of texts by name, one text for each training sample; raise TypeError or ValueError for others.
 
-    `n_rows` is None if the number of training rows is unknown; then all columns must have one length.
+    `n_rows` is None if the number of training samples is unknown; then all columns must have one length.
     """
     if keep is None:
         return {}
@@ -46,7 +46,7 @@ def kept_to_lines(columns: Mapping[str, Sequence[str]]) -> bytes:
 def kept_from_lines(content: bytes, names: Sequence[str], n_rows: int | None) -> dict[str, tuple[str, ...]]:
     """Return the columns in untrusted lines; raise ValueError at the first line that is no list of one text a column.
 
-    So memory is bounded by the length of the content: no line but the present one can hold anything else.
+    So memory is bounded by the length of the content: no line but the present one can contain anything else.
     """
     rows = [_row(line, len(names)) for line in _lines(content, n_rows)]
     return {name: tuple(row[place] for row in rows) for place, name in enumerate(names)}

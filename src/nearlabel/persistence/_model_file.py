@@ -153,7 +153,7 @@ def save_model(
 def write_model(
     path: Path, model: Any, card: ModelCard, *, kept: Mapping[str, Sequence[str]], compress: bool
 ) -> ModelCard:
-    """Write a model with its card, and return the card with what it says of the file."""
+    """Write a model with its card, and return the card with its fields on the file."""
     written = [keeping(card, tuple(kept))]
 
     def with_types(types: tuple[str, ...]) -> str:
@@ -250,7 +250,7 @@ def read_card(path: str | os.PathLike[str]) -> ModelCard:
 
 
 def read_kept(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
-    """Read the columns of the training rows that a file keeps, without building the model: safe for any file.
+    """Read the columns of the training data that are saved in a file, without building the model: safe for any file.
 
     Parameters
     ----------

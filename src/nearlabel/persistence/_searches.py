@@ -1,4 +1,4 @@
-"""Save a search as its parameters and training rows, and fit it again on loading.
+"""Save a search as its parameters and training samples, and fit it again on loading.
 
 What a search derives from the rows (trees, panels in single precision, indexes of other libraries) is larger than the
 rows, tied to a version, and read by compiled code that trusts every number in it.
@@ -103,8 +103,9 @@ def _saved(part: Any) -> Any:
         )
     if isinstance(part, VectorTable):
         raise ValueError(
-            f"model must not search in a database to be saved, got {part!r}. Hint: its rows live there, so that it can"
-            " be fitted anew; fit the classifier to what table.read() gives, with search=ExactNeighbors(), to save it."
+            f"model must not search in a database to be saved, got {part!r}. Hint: its rows are stored there, so it can"
+            " be fitted again; to save it, fit the classifier to the result of table.read(), with"
+            " search=ExactNeighbors()."
         )
     return SavedSearch.of(part) if type(part) in _ROWS_OF else _in_memory(part)
 
@@ -128,5 +129,5 @@ def _require_reproducible(search: Any) -> None:
     if not getattr(search, "reproducible", True) or not isinstance(seed, int | np.integer):
         raise ValueError(
             f"search must have reproducible=True and an integer random_state to be saved, got {search!r}."
-            " Hint: load_model builds its index again from the training rows."
+            " Hint: load_model builds its index again from the training samples."
         )

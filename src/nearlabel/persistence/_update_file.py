@@ -63,7 +63,7 @@ def update_model(
     trusted: Sequence[str | type] = (),
     expected: ModelCard | None = None,
 ) -> ModelCard:
-    """Append training rows to the model in a file, or only choose anew what depends on all rows.
+    """Append training samples to the model in a file, or only tune again what depends on all samples.
 
     The file is replaced as a whole: whatever happens, it has the old model or the new one. One process at a time
     changes a file; another is told at once.
@@ -80,7 +80,7 @@ def update_model(
     keep : mapping of str to sequence of length n_added, default=None
         Values of the columns that the file keeps of its rows (`read_kept`); those that are not given are blank.
     retune : bool, default=False
-        Whether thresholds and a number of neighbours are chosen anew; otherwise they are stale, and the card says so.
+        Whether thresholds and a number of neighbours are tuned again; otherwise the card marks them as stale.
     trusted : sequence of str or type, default=()
         As in `load_model`.
     expected : ModelCard, default=None
@@ -89,7 +89,7 @@ def update_model(
     Returns
     -------
     ModelCard
-        The new card; `changes` says what has changed since the model was fitted.
+        The new card; `changes` describes the changes since the model was fitted.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def forget_rows(
     trusted: Sequence[str | type] = (),
     expected: ModelCard | None = None,
 ) -> ModelCard:
-    """Remove training rows from the model in a file, which then has nothing of them.
+    """Remove training samples from the model in a file, which then contains nothing of them.
 
     Their features, label sets, kept columns and places in lists of neighbours are gone. What was fitted to all rows of
     `fit` and does not follow, such as the range of a scaling in a pipeline, stays. The file is replaced as a whole, as
@@ -152,7 +152,7 @@ def forget_rows(
     path : path-like
         The file, which `save_model` wrote.
     rows : array-like of int, default=()
-        Numbers of training rows, each once.
+        Numbers of training samples, each once.
     ids : iterable of str, default=()
         Values of a column that the file keeps of its rows: all rows that have one of them go.
     column : str, default=None
@@ -163,7 +163,7 @@ def forget_rows(
     Returns
     -------
     ModelCard
-        The new card; `changes` says what has changed since the model was fitted.
+        The new card; `changes` describes the changes since the model was fitted.
 
     Raises
     ------
@@ -205,7 +205,7 @@ def _appended(
     new = as_kept(keep, n_added)
     others = [name for name in new if name not in kept]
     if others:
-        raise ValueError(f"keep must map names among {list(kept)}, which the file keeps, got {others[0]!r}.")
+        raise ValueError(f"keep must map names among {list(kept)}, which the file contains, got {others[0]!r}.")
     return {name: [*texts, *new.get(name, [""] * n_added)] for name, texts in kept.items()}
 
 
@@ -214,15 +214,15 @@ def _rows_with(file: _OpenFile, ids: Sequence[str], column: str | None) -> IntAr
     if not ids:
         return np.empty(0, dtype=np.intp)
     if not file.kept:
-        raise ValueError(f"{file.path} must keep a column of ids for rows to be found by them, got none. Hint: rows.")
+        raise ValueError(f"{file.path} must contain a column of ids to find rows by, got none. Hint: rows.")
     column = _column_of_ids(tuple(file.kept)) if column is None else column
     if column not in file.kept:
-        raise ValueError(f"column must be one of {list(file.kept)}, which the file keeps, got {column!r}.")
+        raise ValueError(f"column must be one of {list(file.kept)}, which the file contains, got {column!r}.")
     known = file.kept[column]
     unknown = sorted(set(ids) - set(known))
     if unknown:
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        raise ValueError(f"ids must be values of the kept column {column!r}, got {unknown[0]!r}{more}.")
+        raise ValueError(f"ids must be values of the saved column {column!r}, got {unknown[0]!r}{more}.")
     wanted = set(ids)
     return np.array([row for row, text in enumerate(known) if text in wanted], dtype=np.intp)
 
@@ -236,7 +236,7 @@ def _column_of_ids(names: Sequence[str]) -> str:
     ):
         if len(some) == 1:
             return some[0]
-    raise ValueError(f"column must say which of {list(names)} has the ids, got None.")
+    raise ValueError(f"column must name which of {list(names)} has the ids, got None.")
 
 
 def _summary(model: Any, before: DataSummary, label_names: Sequence[str] | None) -> DataSummary:

@@ -55,7 +55,7 @@ def _validate_holder(estimator: Any) -> None:
     """Raise ValueError unless a tree is that of its estimator, and sound."""
     tree, n_features = estimator.tree_, getattr(estimator, "n_features_in_", None)
     if f"{type(tree).__module__}.{type(tree).__name__}" != TREE:
-        raise ValueError(f"a decision tree holds a {type(tree).__name__}")
+        raise ValueError(f"a decision tree contains a {type(tree).__name__}")
     if type(n_features) is not int or n_features != tree.n_features:
         raise ValueError(f"a tree is of {tree.n_features} features, its estimator of {n_features!r}")
     if not 1 <= tree.node_count <= tree.capacity:  # before any array of the tree is looked at: they have that length

@@ -15,8 +15,8 @@ from nearlabel.cli.arguments.data import (
 from nearlabel.cli.arguments.parsing import columns
 from nearlabel.cli.arguments.registered import SCALES, SEARCHES
 
-METHOD, N_NEIGHBORS = "mlknn", 20  # by which DATA are audited where no option says it
-SECOND, MOST_ROWS = "mlmlm", 5_000  # what answers beside it, for so many rows: its cost grows faster than theirs
+METHOD, N_NEIGHBORS = "mlknn", 20  # the defaults for DATA
+SECOND, MOST_ROWS = "mlmlm", 5_000  # averaged with METHOD up to this many rows: its cost grows faster
 MODEL_ENDING = ".skops"
 _PAGES = (".html", ".htm")
 _OF_DATA = (
@@ -27,7 +27,7 @@ _OF_DATA = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_data_options(parser, metavar="DATA|MODEL", before="a model, whose training rows are audited; ")
+    add_data_options(parser, metavar="DATA|MODEL", before="a model, to audit its training data; ")
     add_kept_options(parser)
     add_kind_options(parser)
     _add_method(parser)
@@ -37,61 +37,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_method(parser: argparse.ArgumentParser) -> None:
-    """Add by what DATA are audited; a model has it."""
-    group = parser.add_argument_group("by what DATA are audited")
+    """Add the method that audits DATA; a model has its own."""
+    group = parser.add_argument_group("method that audits DATA (a model uses its own)")
     group.add_argument(
         "--method",
         default=None,
         metavar="SPEC",
-        help=f"a method by votes of neighbours, with options and thresholds as of nearlabel fit; default: {METHOD} and,"
-        f" for at most {MOST_ROWS:,} rows, {SECOND} beside it",
+        help=f"a method by votes of neighbours, with options and thresholds as in nearlabel fit; default: {METHOD},"
+        f" averaged with {SECOND} for at most {MOST_ROWS:,} rows",
     )
     group.add_argument("--k", type=int, default=None, help=f"number of neighbours; default: {N_NEIGHBORS}")
     group.add_argument(
         "--scale",
         choices=SCALES,
         default=None,
-        help="how to scale numbers before the search; default: minmax, for counts of words tfidf",
+        help="how to scale numbers before the search; default: minmax, or tfidf for word counts",
     )
     add_impute_option(parser)
     group.add_argument(
         "--search",
         default=None,
         metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}; default: exact, with --scale tfidf exact:metric=cosine",
+        help=f"one of {', '.join(SEARCHES)}; default: exact, or exact:metric=cosine with --scale tfidf",
     )
     parser.add_argument(
-        "--trusted", type=columns, default=(), metavar="A,B", help="of a model: additional types to trust when loading"
+        "--trusted", type=columns, default=(), metavar="A,B", help="for a model: additional types to trust when loading"
     )
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add where the answer goes."""
+    """Add the options of the output."""
     parser.add_argument(
         "--out",
         dest="file",
         type=Path,
         metavar="FILE",
-        help="page with the findings, ending in .html; with --apply the corrected data; default: no page",
+        help="HTML page with the findings; with --apply, file for the corrected data; default: none",
     )
     parser.add_argument(
         "--csv",
         type=Path,
         metavar="FILE",
-        help="the cells as CSV, whose column correct is yours to fill; default: none",
+        help="CSV file of the findings; fill in its column correct for --apply; default: none",
     )
-    parser.add_argument("--n", type=int, default=100, help="at most so many cells, the most suspicious; default: 100")
+    parser.add_argument("--n", type=int, default=100, help="maximum number of findings; default: 100")
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
 
 
 def _add_corrections(parser: argparse.ArgumentParser) -> None:
-    """Add the way back."""
+    """Add the options that apply corrections."""
     parser.add_argument(
         "--apply",
         type=Path,
         metavar="CORRECTIONS",
-        help="instead of an audit, write DATA with corrected cells to --out: a table with the columns label, correct"
-        " (0, 1, ? or empty) and row, or with --id that column",
+        help="no audit: apply this table of corrections to DATA and write the result to --out. Its columns are label,"
+        " correct (0, 1, ? or empty) and row, or the column of --id instead of row",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing files of --csv and --apply --out")
 
@@ -110,16 +110,16 @@ def _check(arguments: argparse.Namespace) -> None:
             raise ValueError(f"--out must end in .html, got {str(arguments.file)!r}. Hint: --csv, or --apply.")
         return
     if arguments.file is None:
-        raise ValueError("--apply must go with --out, where the corrected data go, got none.")
+        raise ValueError("--apply must go with --out, the file for the corrected data, got none.")
     if arguments.csv is not None:
         raise ValueError(f"--csv must not go with --apply, which audits nothing, got {arguments.csv}.")
 
 
 def _check_beside_model(arguments: argparse.Namespace) -> None:
     if arguments.apply is not None:
-        hint = "Hint: correct the data, and fit anew."
+        hint = "Hint: correct the data, and fit again."
         raise ValueError(f"--apply must go with DATA, got the model {arguments.data}. {hint}")
     for name in _OF_DATA:
         if getattr(arguments, name) is not None:
             option = name.replace("_", "-")
-            raise ValueError(f"--{option} must go with DATA, got the model {arguments.data}, which knows it.")
+            raise ValueError(f"--{option} must go with DATA, got the model {arguments.data}, which contains it.")

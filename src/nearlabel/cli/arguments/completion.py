@@ -7,4 +7,4 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("shell", choices=("bash", "zsh"), help="the shell that is to complete words")
+    parser.add_argument("shell", choices=("bash", "zsh"), help="shell to write the completion for")

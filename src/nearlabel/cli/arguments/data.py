@@ -1,4 +1,4 @@
-"""DATA and the options that say what it holds."""
+"""DATA and the options that describe it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_IMPUTED = "none"
 def add_data_options(
     parser: argparse.ArgumentParser, *, optional: bool = False, metavar: str = "DATA", before: str = ""
 ) -> None:
-    """Add DATA and the options that name the label columns of a table; `before` says what else it may be."""
+    """Add DATA and the options that name the label columns of a table; `before` describes the alternatives."""
     parser.add_argument(
         "data",
         metavar=metavar,
@@ -34,37 +34,37 @@ def add_data_options(
     table.add_argument(
         "--labels-separator",
         metavar="TEXT",
-        help="separator between tags; default: ; or, if no tag has one and most cells have | or a comma, that",
+        help="separator between tags; default: ; (or, if no cell contains ; and most contain | or a comma, that one)",
     )
     parser.add_argument(
         "--unknown",
         metavar="VALUE",
-        help="what stands for a label that nobody knows (-1, n/k), beside empty cells in 0/1 columns and ? in ARFF; in"
-        " --labels-column as a cell or a tag: the other tags are unknown",
+        help="value that marks an unknown label (-1, n/k), in addition to empty cells in 0/1 columns and ? in ARFF; as"
+        " a cell or a tag in --labels-column it means that the other tags are unknown",
     )
     table.add_argument("--ignore", type=columns, metavar="A,B", help="columns that are neither labels nor features")
-    table.add_argument("--decimal", choices=(".", ","), help="what stands before decimals in CSV; default: .")
+    table.add_argument("--decimal", choices=(".", ","), help="decimal separator in CSV; default: .")
     parser.add_argument(
         "--input-format",
         choices=_standard_input.FORMATS,
-        help="format of standard input (-); default: what its content shows",
+        help="format of standard input (-); default: detected from its content",
     )
 
 
 def add_kind_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the columns of a table that are no numbers."""
-    group = parser.add_argument_group("columns of a table that hold no numbers")
-    group.add_argument("--categorical", type=columns, metavar="A,B", help="categories: equal or not")
+    group = parser.add_argument_group("columns of a table that do not contain numbers")
+    group.add_argument("--categorical", type=columns, metavar="A,B", help="categories, compared as equal or different")
     group.add_argument("--text", type=columns, metavar="A,B", help="texts, compared by their words (tf-idf)")
     group.add_argument("--date", type=columns, metavar="A,B", help="dates such as 2026-01-31, or times")
 
 
 def add_kept_options(parser: argparse.ArgumentParser) -> None:
     """Add --id and --show."""
-    group = parser.add_argument_group("columns that the model keeps of its training rows, and which are no features")
-    group.add_argument("--id", metavar="COLUMN", help="of ids, by which explain and report name neighbours")
+    group = parser.add_argument_group("columns saved with the model for display (not used as features)")
+    group.add_argument("--id", metavar="COLUMN", help="column of ids, by which explain and report name neighbours")
     group.add_argument(
-        "--show", type=columns, metavar="A,B", help="further ones that they show, such as titles and paths"
+        "--show", type=columns, metavar="A,B", help="more columns that they show, such as titles and paths"
     )
 
 
@@ -74,8 +74,8 @@ def add_groups_option(parser: argparse.ArgumentParser) -> None:
         "--groups",
         metavar=f"COLUMN|{DUPLICATES}",
         default=None,
-        help="hold out rows of one group together: rows with equal cells in this column, which is no feature, or equal"
-        " rows; default: each row by itself",
+        help="hold out the rows of a group together: rows with the same value in this column (not used as a feature),"
+        f" or with {DUPLICATES} identical rows; default: no groups",
     )
 
 
@@ -85,13 +85,12 @@ def add_impute_option(parser: argparse.ArgumentParser) -> None:
         "--impute",
         choices=(NOT_IMPUTED, *IMPUTATIONS),
         default=NOT_IMPUTED,
-        help="what takes the place of missing features (fitted on training data); none: they are an error;"
-        " default: none",
+        help="how to replace missing features (fitted on training data); none: they are an error; default: none",
     )
 
 
 def add_test_data_option(parser: argparse.ArgumentParser, *, used: str) -> None:
-    """Add the option; `used` says what the test data are for."""
+    """Add the option; `used` describes the purpose of the test data."""
     parser.add_argument(
         TEST_DATA,
         metavar="DATA",

@@ -40,25 +40,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_methods(parser: argparse.ArgumentParser) -> None:
-    """Add what is compared."""
+    """Add the methods to compare."""
     parser.add_argument(
         "--methods",
         type=any_names,
         default=NEIGHBOR_METHODS,
-        help=f"comma-separated, of {', '.join(METHODS)}, or all; options behind a colon (lpknn:ties=first), thresholds"
-        f" behind an @ (mlknn@micro-f), a selection of features ({', '.join(SELECTIONS)}) before a + (igs+mlknn),"
-        f" a sampler of training rows ({', '.join(SAMPLERS)}) likewise (mlsmote+mlknn); the"
-        f" option estimator, of methods that have one, is one of {', '.join(ESTIMATORS)}; each name may be"
-        " package.module:Class or ./file.py:Class instead, which executes the code of that module;"
+        help=f"comma-separated, of {', '.join(METHODS)}, or all; with options after a colon (lpknn:ties=first),"
+        f" thresholds after an @ (mlknn@micro-f), and before a + a feature selection ({', '.join(SELECTIONS)}:"
+        f" igs+mlknn) or a sampler of training data ({', '.join(SAMPLERS)}: mlsmote+mlknn). The option estimator of"
+        f" some methods is one of {', '.join(ESTIMATORS)}. Instead of a name you can give"
+        " package.module:Class or ./file.py:Class, which executes the code of that module;"
         f" default: {','.join(NEIGHBOR_METHODS)}",
     )
     parser.add_argument(
         "--thresholds",
         type=some_names,
         default=(),
-        help="comma-separated; each method is compared as it is and with each of these: a number for all labels (0.3),"
-        f" or tuned on scores of rows left out {', '.join(THRESHOLDS)} (options behind a colon: micro-f:beta=2);"
-        " default: none",
+        help="comma-separated; compare each method with its own decision and with each of these thresholds: a number"
+        f" for all labels (0.3), or tuned on held-out scores: {', '.join(THRESHOLDS)} (options after a colon:"
+        " micro-f:beta=2); default: none",
     )
     parser.add_argument(
         "--k", type=numbers, default=(10,), help="numbers of neighbours: 10, 1-30 or 5,10,20; default: 10"
@@ -66,11 +66,11 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
-    """Add on which rows it is compared."""
+    """Add the options of the folds and test data."""
     parser.add_argument(
         "--cv", default=None, help="number of shuffled folds, or 'given' for the catalogue's split; default: 10"
     )
-    add_test_data_option(parser, used="on which the methods are compared instead of folds of DATA")
+    add_test_data_option(parser, used="to compare the methods on instead of folds of DATA")
     parser.add_argument(
         "--stratify",
         type=_order,
@@ -78,69 +78,69 @@ def _add_folds(parser: argparse.ArgumentParser) -> None:
         const=1,
         default=None,
         metavar="{1,2}",
-        help="folds in which each label has its part, or with 2 each pair of labels; default: plain shuffled folds",
+        help="stratify the folds by label, or with 2 by pairs of labels; default: plain shuffled folds",
     )
 
 
 def _add_preparation(parser: argparse.ArgumentParser) -> None:
-    """Add what is done to the rows before."""
+    """Add the options of the preparation."""
     parser.add_argument(
         "--scale",
         choices=SCALES,
         default=None,
-        help="how to scale numbers (fitted on the training part of each fold); default: none, beside columns of other"
-        " kinds minmax",
+        help="how to scale numbers (fitted on the training part of each fold); default: none, or minmax if there are"
+        " columns of other kinds",
     )
     add_impute_option(parser)
     add_groups_option(parser)
-    parser.add_argument("--seed", type=int, default=0, help="of the shuffle; default: 0")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the shuffle; default: 0")
 
 
 def _add_measures(parser: argparse.ArgumentParser) -> None:
-    """Add by what it is compared."""
+    """Add the metrics, searches and tests."""
     parser.add_argument(
         "--search",
         type=some_names,
         default=(),
         metavar="SEARCH",
-        help="comma-separated; each method is run with the exact search and with each of these, and what is lost by it"
-        f" printed: {', '.join(SEARCHES)} (options behind a colon: faiss-ivf:n_probe=4), or package.module:Class;"
+        help="comma-separated; run each method with the exact search and with each of these, and print the difference:"
+        f" {', '.join(SEARCHES)} (options after a colon: faiss-ivf:n_probe=4), or package.module:Class;"
         " default: exact, not compared",
     )
     parser.add_argument(
         "--metrics",
         type=any_names,
         default=None,
-        help="comma-separated, of the catalogue, with options behind a colon (precision_at_k:k=3, roc_auc), or"
-        " package.module:function; default: all without options, with --search micro_f1",
+        help="comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3, roc_auc), or"
+        " package.module:function; default: all without options, or micro_f1 with --search",
     )
     parser.add_argument(
         "--per-label",
         action="store_true",
-        help="also the figures of each label, for each method: counts, precision, recall and F1 of all test rows"
+        help="also print the metrics of each label and method: counts, precision, recall and F1 over all test samples"
         " together; ROC-AUC and average precision as means over the folds in which the label has both classes; with"
-        " --format csv nothing else",
+        " --format csv print only these",
     )
     parser.add_argument(
         "--per-row",
         action="store_true",
-        help="keep the label sets that each method predicts for the test rows, too, in the folder of --out: nearlabel"
-        " compare --rows reads them",
+        help="also save the predicted label sets of the test samples in the folder of --out, for nearlabel compare"
+        " --rows",
     )
     parser.add_argument(
         "--test",
         choices=(*TESTS, "none"),
         default=None,
-        help="significance test (test data are --test-data): below the table, by this test over the folds, which"
-        " methods are significantly better than others; see"
-        " nearlabel compare; default: corrected-t, where there are several methods and folds",
+        help="significance test over the folds (test data: see --test-data): print below the table which methods are"
+        " significantly better than others; see nearlabel compare; default: corrected-t if there are several methods"
+        " and folds",
     )
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    """Add where the answer goes."""
+    """Add the options of the output."""
     parser.add_argument("--out", type=Path, default=None, help="folder for the records; the same command resumes there")
-    parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
 
 
@@ -154,14 +154,14 @@ def _check(arguments: argparse.Namespace) -> None:
 def _check_split(arguments: argparse.Namespace) -> None:
     """Refuse options of folds where training and test data are given."""
     if arguments.test_data is not None and arguments.cv is not None:
-        raise ValueError(f"--cv must not go with --test-data, on which no folds are made, got {arguments.cv}.")
+        raise ValueError(f"--cv must not go with --test-data, which replaces the folds, got {arguments.cv}.")
     if is_split(arguments) and arguments.stratify is not None:
         option = "--cv given" if arguments.test_data is None else "--test-data"
         raise ValueError(f"--stratify must go with a number of folds, got {option}.")
 
 
 def _check_per_label(arguments: argparse.Namespace) -> None:
-    """Refuse tables of labels that would be too many, or of searches, which are compared by means."""
+    """Refuse too many tables of labels, and tables of searches, which are compared by means."""
     if not arguments.per_label:
         return
     if arguments.search:
@@ -173,10 +173,10 @@ def _check_per_label(arguments: argparse.Namespace) -> None:
 
 
 def _check_per_row(arguments: argparse.Namespace) -> None:
-    """Refuse to keep label sets of rows where they would go nowhere, or of searches."""
+    """Refuse to save label sets without a folder, or of searches."""
     if arguments.per_row and (arguments.out is None or arguments.search):
         got = "no --out" if arguments.out is None else f"--search {','.join(arguments.search)}"
-        raise ValueError(f"--per-row must go with --out, where the label sets are kept, and no --search, got {got}.")
+        raise ValueError(f"--per-row must go with --out, where the label sets are saved, and no --search, got {got}.")
 
 
 def is_split(arguments: argparse.Namespace) -> bool:
@@ -186,5 +186,5 @@ def is_split(arguments: argparse.Namespace) -> bool:
 
 def _order(text: str) -> int:
     if text not in ("1", "2"):
-        raise argparse.ArgumentTypeError(f"must be 1 or 2 if a word follows it, got {text!r}; DATA stands before it")
+        raise argparse.ArgumentTypeError(f"must be 1 or 2 if a word follows it, got {text!r}; put DATA before it")
     return int(text)

@@ -14,23 +14,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_options(parser)
     add_kind_options(parser)
     parser.add_argument(
-        "--test-data", metavar="DATA", default=None, help="rows to predict: those that are in DATA too are counted"
+        "--test-data", metavar="DATA", default=None, help="samples to predict; those that are also in DATA are counted"
     )
-    parser.add_argument(
-        "--k", type=int, default=10, help="number of neighbours by which hubs are looked for; default: 10"
-    )
+    parser.add_argument("--k", type=int, default=10, help="number of neighbours used to find hubs; default: 10")
     parser.add_argument(
         "--scale",
         choices=SCALES,
         default=None,
-        help="how to scale numbers before the search; default: none, beside columns of other kinds minmax",
+        help="how to scale numbers before the search; default: none, or minmax if there are columns of other kinds",
     )
     add_impute_option(parser)
     parser.add_argument(
         "--search",
         default=None,
         metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}, or none, which leaves neighbours out; default: exact, with --scale tfidf"
-        " exact:metric=cosine",
+        help=f"one of {', '.join(SEARCHES)}, or none, which skips the checks of neighbours; default: exact, or"
+        " exact:metric=cosine with --scale tfidf",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")

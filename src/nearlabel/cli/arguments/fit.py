@@ -24,7 +24,7 @@ from nearlabel.cli.arguments.registered import (
 )
 
 AUTO, NONE = "auto", "none"
-MOST = 30  # numbers of neighbours of a named method that auto chooses from
+MOST = 30  # numbers of neighbours of a named method that auto tries
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         default=AUTO,
         metavar="SPEC",
-        help="auto: the best of brknn, mlknn and mlmlm, chosen together with weights, distance, scaling, k and"
-        " thresholds (of the first two where labels are unknown);"
-        f" or one of {', '.join(METHODS)}, with options, thresholds and a selection of features as in"
+        help="auto: select the best of brknn, mlknn and mlmlm (without mlmlm if labels are unknown), together with"
+        " weights, distance, scaling, k and thresholds;"
+        f" or one of {', '.join(METHODS)}, with options, thresholds and a feature selection as in"
         " nearlabel evaluate --methods; default: auto",
     )
     parser.add_argument(
@@ -47,54 +47,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_number_or_auto,
         default=None,
         metavar="{auto,N}",
-        help=f"number of neighbours; auto: of a named method the best of 1 to {MOST} on held-out rows; default: auto",
+        help=f"number of neighbours; auto: for a named method the best of 1 to {MOST} on held-out samples; default:"
+        " auto",
     )
     parser.add_argument(
         "--scale",
         choices=SCALES,
         default=None,
-        help="how to scale numbers (fitted on training data); default: what is best, for a named method none, or minmax"
-        " beside columns of other kinds",
+        help="how to scale numbers (fitted on training data); default: the best; for a named method none, or minmax if"
+        " there are columns of other kinds",
     )
     add_impute_option(parser)
     add_groups_option(parser)
-    add_test_data_option(parser, used="on which the model is evaluated")
+    add_test_data_option(parser, used="to evaluate the model on")
     parser.add_argument(
         "--search",
         default=None,
         metavar="SEARCH",
-        help=f"one of {', '.join(SEARCHES)}; default: exact by the best metric, for a named method exact, with --scale"
-        " tfidf exact:metric=cosine",
+        help=f"one of {', '.join(SEARCHES)}; default: exact with the best distance; for a named method exact, or"
+        " exact:metric=cosine with --scale tfidf",
     )
     parser.add_argument(
         "--thresholds",
         default=None,
         metavar="NAME",
         help=f"none: the method's own decision; a number from 0 to 1; or tuned: {', '.join(THRESHOLDS)}; default: tuned"
-        " for --metric, for a named method none",
+        " for --metric; for a named method none",
     )
     parser.add_argument(
         "--calibrate",
         choices=CALIBRATIONS,
         default=None,
-        help="how to calibrate the probabilities of a named method, label by label, on held-out rows; default: not",
+        help="how to calibrate the probabilities of a named method, for each label, on held-out samples; default: no"
+        " calibration",
     )
     parser.add_argument(
         "--metric",
         default="micro_f1",
         metavar="NAME",
-        help="metric used to choose: one of the catalogue, or package.module:function; default: micro_f1",
+        help="metric used to select: one of the catalogue, or package.module:function; default: micro_f1",
     )
     parser.add_argument(
         "--validate",
         type=_folds_loo_or_none,
         default="loo",
         metavar="{loo,N,none}",
-        help="how to evaluate the model and select k of a named method: each row by all others (methods without"
-        " leave-one-out answers: by five folds), by N shuffled folds, or not at all; default: loo",
+        help="how to evaluate the model and select k of a named method: leave-one-out (five folds for methods that do"
+        " not support it), N shuffled folds, or not at all; default: loo",
     )
     _add_guarantee_options(parser)
-    parser.set_defaults(format="table", check=_check)  # the format of what is printed
+    parser.set_defaults(format="table", check=_check)  # the format of the output
 
 
 def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
@@ -103,23 +105,23 @@ def _add_guarantee_options(parser: argparse.ArgumentParser) -> None:
         "--guarantee",
         type=_measure_and_level,
         default=None,
-        metavar="MEASURE=LEVEL",
-        help="promise at least this on new rows like those of DATA: one of"
-        f" {', '.join(PROMISED_MEASURES)}, as in recall=0.9. Three tenths of the rows, drawn by a fixed seed, are held"
-        " out from all else to set the threshold",
+        metavar="METRIC=LEVEL",
+        help="guarantee at least this on new samples distributed like DATA: one of"
+        f" {', '.join(PROMISED_MEASURES)}, as in recall=0.9. Three tenths of the rows, drawn with a fixed seed, are"
+        " held out from everything else to set the threshold",
     )
     parser.add_argument(
         "--confidence",
         type=share,
         default=None,
         metavar="P",
-        help="of --guarantee: the probability with which the promise holds, needed for precision; default: it holds on"
-        " average over draws of DATA",
+        help="with --guarantee: the probability that the guarantee is met, required for precision; default: it is met"
+        " on average over draws of DATA",
     )
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse what does not go with a promise."""
+    """Refuse options that do not go with a guarantee."""
     if arguments.guarantee is None:
         if arguments.confidence is not None:
             raise ValueError("--confidence must go with --guarantee.")
@@ -128,16 +130,16 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError("--guarantee precision must go with --confidence. Hint: --confidence 0.9.")
     behind = arguments.method.split("@")[1:]
     if arguments.thresholds is not None or not set(behind) <= set(CALIBRATIONS):
-        raise ValueError("--guarantee must go without other thresholds (--thresholds, or behind an @ in --method).")
+        raise ValueError("--guarantee must go without other thresholds (--thresholds, or after an @ in --method).")
     if arguments.groups is not None:
-        raise ValueError("--guarantee must go without --groups: the promise is for rows drawn one by one.")
+        raise ValueError("--guarantee must go without --groups: the guarantee is for samples drawn independently.")
 
 
 def _measure_and_level(text: str) -> tuple[str, float]:
     measure, equals, level = text.partition("=")
     if not equals or measure not in PROMISED_MEASURES:
         raise argparse.ArgumentTypeError(
-            f"must be MEASURE=LEVEL with one of {', '.join(PROMISED_MEASURES)}, got {text!r}"
+            f"must be METRIC=LEVEL with one of {', '.join(PROMISED_MEASURES)}, got {text!r}"
         )
     return measure, share(level)
 

@@ -13,13 +13,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
-        "--ids", metavar="FILE", help="file with the id of a row on each line; - is standard input; all rows with it go"
+        "--ids",
+        metavar="FILE",
+        help="file with one id per line (- is standard input); all rows with these ids are removed",
     )
-    which.add_argument("--rows", type=_row_numbers, metavar="N,N", help="numbers of rows, from 0")
+    which.add_argument("--rows", type=_row_numbers, metavar="N,N", help="row numbers to remove, from 0")
     parser.add_argument(
         "--column",
         metavar="NAME",
-        help="column of the ids among those that the model keeps; default: the one called id, or whose name ends so",
+        help="saved column that contains the ids; default: the one named id, or whose name ends in id",
     )
     add_retune_option(parser)
 

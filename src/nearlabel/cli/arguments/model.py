@@ -1,4 +1,4 @@
-"""MODEL, and where a model goes."""
+"""MODEL, and the options of the file of a model."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def add_model_argument(parser: argparse.ArgumentParser) -> None:
         type=columns,
         default=(),
         metavar="A,B",
-        help="additional types to trust when loading, as the error names them; only if you know who made the file",
+        help="additional types to trust when loading, as listed in the error; only if you know who made the file",
     )
 
 
 def add_file_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Add where the model goes."""
+    """Add the options of the file that the model is saved in."""
     parser.add_argument(
         "--out",
         dest="file",
         metavar="FILE",
         type=_model_file,
         required=required,
-        help="file of the model, ending in .skops" + ("" if required else "; default: not saved"),
+        help="file to save the model in, ending in .skops" + ("" if required else "; default: not saved"),
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 

@@ -1,4 +1,4 @@
-"""Texts of arguments as values, for options that several commands have."""
+"""Parsers of arguments, for options that several commands have."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _SUFFIXES = (".csv", ".parquet", ".jsonl")
 
 
 class Scores(NamedTuple):
-    """Which scores are written: of no label, the predicted ones, the best, or all."""
+    """Which scores are written: of no label, the predicted labels, the best n, or all."""
 
     which: str
     n_labels: int = 0
@@ -55,8 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=share,
         default=None,
         metavar="LEVEL",
-        help="predict nothing for rows farther from their neighbours than nearly all training rows; of rows like the"
-        " training rows at most this share, such as 0.01. For models by neighbours; adds a column abstained",
+        help="predict nothing for samples unusually far from their neighbours: of samples like the training data at"
+        " most this share, such as 0.01. For methods by neighbours; adds a column abstained",
     )
     _add_score_options(parser)
     parser.set_defaults(check=_check)
@@ -74,19 +74,19 @@ def _add_score_options(parser: argparse.ArgumentParser) -> None:
         "--metrics",
         type=some_names,
         default=None,
-        help="of --score: comma-separated, of the catalogue, with options behind a colon (precision_at_k:k=3,"
+        help="with --score: comma-separated, of the catalogue, with options after a colon (precision_at_k:k=3,"
         " roc_auc:average=micro), or package.module:function; default: all of the catalogue without options",
     )
     parser.add_argument(
         "--per-label",
         action="store_true",
-        help="of --score: print the metrics of each label, too; JSON has them always",
+        help="with --score: also print the metrics of each label; JSON always contains them",
     )
     parser.add_argument(
         "--format",
         choices=FORMATS,
         default=None,
-        help="of --score; CSV has the metrics, or with --per-label the labels, as rows; default: table",
+        help="with --score; CSV has a line for each metric, or with --per-label for each label; default: table",
     )
 
 

@@ -15,38 +15,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         metavar="RUN|MODEL",
         type=Path,
-        help="folder that evaluate or reproduce wrote (--out), or of such folders; or file that save_model wrote",
+        help="results folder (--out of evaluate or reproduce), or a folder of such folders; or file of a saved model",
     )
     add_data_options(parser, optional=True)
     parser.add_argument(
-        "--out", dest="file", type=_page, required=True, metavar="FILE", help="the page, ending in .html"
+        "--out", dest="file", type=_page, required=True, metavar="FILE", help="HTML page to write, ending in .html"
     )
-    add_test_data_option(parser, used="of a run that had them (evaluate --test-data)")
-    parser.add_argument("--title", default=None, help="heading of the page; default: what it is of")
+    add_test_data_option(parser, used="for a run with test data (evaluate --test-data)")
+    parser.add_argument("--title", default=None, help="heading of the page; default: name of the run or model")
     parser.add_argument(
         "--training",
         default=None,
         metavar="DATA",
-        help="of a model: its training data, for findings in them and pictures of the neighbours",
+        help="for a model: its training data, to report problems in them and show pictures of the neighbours",
     )
     parser.add_argument(
         "--rows",
         type=_count,
         default=200,
         metavar="N",
-        help="of a model: maximum number of rows in the explorer; default: 200",
+        help="for a model: maximum number of rows in the explorer; default: 200",
     )
     parser.add_argument(
         "--trusted",
         type=columns,
         default=(),
         metavar="A,B",
-        help="of a model: additional types to trust when loading",
+        help="for a model: additional types to trust when loading",
     )
 
 
 def _page(text: str) -> Path:
-    """Parse the name of a page, before any work is done for it."""
+    """Parse the name of a page, before the work."""
     if Path(text).suffix.lower() not in (".html", ".htm"):
         raise argparse.ArgumentTypeError(f"must end in .html, got {text!r}")
     return Path(text)

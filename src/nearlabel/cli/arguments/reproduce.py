@@ -16,14 +16,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--table", metavar="N", action="append", default=[], help="repeatable; default: all tables")
     parser.add_argument(
-        "--figure", metavar="N", action="append", default=[], help="repeatable; drawn into --out, else into this folder"
+        "--figure",
+        metavar="N",
+        action="append",
+        default=[],
+        help="repeatable; saved in --out, or in the current folder",
     )
     parser.add_argument(
         "--ranking",
         metavar="N",
         action="append",
         default=[],
-        help="repeatable; of papers that claim an order of methods",
+        help="repeatable; for papers that claim an order of methods",
     )
     for option in ("--method", "--metric"):
         parser.add_argument(
@@ -32,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="NAME=WHAT",
             action="append",
             default=[],
-            help="what a name in your own .toml file stands for, such as mine=./mine.py:Mine; repeatable",
+            help="meaning of a name in your own .toml file, such as mine=./mine.py:Mine; repeatable",
         )
     parser.add_argument(
         "--out", type=Path, default=None, help="folder for records and figures; the same command resumes"
@@ -40,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="run fewer folds and data sets where that saves much time; notes say which",
+        help="run fewer folds and data sets where that saves much time; notes list the changes",
     )
-    parser.add_argument("--jobs", type=int, default=1, help="processes; default: 1")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes; default: 1")
     parser.add_argument("--format", choices=PAGE_FORMATS, default="table", help="default: table")
 
 

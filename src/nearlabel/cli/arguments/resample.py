@@ -9,7 +9,7 @@ from nearlabel.cli._console import FORMATS
 from nearlabel.cli.arguments.data import add_data_options
 from nearlabel.cli.arguments.registered import SAMPLERS
 
-SEED = "seed"  # the column that says which row a row was made from
+SEED = "seed"  # the column with the row that a row was made from
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sampler",
         required=True,
         metavar="NAME",
-        help=f"one of {', '.join(SAMPLERS)}, with options behind colons (mlros:share=0.1, mlsmote:n_neighbors=3), or"
+        help=f"one of {', '.join(SAMPLERS)}, with options after colons (mlros:share=0.1, mlsmote:n_neighbors=3), or"
         " package.module:Class or ./file.py:Class, which executes the code of that module",
     )
     parser.add_argument(
@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.csv",
         type=Path,
         required=True,
-        help=f"CSV of the rows, overwritten if it exists; its column {SEED} says which row of DATA, from 0, each is or"
-        " was made from (-1: from several)",
+        help=f"CSV file of the resampled rows, overwritten if it exists; its column {SEED} is the number, from 0, of"
+        " the row of DATA that each is or was made from (-1: several)",
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
     parser.set_defaults(check=_check)

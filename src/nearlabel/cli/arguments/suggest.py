@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_model_argument(parser)
     add_data_options(parser)
-    parser.add_argument("--n", type=int, default=20, metavar="N", help="how many rows; default: 20")
+    parser.add_argument("--n", type=int, default=20, metavar="N", help="number of rows; default: 20")
     parser.add_argument(
         "--for",
         dest="purpose",
@@ -28,26 +28,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategy",
         choices=STRATEGIES,
         default=None,
-        help="of --for labels: rows that stand for many others, or a draw; default: representative",
+        help="with --for labels: rows similar to many others, or a random sample; default: representative",
     )
     parser.add_argument(
         "--labelled",
         metavar="FILE",
-        help="of --for labels: the rows that have labels, for a model that is not a method by nearest neighbours;"
-        " default: the training rows",
+        help="with --for labels: the labelled data, for a model that is not a method by nearest neighbours; default:"
+        " the training data",
     )
     parser.add_argument(
         "--loss",
         choices=LOSSES,
         default=None,
-        help="of --for review: rank by the expected number of wrong labels, by the probability that any label is wrong,"
-        " or by the expected loss of F1; default: labels",
+        help="with --for review: rank by the expected number of wrong labels, by the probability that any label is"
+        " wrong, or by the expected loss of F1; default: labels",
     )
     parser.add_argument(
         "--seed",
         type=int,
         default=None,
-        help="of --for labels: draws the rows of random, and those of a pool of more than 4,000; default: 0",
+        help="with --for labels: random seed of --strategy random, and of the sample from a pool of more than 4,000"
+        " rows; default: 0",
     )
     parser.add_argument("--id", metavar="COLUMN", help="column of DATA to print instead of row numbers")
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
-    """Declare what is tried on which rows."""
+    """Declare the options of the models to try."""
     parser.add_argument(
         "--methods",
         type=some_names,
@@ -52,31 +52,30 @@ def _add_candidate_options(parser: argparse.ArgumentParser) -> None:
         "--scales",
         type=some_names,
         default=None,
-        help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(USUAL_SCALES)}, beside columns of other"
-        f" kinds {','.join(SCALES_OF_MIXED)}",
+        help=f"comma-separated, of {', '.join(SCALES)}; default: {','.join(USUAL_SCALES)}, or"
+        f" {','.join(SCALES_OF_MIXED)} if there are columns of other kinds",
     )
     add_impute_option(parser)
     add_groups_option(parser)
-    add_test_data_option(parser, used="on which the best model is evaluated")
+    add_test_data_option(parser, used="to evaluate the best model on")
     parser.add_argument(
         "--search",
         type=some_names,
         default=None,
         help=f"comma-separated, of {', '.join(SEARCHES)}, with options such as the distance, or package.module:Class;"
-        " default:"
-        f" {','.join(USUAL_SEARCHES)}, beside columns of other kinds {','.join(SEARCHES_OF_MIXED)}",
+        f" default: {','.join(USUAL_SEARCHES)}, or {','.join(SEARCHES_OF_MIXED)} if there are columns of other kinds",
     )
     parser.add_argument(
         "--thresholds",
         type=some_names,
         default=("none",),
-        help="comma-separated, for methods that name none behind an @: none, numbers from 0 to 1,"
+        help="comma-separated, for methods that name none after an @: none, numbers from 0 to 1,"
         f" {', '.join(THRESHOLDS)}; default: none",
     )
 
 
 def _add_choice_options(parser: argparse.ArgumentParser) -> None:
-    """Declare how the best is chosen, and until when."""
+    """Declare the options of the selection, and its time limit."""
     parser.add_argument(
         "--metric",
         default="micro_f1",
@@ -88,24 +87,23 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
         type=folds_or_loo,
         default=LOO,
         metavar="{loo,N}",
-        help="each row by all others (methods without leave-one-out answers: by five folds), or by N shuffled folds;"
-        " default: loo",
+        help="leave-one-out (five folds for methods that do not support it), or N shuffled folds; default: loo",
     )
     parser.add_argument(
         "--time-limit",
         type=_seconds,
         default=None,
         metavar="SECONDS",
-        help="for reading and trying; what is not tried by then is left out, the fit and file of --out come on top;"
-        " default: none",
+        help="time limit for reading DATA and trying models; models not tried by then are left out; fitting and saving"
+        " the model of --out take extra time; default: none",
     )
     parser.add_argument(
         "--state",
         type=Path,
         default=None,
         metavar="FILE",
-        help="what was tried: the same command goes on there, with other --out, --time-limit and --format, too;"
-        " default: not kept",
+        help="file of the finished trials: the same command resumes there, also with another --out, --time-limit or"
+        " --format; default: none",
     )
 
 
@@ -120,11 +118,11 @@ def _seconds(text: str) -> float:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuse options of the model that is saved where none is."""
+    """Refuse options of the saved model if none is saved."""
     if arguments.file is not None:
         return
     if arguments.test_data is not None:
-        raise ValueError("--test-data must go with --out: the model that is saved is evaluated on them.")
+        raise ValueError("--test-data must go with --out: the saved model is evaluated on them.")
     for option in ("id", "show"):
         if getattr(arguments, option) is not None:
-            raise ValueError(f"--{option} must go with --out: the model that is saved keeps these columns.")
+            raise ValueError(f"--{option} must go with --out: the saved model contains these columns.")

@@ -16,10 +16,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_retune_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for what depends on all rows."""
+    """Add --retune."""
     parser.add_argument(
         "--retune",
         action="store_true",
-        help="choose thresholds, and a number of neighbours, anew; default: they stay, and the card says that they are"
-        " stale",
+        help="select thresholds and a number of neighbours again; default: leave them unchanged; the card then marks"
+        " them as stale",
     )

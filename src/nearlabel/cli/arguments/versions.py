@@ -8,4 +8,4 @@ import argparse
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.set_defaults(needs_rich=False)  # what is missing may be what somebody wants to find out
+    parser.set_defaults(needs_rich=False)  # users may run it to find out that rich is missing

@@ -1,4 +1,4 @@
-"""The doctor: what in a data set keeps neighbours from being good ones, and what mends it."""
+"""The doctor: problems of a data set that make neighbours worse, and remedies."""
 
 from nearlabel.datasets.doctor._describe_columns import describe_columns
 from nearlabel.datasets.doctor._examine import examine

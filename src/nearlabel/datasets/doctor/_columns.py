@@ -110,7 +110,7 @@ def column_findings(table: Table, n_distinct: int) -> Iterator[Finding]:
     named = named_columns(X, columns, n_distinct)
     found = {kind: [names[column] for column in of_kind] for kind, of_kind in named.items()}
     yield from id_finding(found["numbers"], SEVERE, "number the rows")
-    yield from id_finding(found["identifiers"], WARNING, "hold another whole number in each row")
+    yield from id_finding(found["identifiers"], WARNING, "contain a different whole number in each row")
     yield from date_finding(found["dates"])
     yield from _constant(
         [*_names(np.flatnonzero(columns.constant), names), *(o.name for o in table.others if o.constant)]
@@ -122,8 +122,8 @@ def column_findings(table: Table, n_distinct: int) -> Iterator[Finding]:
         yield Finding(
             "more_columns_than_rows",
             WARNING,
-            f"A row has {counted(n_used, 'feature')} other than 0 on average, more than there are rows ({n_rows:,}):"
-            " most distances are nearly equal.",
+            f"A row has {counted(n_used, 'feature')} other than 0 on average, more than the number of rows"
+            f" ({n_rows:,}): most distances are nearly equal.",
             "Select features (igs+mlknn), or reduce them by sklearn.decomposition.",
             {"features": n_used, "rows": n_rows},
         )
@@ -219,7 +219,7 @@ def id_finding(names: Sequence[str], severity: str, what: str) -> Iterator[Findi
             "id_like",
             severity,
             f"{counted(len(names), 'column')} {_verb(what, len(names))}, as identifiers do: {listed(names)}.",
-            f"Leave out what is no measurement: --ignore {','.join(names[:3])}.",
+            f"Leave out columns that are not measurements: --ignore {','.join(names[:3])}.",
             {"count": len(names), "columns": listed(names)},
         )
 
@@ -236,8 +236,8 @@ def date_finding(names: Sequence[str]) -> Iterator[Finding]:
         yield Finding(
             "date_like",
             WARNING,
-            f"{counted(len(names), 'column')} {_verb('hold dates', len(names))}: {listed(names)}. As numbers they make"
-            " rows of the same time neighbours, and outweigh other features.",
+            f"{counted(len(names), 'column')} {_verb('contain dates', len(names))}: {listed(names)}. As numbers they"
+            " make rows of the same time neighbours, and outweigh other features.",
             f"Leave dates out, or make ages, months or weekdays of them: --ignore {','.join(names[:3])}. Or have them"
             f" compared as days: --date {','.join(names[:3])}.",
             {"count": len(names), "columns": listed(names)},
@@ -251,7 +251,7 @@ def _constant(names: Sequence[str]) -> Iterator[Finding]:
             NOTE,
             f"{counted(len(names), 'column')} {'has' if len(names) == 1 else 'have'} the same value in all rows:"
             f" {listed(names)}.",
-            "None is needed: they change no distance. Did the reader or the export lose their values?",
+            "None is needed: they do not change distances. Check whether an export lost their values.",
             {"count": len(names), "columns": listed(names)},
         )
 
@@ -271,7 +271,7 @@ def _ranges(columns: Columns, chosen: IntArray, n_rows: int, names: Sequence[str
         yield Finding(
             "ranges_far_apart",
             SEVERE,
-            f"Ranges of features differ up to {ratio:,.0f} times, so the widest decide Euclidean distances alone:"
+            f"Ranges of features differ by up to {ratio:,.0f} times, so the widest dominate Euclidean distances:"
             f" {listed(widest)}.",
             "Scale the features: --scale minmax, or sklearn.preprocessing.MinMaxScaler.",
             {"ratio": ratio, "count": len(wide), "columns": listed(widest)},

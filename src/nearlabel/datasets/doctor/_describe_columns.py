@@ -1,4 +1,4 @@
-"""What each column of a table holds."""
+"""A description of each column of a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOTES = {"dates": "date_like", "identifiers": "id_like", "numbers": "id_like"}
 def describe_columns(
     X: MatrixLike | Dataset, *, feature_names: Sequence[str] | None = None, feature_kinds: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Describe each column: what it holds, and how many values it has and lacks.
+    """Describe each column: its kind, and the numbers of its distinct and missing values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What keeps neighbours from being good ones: looked for in columns, rows, labels and neighbours."""
+"""Problems of a data set that make neighbours worse, in its columns, rows, labels and neighbours."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def examine(
     feature_names: Sequence[str] | None = None,
     label_names: Sequence[str] | None = None,
 ) -> Examination:
-    """Look for what keeps neighbours from being good ones, and say what mends it.
+    """Find problems of a data set that make neighbours worse, with a remedy for each.
 
-    In the columns: identifiers, dates, text, constants, ranges far apart, missing and infinite values, more of them
+    In the columns: identifiers, dates, text, constants, ranges far apart, missing and infinite values, more columns
     than rows. In the rows: empty ones, equal ones, equal ones with other label sets, test rows. In the labels: one
     class only, few rows, equal labels, tags that were not separated. In the neighbours, by one search: hubs, near
     duplicates, equal distances.
@@ -63,26 +63,26 @@ def examine(
         Label sets, as 0 and 1, or NaN where they are unknown, or the tags of each sample. None:
         those of a Dataset, else none are examined.
     X_test : array-like, data frame or sparse container of shape (n_test, n_features), or Dataset, default=None
-        Rows that are to be predicted; those that are training rows too are counted.
+        Samples to predict; those that are also training samples are counted.
     feature_kinds : sequence of str of length n_features, default=None
-        What the columns of a data frame or of an array of objects hold: "number", "category", "text" or "date". None:
-        those of a Dataset, else what they seem to hold, which is a finding where it is no number.
+        The kinds of the columns of a data frame or of an array of objects: "number", "category", "text" or "date".
+        None: those of a Dataset, else the probable kinds, which are a finding unless they are numbers.
     transformer : object with `fit_transform`, default=None
-        What is done to X before the search, such as `nearlabel.experiments.make_preparation` gives. None: numbers are
-        searched as they are, other columns beside them by `nearlabel.preprocessing.MixedFeaturesEncoder`, without
+        Transforms X before the search, such as the result of `nearlabel.experiments.make_preparation`. None: numbers
+        are unchanged; other columns are encoded by `nearlabel.preprocessing.MixedFeaturesEncoder`, without
         identifiers, and without dates unless `feature_kinds` names them.
     search : bool or object with `fit` and `kneighbors`, default=True
         Finds the neighbours; True: `ExactNeighbors`, by the Euclidean distance. False: the neighbours are not examined,
-        which takes a small part of the time.
+        which is much faster.
     neighbors : object with `kneighbors`, or pair of arrays (n_samples, n_neighbors), default=None
         Neighbours that were found before, to save the search: a fitted search, `PrecomputedNeighbors`, or distances and
         indices, nearest first, of each row without itself.
     n_neighbors : int, default=10
         Number of neighbours, at most the number of other rows.
     max_rows : int, default=100_000
-        Of more rows, so many are drawn for the search. All else looks at all rows.
+        Maximum number of rows of the search; of more rows a random sample is drawn. Other checks use all rows.
     random_state : int, default=0
-        Seed of that draw.
+        Seed of that sample.
     feature_names, label_names : sequence of str, default=None
         Names for the findings. None: those of a Dataset or data frame, else the numbers of the columns, from 0.
 
@@ -98,7 +98,7 @@ def examine(
 
     Notes
     -----
-    Memory beside X, the search and the neighbours is bounded by blocks, plus some 200 bytes a row.
+    Memory apart from X, the search and the neighbours is bounded by blocks, plus some 200 bytes a row.
 
     References
     ----------
@@ -112,7 +112,7 @@ def examine(
     >>> X = np.column_stack([np.arange(50), rng.random(50), rng.random(50)])
     >>> print(examine(X, feature_names=("id", "width", "height"), search=False))
     severe   id_like: 1 column numbers the rows, as identifiers do: id.
-             Remedy: Leave out what is no measurement: --ignore id.
+             Remedy: Leave out columns that are not measurements: --ignore id.
     """
     check_integer("n_neighbors", n_neighbors, low=1)
     check_integer("max_rows", max_rows, low=2)

@@ -27,9 +27,9 @@ class Finding:
     sentence : str
         What was found, in words.
     remedy : str
-        What mends it.
+        How to fix it.
     evidence : dict of str to int, float or str
-        The figures of the sentence.
+        The numbers in the sentence.
     """
 
     kind: str
@@ -109,7 +109,7 @@ class Examination(Sequence[Finding]):
         Returns
         -------
         pandas.DataFrame
-            Evidence that a finding has not is missing.
+            Evidence that a finding lacks is missing.
 
         Raises
         ------

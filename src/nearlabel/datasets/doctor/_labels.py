@@ -42,7 +42,7 @@ def _unknown(unknown: Matrix, names: Sequence[str]) -> Iterator[Finding]:
         WARNING,
         f"{counted(len(labels), 'label')} {_are(labels)} unknown for some rows ({counted(unknown.nnz, 'cell')},"
         f" {percent(share)} of all): {shown}. Most methods refuse them.",
-        f"{', '.join(TAKE_UNKNOWN)} look at the known cells. For other methods leave those rows or labels out.",
+        f"{', '.join(TAKE_UNKNOWN)} use the known cells. For other methods leave those rows or labels out.",
         {"values": int(unknown.nnz), "share": float(share), "count": len(labels), "labels": shown},
     )
 
@@ -54,8 +54,8 @@ def _nothing_known(unknown: Matrix) -> Iterator[Finding]:
         yield Finding(
             "rows_without_known_labels",
             NOTE,
-            f"{counted(len(rows), 'row')} ({percent(share)}) {'has' if len(rows) == 1 else 'have'} no label that is"
-            " known. Methods do not learn from such rows, and metrics do not count them.",
+            f"{counted(len(rows), 'row')} ({percent(share)}) {'has' if len(rows) == 1 else 'have'} no known label."
+            " Methods do not learn from such rows, and metrics do not count them.",
             "Leave them out of training; predict them.",
             {"rows": len(rows), "share": share, "first_row": int(rows[0])},
         )
@@ -72,7 +72,7 @@ def _joined_tags(names: Sequence[str]) -> Iterator[Finding]:
             "joined_tags",
             SEVERE,
             f"{counted(len(joined), 'label')} of {len(names)} hold {separator!r} between parts that occur in other"
-            f" labels: {listed(joined)}. Each combination of tags is a label of its own.",
+            f" labels: {listed(joined)}. Each combination of tags becomes a separate label.",
             f"Separate the tags: --labels-separator '{separator}'.",
             {"labels": listed(joined), "count": len(joined), "separator": separator},
         )

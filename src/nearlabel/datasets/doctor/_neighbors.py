@@ -1,4 +1,4 @@
-"""Findings in the neighbours of the rows: hubs, near duplicates, distances that do not tell rows apart."""
+"""Findings in the neighbours of the rows: hubs, near duplicates, distances that do not distinguish rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def neighbor_findings(distances: FloatArray, indices: IntArray, n_rows: int) -> 
             SEVERE,
             f"For {percent(alike.mean())} of the rows all {distances.shape[1]} neighbours are at the same distance, so"
             " the order of the rows decides which rows they are.",
-            "Take features or a metric that tell rows apart.",
+            "Use features or a metric that distinguish rows.",
             {"share": float(alike.mean()), "n_neighbors": distances.shape[1]},
         )
 
@@ -51,7 +51,7 @@ def _hubs(indices: IntArray, n_rows: int) -> Iterator[Finding]:
         "hubs",
         severity,
         f"{counted(n_top, 'row')} (1 %) {'takes' if n_top == 1 else 'take'} {percent(share)} of all places among"
-        f" {indices.shape[1]} neighbours, and {percent(never)} of the rows are nobody's neighbour (skewness"
+        f" {indices.shape[1]} neighbours, and {percent(never)} of the rows are no row's neighbour (skewness"
         f" {skewed:.2g}).",
         "Try --scale minmax, the cosine (--search exact:metric=cosine), and fewer features.",
         {
@@ -76,6 +76,6 @@ def _near_duplicates(nearest: FloatArray) -> Iterator[Finding]:
             WARNING,
             f"{counted(n_near, 'row')} ({percent(share)}) are nearly equal to another: nearer than a thousandth of the"
             " usual distance to the nearest row.",
-            "Were they measured twice, or are they parts of one thing? Keep such rows in one fold.",
+            "Check whether they were measured twice, or are parts of one thing. Put such rows into one fold.",
             {"rows": n_near, "share": share},
         )

@@ -1,4 +1,4 @@
-"""Findings in columns that hold no numbers: categories, texts, dates, identifiers."""
+"""Findings in columns without numbers: categories, texts, dates, identifiers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MOST_NAMED = 3  # columns in the text of a remedy
 
 
 def other_findings(others: Sequence[Other], n_distinct: int) -> Iterator[Finding]:
-    """Yield the findings in columns that hold no numbers, whether somebody said what they hold or not.
+    """Yield the findings in columns without numbers, whether their kinds are declared or not.
 
     `n_distinct` is the number of rows that are not copied from one before.
     """
     identifiers = [other for other in others if identifies(other, n_distinct)]
     seeming = [other for other in others if not other.is_declared]
     yield from date_finding([other.name for other in seeming if other.kind == DATE])
-    yield from id_finding([other.name for other in identifiers], SEVERE, "hold another text in each row")
+    yield from id_finding([other.name for other in identifiers], SEVERE, "contain a different text in each row")
     yield from _undeclared([other for other in seeming if other.is_compared and other not in identifiers])
     yield from _many_categories([other for other in others if has_many_categories(other, n_distinct)])
     yield from _missing([other for other in others if other.kind in (CATEGORY, TEXT)])
@@ -49,7 +49,7 @@ def _undeclared(others: Sequence[Other]) -> Iterator[Finding]:
         SEVERE,
         f"{counted(len(names), 'column')} hold{'s' * (len(names) == 1)} texts or categories: {listed(names)}. Distances"
         " need to know which.",
-        f"Say what they are: {proposed}, in Python nearlabel.preprocessing.MixedFeaturesEncoder; or leave them out:"
+        f"Declare them: {proposed}, in Python nearlabel.preprocessing.MixedFeaturesEncoder; or leave them out:"
         f" --ignore {','.join(names[:_MOST_NAMED])}.",
         {"count": len(names), "columns": listed(names)},
     )
@@ -64,7 +64,7 @@ def _many_categories(others: Sequence[Other]) -> Iterator[Finding]:
             WARNING,
             f"{counted(len(names), 'column')} of categories tell{'s' * (len(names) == 1)} most rows from all others:"
             f" {shown}.",
-            f"Compare their words, if they have some: --text {','.join(names[:_MOST_NAMED])}. Or leave them out:"
+            f"If they contain several words, compare these: --text {','.join(names[:_MOST_NAMED])}. Or leave them out:"
             f" --ignore {','.join(names[:_MOST_NAMED])}.",
             {"count": len(names), "columns": shown},
         )
@@ -80,6 +80,6 @@ def _missing(others: Sequence[Other]) -> Iterator[Finding]:
             NOTE,
             f"{counted(total, 'cell')} of categories and texts {'is' if total == 1 else 'are'} missing, by column:"
             f" {shown}. Each differs from all others.",
-            "None is needed. MixedFeaturesEncoder(missing_categories='category') takes missing ones for equal.",
+            "None is needed. MixedFeaturesEncoder(missing_categories='category') treats missing ones as equal.",
             {"values": total, "columns": shown},
         )

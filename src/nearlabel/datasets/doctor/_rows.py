@@ -31,7 +31,7 @@ def row_keys(X: Matrix) -> Keys:
 
 
 def n_distinct_rows(keys: Keys, n_columns: int) -> int:
-    """Return how many rows identifiers tell apart: distinct ones.
+    """Return how many rows identifiers distinguish: distinct ones.
 
     All rows are meant where most are copies, or a single column makes the row: there equal values are equal rows.
     """
@@ -45,18 +45,18 @@ def duplicate_groups(X: MatrixLike) -> IntArray:
     Parameters
     ----------
     X : array-like, data frame of numbers or sparse container of shape (n_samples, n_features)
-        Rows; they may have missing values, which are equal to each other here. An array of objects holds cells of
-        several kinds, as `Dataset.X` of mixed columns.
+        Rows; they may have missing values, which are equal to each other here. An array of objects contains cells of
+        several kinds, like `Dataset.X` of mixed columns.
 
     Returns
     -------
     groups : ndarray of int of shape (n_samples,)
-        From 0 on. Two rows are taken for equal by mistake with a probability of n_samples² / 2^65.
+        From 0 on. The probability that two different rows get one number by mistake is n_samples² / 2^65.
 
     Raises
     ------
     ValueError
-        If X is not two-dimensional, or holds anything but numbers and is no array of objects.
+        If X is not two-dimensional, or contains anything but numbers and is not an array of objects.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _of_stored(X: Matrix) -> Iterator[bytes]:
 
 
 def empty_rows(X: Matrix) -> BoolArray:
-    """Return which rows (n_rows,) hold no value but 0."""
+    """Return which rows (n_rows,) contain no value but 0."""
     if not sparse.issparse(X):
         return np.asarray(~X.any(axis=1))
     n_nonzero = np.diff(X.indptr)
@@ -112,12 +112,12 @@ def empty_finding(X: Matrix, empty: BoolArray) -> Iterator[Finding]:
         return
     n_nonzero = np.count_nonzero(X.data if sparse.issparse(X) else X)
     has_words = n_nonzero < (1 - _WORDS) * n_rows * X.shape[1]
-    why = "By the Euclidean distance they are near to every short row, and become the neighbours of many."
+    why = "In the Euclidean distance they are near every short row, and become the neighbours of many."
     yield Finding(
         "empty_rows",
         SEVERE if has_words else WARNING,
         f"{counted(n_empty, 'row')} ({percent(n_empty / n_rows)}) hold{'s' * (n_empty == 1)} no value but 0. "
-        + (why if has_words else "They have no direction, and may stand for missing values."),
+        + (why if has_words else "They have no direction, and may mean missing values."),
         "Search by the cosine, to which empty rows are farthest: --search exact:metric=cosine. Or leave them out.",
         {"rows": n_empty, "share": n_empty / n_rows, "first_row": int(empty.argmax())},
     )
@@ -136,7 +136,8 @@ def duplicate_findings(keys: Keys, empty: BoolArray, Y: PartialLabels | None) ->
         "duplicates",
         SEVERE if share > MOST_DUPLICATES else WARNING if share > MANY_DUPLICATES else NOTE,
         f"{counted(n_copies, 'row')} ({percent(share)}) repeat{'s' * (n_copies == 1)} a row before"
-        f" {'it' if n_copies == 1 else 'them'}. Scores of rows held out are too good where the copy stays in training.",
+        f" {'it' if n_copies == 1 else 'them'}. Scores of held-out rows are too good if the"
+        " copy is in the training data.",
         "Leave copies out, or hold them out together: --groups duplicates, in Python groups=duplicate_groups(X).",
         {"rows": n_copies, "share": share, "first_row": first_copied},
     )
@@ -153,7 +154,7 @@ def _conflicts(group: NDArray[np.intp], size: NDArray[np.intp], Y: PartialLabels
             WARNING,
             f"{counted(n_inside, 'row')} in {counted(n_groups, 'group')} of equal rows have other label sets than rows"
             " equal to them: no method can be right on all of them.",
-            "Look at their labels, and at features that would tell them apart.",
+            "Check their labels, and add features that distinguish them.",
             {"rows": n_inside, "groups": n_groups, "share": n_inside / n_rows},
         )
 
@@ -171,7 +172,7 @@ def _unlike(group: NDArray[np.intp], size: NDArray[np.intp], Y: PartialLabels) -
 
 
 def common_finding(keys: Keys, test_keys: Keys, test_empty: BoolArray) -> Iterator[Finding]:
-    """Yield the finding of test rows that are also training rows, empty ones apart."""
+    """Yield the finding of test samples that are also training samples, empty ones apart."""
     n_common, n_rows = int(np.isin(test_keys[~test_empty], keys).sum()), len(test_keys)
     if n_common:
         share = n_common / n_rows
@@ -180,6 +181,6 @@ def common_finding(keys: Keys, test_keys: Keys, test_empty: BoolArray) -> Iterat
             SEVERE if share > MANY_DUPLICATES else WARNING,
             f"{counted(n_common, 'test row')} ({percent(share)}) {'is' if n_common == 1 else 'are'} equal to a training"
             " row, so scores on the test rows are too good.",
-            "Leave them out of the training rows.",
+            "Leave them out of the training data.",
             {"rows": n_common, "share": share},
         )

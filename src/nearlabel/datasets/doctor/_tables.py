@@ -24,7 +24,7 @@ _CODE_BYTES = 6  # a float64 holds them exactly
 
 
 class Other:
-    """A column that holds no numbers; `is_declared` tells whether its kind was said, or is what it seems to be."""
+    """A column without numbers; `is_declared` is whether its kind was declared, rather than guessed."""
 
     def __init__(self, name: str, kind: str, values: NDArray[Any], *, is_declared: bool) -> None:
         self.name, self.kind, self.values, self.is_declared = name, kind, values, is_declared
@@ -95,11 +95,11 @@ class Table:
 
     @property
     def compared(self) -> list[Other]:
-        """The columns by which rows are compared beside numbers."""
+        """The columns by which rows are compared in addition to numbers."""
         return [other for other in self.others if other.is_compared]
 
     def keyed(self) -> Matrix:
-        """Return a matrix whose rows are equal where rows are: numbers, and codes of what else is compared."""
+        """Return a matrix whose rows are equal where rows are: numbers, and codes of other compared columns."""
         compared = self.compared
         return np.column_stack([self.X, *(other.codes for other in compared)]) if compared else self.X
 
@@ -127,7 +127,7 @@ def table_of(
 ) -> Table:
     """Return X as a table; `names` None are those of a data frame, else the numbers of the columns.
 
-    `kinds` are those of the columns of cells, as `Dataset.feature_kinds` has them; None: what columns seem to hold.
+    `kinds` are those of the columns of cells, as `Dataset.feature_kinds` has them; None: their probable kinds.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def _of_columns(
             of_values.append(name)
         elif kind in ("number", "flag", "code"):
             raise ValueError(
-                f"{what} must hold numbers in column {name!r}, which feature_kinds says, got other values."
+                f"{what} must contain numbers in column {name!r}, as feature_kinds declares, got other values."
             )
         else:
             others.append(_other(column, name, kind))
