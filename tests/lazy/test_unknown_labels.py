@@ -278,9 +278,9 @@ def test_what_is_learnt_stands_in_the_attributes():
 @pytest.mark.parametrize(
     ("hidden", "messages"),
     [
-        ((slice(4, None), 0), ["Label 0 is known in fewer than 5 rows: all of them vote, instead of 4"]),
-        ((slice(None), [0, 1]), [r"2 labels \(0, 1\) are known in too few rows to have a neighbour: the score is"]),
-        (([2, 3], slice(None)), ["No label is known of 2 of 9 training rows: they are nobody's neighbours"]),
+        ((slice(4, None), 0), ["Label 0 is known in fewer than 5 samples: all of them vote, instead of 4"]),
+        ((slice(None), [0, 1]), [r"2 labels \(0, 1\) are known in too few samples to have a neighbour: the score is"]),
+        (([2, 3], slice(None)), ["All labels are unknown in 2 of 9 training samples, which are never neighbours"]),
         ((slice(0, 2), 0), []),
     ],
     ids=["few rows", "no row", "no label", "nothing to say"],

@@ -299,7 +299,7 @@ def test_names_of_labels_and_rows():
     assert model.search_.take(np.arange(4)).ravel().tolist() == [0, 2, 3, 5]
     model.forget([0])
     assert model._row_names.tolist() == ["r2", "r3", "r5"]
-    with pytest.raises(ValueError, match="rows must be names from the index of X, got 'r0', which is none of them"):
+    with pytest.raises(ValueError, match="rows must be names in the index of X, got 'r0', which is not in it"):
         model.forget(["r0"])
     with pytest.raises(ValueError, match="y must have a column for each label of fit, got none for 'calm'"):
         model.partial_fit(more, y[["sad"]][:2])
@@ -340,7 +340,7 @@ def test_an_error_changes_nothing(given, message):
     model = MLkNN(2).fit(X, y)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(*given)
-    with pytest.raises(ValueError, match="rows must leave at least 3 training rows for n_neighbors=2, got 3 of 5"):
+    with pytest.raises(ValueError, match="rows must leave at least 3 training samples for n_neighbors=2, got 3 of 5"):
         model.forget([0, 1, 2])
     with pytest.raises(ValueError, match="rows must be numbers from 0 to 4, got 5"):
         model.forget([5])
@@ -435,7 +435,7 @@ def test_all_rows_of_a_name_go():
     assert model.forget(X.index[:3])._row_names.tolist() == [*[f"r{row // 2}" for row in range(4, 12)], ""]
     with pytest.raises(ValueError, match="rows must be names from the index of X, got ''"):
         model.forget([""])
-    with pytest.raises(ValueError, match="names of rows come from the index of a pandas data frame"):
+    with pytest.raises(ValueError, match="names need a pandas data frame"):
         BRkNN(2).fit(X.to_numpy(), np.eye(12, 2, dtype=int)).forget(["r1"])
 
 

@@ -110,7 +110,7 @@ class RAkELo(_OnLabelSubsets):
     first dealt out, in random order, k to a subset, the last subset filled up with the first labels dealt; each of
     these subsets holds a label that no other of them holds, so all are distinct. The others are drawn at random, one
     like an earlier one is drawn again. So each label is covered as soon as ``M * k >= n_labels``. With fewer subsets, a
-    warning names the labels in none; they are predicted only if all training rows carry them.
+    warning names the labels in none; they are predicted only if all training samples carry them.
 
     A tie of votes speaks for the label, as in Mulan.
 

@@ -131,13 +131,13 @@ class SoftVote(Mixture, _BaseComposition):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows, as all classifiers take them.
+            Training samples, as all classifiers take them.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
             Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
         groups : array-like of shape (n_samples,), default=None
-            Names of the rows' groups: a row is scored by fits to other groups.
+            Group of each sample: a row is scored by fits to other groups.
         scores : dict of str to array-like of shape (n_samples, n_labels), default=None
             By names of classifiers, probabilities of these rows by a fit that has not seen them. Such a classifier is
             not cross-validated.

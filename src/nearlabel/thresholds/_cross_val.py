@@ -106,7 +106,7 @@ def method_of(estimator: Any, response_method: str) -> str:
 
 
 class OneClass(NamedTuple):
-    """Labels, as masks (n_labels,), that no or all training rows carry; never those that no row knows.
+    """Labels, as masks (n_labels,), that no or all training samples carry; never those that no row knows.
 
     Their decision values mean nothing (scikit-learn's OneVsRestClassifier returns 0 or 1, which may be above all other
     scores), so their score is set to minus or plus infinity.

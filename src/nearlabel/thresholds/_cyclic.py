@@ -43,7 +43,7 @@ class CyclicAscent(ByThresholds):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this.
+        A label is predicted where its score is at least this.
     objective_ : float
         The value reached.
     n_scans_ : int

@@ -50,7 +50,7 @@ class FBR(ByThresholds):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this.
+        A label is predicted where its score is at least this.
     strategy_ : ByThresholds
         The fitted strategy.
     fbr_ : float

@@ -26,7 +26,7 @@ class FixedThresholdsClassifier(WithThresholds):
         cloned in `fit`. A fitted one is kept if it is wrapped in `sklearn.frozen.FrozenEstimator`. Put
         `BinaryRelevance` around a classifier of one label.
     thresholds : float, array-like of shape (n_labels,) or "auto", default="auto"
-        A label is chosen where its score is at least this. "auto": 0.5 for probabilities, 0 for decision values.
+        A label is predicted where its score is at least this. "auto": 0.5 for probabilities, 0 for decision values.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Which scores; "auto" takes probabilities if there are any.
     at_least : int, default=0

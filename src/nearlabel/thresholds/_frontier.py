@@ -80,7 +80,7 @@ class MicroPRFrontier:
         Returns
         -------
         ndarray of shape (n_labels,)
-            A label is chosen where its score is at least this.
+            A label is predicted where its score is at least this.
 
         Raises
         ------

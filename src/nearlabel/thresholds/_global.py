@@ -199,7 +199,7 @@ def _first_reached(candidates: FloatArray, scores: NDArray[Any]) -> IntArray:
 
 
 def _running(values: NDArray[Any], begins: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return cumulative sums that start anew where a group begins."""
+    """Return cumulative sums that start again where a group begins."""
     sums = values.cumsum()
     first = np.flatnonzero(begins)
     before = sums[first] - values[first]

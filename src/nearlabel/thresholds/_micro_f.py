@@ -36,7 +36,7 @@ class MicroFOptimum(ByThresholds):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this. Halfway between two distinct scores; the next float above
+        A label is predicted where its score is at least this. Halfway between two distinct scores; the next float above
         all scores to choose none of those seen; infinity for a label without positives; minus infinity to choose all.
         Among equal optima the one with the fewest chosen labels.
     objective_ : float

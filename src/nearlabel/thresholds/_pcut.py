@@ -29,8 +29,8 @@ class PCut(ByThresholds):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this. Where equal scores prevent the very number, the nearest one,
-        the smaller of two as near.
+        A label is predicted where its score is at least this. Where equal scores prevent the very number, the nearest
+        one, the smaller of two as near.
     n_labels_ : int
         Number of labels.
 
@@ -38,7 +38,7 @@ class PCut(ByThresholds):
     -----
     Where y has unknown cells, a label is to be chosen in as many of the rows that know it as carry it.
 
-    Yang ranks all test rows and gives a label to the first of them, so that no row can be answered alone. Here the
+    Yang ranks all test samples and gives a label to the first of them, so that no row can be answered alone. Here the
     threshold is learnt where label sets are known, and each row is answered by itself.
 
     References

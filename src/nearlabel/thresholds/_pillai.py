@@ -35,7 +35,7 @@ class PillaiAscent(ByThresholds):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this; of equal maxima the highest threshold is taken.
+        A label is predicted where its score is at least this; of equal maxima the highest threshold is taken.
     objective_ : float
         The micro-averaged F-beta reached.
     n_scans_ : int

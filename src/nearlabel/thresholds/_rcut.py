@@ -42,8 +42,8 @@ class RCut(ThresholdStrategy):
 
     Notes
     -----
-    Rows are ranked by all their scores, as new rows will be; where y has unknown cells, the choice among these is not
-    judged.
+    Rows are ranked by all their scores, as new samples will be; where y has unknown cells, the choice among these is
+    not judged.
 
     References
     ----------

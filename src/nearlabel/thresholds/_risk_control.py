@@ -33,9 +33,9 @@ _BYTES_PER_CELL = 40
 
 
 class RiskControl(ByThresholds):
-    """Find thresholds that keep a promise on new rows: of recall, of complete label sets, or of precision.
+    """Find thresholds that keep a promise on new samples: of recall, of complete label sets, or of precision.
 
-    The promise holds whatever the classifier and its scores are, if the rows given to `fit` and the new rows are
+    The promise holds whatever the classifier and its scores are, if the rows given to `fit` and the new samples are
     exchangeable (such as draws from one population) and the classifier was fitted to *other* rows. So hold out rows:
     ``TunedThresholdsClassifierCV(model, RiskControl(), cv="prefit").fit(X_held_out, y_held_out)``. Leave-one-out
     scores, and pooled ones of folds, make it approximate; see the notes.
@@ -51,7 +51,7 @@ class RiskControl(ByThresholds):
         The least value of the measure, between 0 and 1.
     confidence : float, default=None
         None: the promise is of the expectation, over the draw of the calibration rows too. A number between 0 and 1:
-        with at least this probability the calibration rows are such that the measure of new rows is at least the
+        with at least this probability the calibration rows are such that the measure of new samples is at least the
         level. "precision" needs it, as it does not grow steadily with the threshold.
     per_label : bool, default=False
         For "recall" only: whether each label gets a threshold of its own, so that of the rows that carry it at least
@@ -74,10 +74,10 @@ class RiskControl(ByThresholds):
     risk_ : float or ndarray of shape (n_labels,)
         1 less the measure that the thresholds reach on these rows; NaN for a label that no row carries.
     bound_ : float or ndarray of shape (n_labels,)
-        The bound of the risk of new rows that follows; at most 1 - level, unless `fit` warns. The risk with one more
+        The bound of the risk of new samples that follows; at most 1 - level, unless `fit` warns. The risk with one more
         row that is lost, or with Hoeffding's margin, or for "precision" the least risk that the test rejects.
     top_scores_ : ndarray of shape (n_samples,)
-        The highest score of each row given to `fit`, sorted: what `score_shift` compares with new rows.
+        The highest score of each row given to `fit`, sorted: what `score_shift` compares with new samples.
     n_labels_ : int
         Number of labels.
 
@@ -97,8 +97,8 @@ class RiskControl(ByThresholds):
     those that are known in full; with `per_label` a label's known cells count. Where cells are hidden without regard to
     labels and features, rows that are known are like all rows. *Weights* are refused: they make rows unlike each other.
 
-    *Leave-one-out scores* come from models of one row fewer than the model that answers new rows, and their rows are in
-    each other's models: no theorem without further assumptions. Neighbours are stable, and in
+    *Leave-one-out scores* come from models of one row fewer than the model that answers new samples, and their rows are
+    in each other's models: no theorem without further assumptions. Neighbours are stable, and in
     ``benchmarks/risk_control.py`` the losses stay near their level; say "approximate", as
     `TunedThresholdsClassifierCV.promise_` does. *Other data* than those of calibration void every promise:
     `score_shift` compares the scores.
@@ -113,7 +113,7 @@ class RiskControl(ByThresholds):
 
     See Also
     --------
-    nearlabel.neighbors.NoveltyDetector : Says which rows are unlike all training rows.
+    nearlabel.neighbors.NoveltyDetector : Says which rows are unlike all training samples.
 
     Examples
     --------
@@ -161,12 +161,12 @@ class RiskControl(ByThresholds):
         return f"With {100 * self.confidence:g} % confidence: {lower_first(sentence)}"
 
     def score_shift(self, scores: MatrixLike) -> ScoreShift:
-        """Compare the scores of new rows with those of calibration: other data void the promise.
+        """Compare the scores of new samples with those of calibration: other data void the promise.
 
         Parameters
         ----------
         scores : array-like or data frame of shape (n_queries, n_labels)
-            Scores of new rows.
+            Scores of new samples.
 
         Returns
         -------

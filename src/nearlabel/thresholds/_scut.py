@@ -42,7 +42,7 @@ class SCut(ByThresholds):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this. Among equal optima that with the fewest chosen rows;
+        A label is predicted where its score is at least this. Among equal optima that with the fewest chosen rows;
         infinity for a label without positives that is best not chosen.
     objective_ : float
         The mean over labels that is reached; the Hamming loss is that of all known cells.

@@ -146,7 +146,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
 
 
 class ByThresholds(ThresholdStrategy):
-    """A strategy that gives each label one threshold; a label is chosen where its score is at least that."""
+    """A strategy that gives each label one threshold; a label is predicted where its score is at least that."""
 
     thresholds_: FloatArray
 

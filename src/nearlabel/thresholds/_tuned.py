@@ -80,7 +80,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     response_method_ : str
         Which scores are cut.
     promise_ : str
-        What a `RiskControl` promises of new rows, as a sentence; empty for other strategies.
+        What a `RiskControl` promises of new samples, as a sentence; empty for other strategies.
     thresholds_stale_ : bool
         Whether rows came or went since the thresholds were tuned; the first `predict` then warns
         (`StaleThresholdsWarning`).
@@ -98,13 +98,13 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     optimises no metric leaves the choice to the classifier.)
 
     `at_least` and `at_most` act on predictions and are not seen while the thresholds are tuned. A label of which the
-    training rows show one class has a decision value of minus or plus infinity here, since scikit-learn's are
+    training samples show one class has a decision value of minus or plus infinity here, since scikit-learn's are
     meaningless then; not of a classifier that was fitted before ("prefit", or in a `FrozenEstimator`). y reaches the
     classifier in its own container: one that takes no sparse y needs a dense one. Where y has unknown cells it holds
-    NaN, and everything is tuned, and judged, on known cells. For a grid over
-    ``strategy__beta`` give a strategy. ``fit(X, y, groups=...)`` scores the rows of a group by classifiers that have
-    seen none of them: "loo" leaves out groups, an int makes folds of groups, a splitter gets them. With scikit-learn's
-    metadata routing, `estimator`, `strategy` and the splitter get what they requested.
+    NaN, and everything is tuned, and judged, on known cells. For a grid over ``strategy__beta`` give a strategy.
+    ``fit(X, y, groups=...)`` scores the rows of a group by classifiers that have seen none of them: "loo" leaves out
+    groups, an int makes folds of groups, a splitter gets them. With scikit-learn's metadata routing, `estimator`,
+    `strategy` and the splitter get what they requested.
 
     See Also
     --------
@@ -182,7 +182,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
 
     @property
     def promise_(self) -> str:
-        """What a `RiskControl` promises of new rows, as a sentence; empty for other strategies.
+        """What a `RiskControl` promises of new samples, as a sentence; empty for other strategies.
 
         It begins with "Approximately" unless the thresholds were learnt on rows that took no part in the fit, with cv
         "prefit" or the single split of a splitter with ``refit=False``, and that are of no groups.

@@ -1,4 +1,4 @@
-"""Rows come and go in a classifier with tuned thresholds: these stay, and are stale, until they are tuned anew."""
+"""Rows come and go in a classifier with tuned thresholds: these stay, and are stale, until they are tuned again."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def can_be_updated(classifier: Any) -> bool:
 
 
 def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Any:
-    """Append training rows to the inner classifier; the thresholds stay until `retune`, and are stale.
+    """Append training samples to the inner classifier; the thresholds stay until `retune`, and are stale.
 
     If new labels come, which have no thresholds yet, those of all labels are tuned at once.
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_added, n_features)
-        New training rows, as `predict` takes them. Steps of a pipeline inside stay as they were fitted.
+        New training samples, as `predict` takes them. Steps of a pipeline inside stay as they were fitted.
     y : array-like, data frame or sparse container of shape (n_added, n_labels) or (n_added,)
         Their label sets; see `nearlabel.lazy.MLkNN.partial_fit`.
     classes : array-like, default=None
@@ -56,7 +56,7 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
     ------
     ValueError
         If X or y is malformed or does not fit the rows and labels before, or new labels come and the thresholds cannot
-        be tuned anew (`retune`). Then nothing has changed.
+        be tuned again (`retune`). Then nothing has changed.
     """
     if not hasattr(self, "estimator_"):
         self.fit(X, y)
@@ -75,12 +75,12 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
 
 
 def forget(self: Any, rows: ArrayLike) -> Any:
-    """Remove training rows from the inner classifier; the thresholds stay until `retune`, and are stale.
+    """Remove training samples from the inner classifier; the thresholds stay until `retune`, and are stale.
 
     Parameters
     ----------
     rows : array-like of shape (n_removed,)
-        Numbers of training rows, each once.
+        Numbers of training samples, each once.
 
     Returns
     -------

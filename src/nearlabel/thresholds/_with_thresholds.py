@@ -77,8 +77,8 @@ class WithThresholds(AroundClassifier):
         Returns
         -------
         scores : ndarray of shape (n_queries, n_labels) or (n_queries,)
-            Decision values; minus or plus infinity for a label of one class in the training rows. For a one-dimensional
-            y, the decision value of its second class.
+            Decision values; minus or plus infinity for a label of one class in the training samples. For a
+            one-dimensional y, the decision value of its second class.
         """
         scores = self._scores(X, "decision_function")
         return self._container.decisions(scores)
@@ -89,7 +89,7 @@ class WithThresholds(AroundClassifier):
 
     @property
     def cuts_only(self) -> bool:
-        """Whether a label is chosen where its score is at least its threshold, and nothing else decides."""
+        """Whether a label is predicted where its score is at least its threshold, and nothing else decides."""
         return self.at_least == 0 and self.at_most is None
 
     def label_sets_of(self, scores: NDArray[Any]) -> Matrix:
