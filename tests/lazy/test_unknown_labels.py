@@ -327,7 +327,7 @@ def test_known_neighbours_of_a_precomputed_search():
     model = MLkNN(K, search=enough).fit(HOLES.X, HOLES.y)
     np.testing.assert_array_equal(model.loo_predict_proba(), MLkNN(K).fit(HOLES.X, HOLES.y).loo_predict_proba())
     few = PrecomputedNeighbors.from_search(ExactNeighbors(), HOLES.X, n_neighbors=K + 1)
-    with pytest.raises(ValueError, match=r"search must know 4 neighbours of each row among those.* Hint: precompute"):
+    with pytest.raises(ValueError, match=r"search must know 4 neighbours of each sample among.* Hint: precompute"):
         MLkNN(K, search=few).fit(HOLES.X, HOLES.y)
 
 

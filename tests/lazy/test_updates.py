@@ -369,7 +369,7 @@ def test_who_cannot_be_updated_says_so():
     assert not hasattr(IBLR(), "partial_fit")
     assert not hasattr(NLDD(), "partial_fit")
     model = BRkNN(1, search=NearestNeighbors()).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
-    with pytest.raises(TypeError, match=r"search must have add and remove .* got NearestNeighbors"):
+    with pytest.raises(TypeError, match=r"search must have the methods add and remove .* got NearestNeighbors"):
         model.forget([0])
 
 
@@ -399,7 +399,7 @@ def test_a_fit_forgets_all_changes():
     assert_like_a_fit(model, lambda: MLkNN(2), X, y, X + 0.3)
 
 
-@pytest.mark.filterwarnings("ignore:No label is known")
+@pytest.mark.filterwarnings("ignore:All labels are unknown")
 @pytest.mark.parametrize("classifier", [BRkNN(2), MLkNN(2)], ids=repr)
 @pytest.mark.parametrize(("first", "then"), [([["a"], ["b"]] * 4, [["b", "c"], ["b"], None]),
                                              ([*[["a"], ["b"]] * 4, None], [["c"], ["a"], ["a", "c"]])])  # fmt: skip
@@ -433,7 +433,7 @@ def test_all_rows_of_a_name_go():
     X = pd.DataFrame(np.arange(12.0), index=[f"r{row // 2}" for row in range(12)])
     model = BRkNN(2).fit(X, np.eye(12, 2, dtype=int)).partial_fit([[20.0]], [[1, 1]])
     assert model.forget(X.index[:3])._row_names.tolist() == [*[f"r{row // 2}" for row in range(4, 12)], ""]
-    with pytest.raises(ValueError, match="rows must be names from the index of X, got ''"):
+    with pytest.raises(ValueError, match="rows must be names in the index of X, got ''"):
         model.forget([""])
     with pytest.raises(ValueError, match="names need a pandas data frame"):
         BRkNN(2).fit(X.to_numpy(), np.eye(12, 2, dtype=int)).forget(["r1"])
@@ -442,7 +442,7 @@ def test_all_rows_of_a_name_go():
 def test_tags_come_one_row_at_a_time():
     """One without a tag, one of which nothing is known, and one that lacks known tags."""
     X, tags = np.arange(8.0)[:, np.newaxis], [["a"], ["b"], ["a", "b"], ["b"], [], None, ["c"], ["a"]]
-    with pytest.warns(UserWarning, match="No label is known of 1"):
+    with pytest.warns(UserWarning, match="All labels are unknown in 1"):
         expected = BRkNN(1).fit(X, tags)
     model = BRkNN(1).fit(X[:4], tags[:4])
     for row in range(4, 8):

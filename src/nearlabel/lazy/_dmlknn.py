@@ -159,7 +159,7 @@ class DMLkNN(MLkNN):
         if self._lists.lengths.min() == k:
             raise ValueError(
                 f"n_neighbors must be at most {k - 1} if delta is selected by leave-one-out, got {k}."
-                "  Hint: set delta, or use a search that knows one more neighbour."
+                " Hint: set delta, or use a search that knows one more neighbour."
             )
         single = Groups.of(np.arange(self._n_samples))
         leaving_out = LeavingOut.of(self._units(), self._training_lists(), k, single)
