@@ -72,7 +72,7 @@ def test_predict_warns_once_of_stale_thresholds():
     model.predict(X)
     for _ in range(2):
         model.forget([3])
-        with pytest.warns(StaleThresholdsWarning, match=r"retune\(\) tunes them on the present rows"):
+        with pytest.warns(StaleThresholdsWarning, match=r"retune\(\) tunes them on the present samples"):
             model.predict(X)
         model.predict(X)
     model.forget([3]).retune().predict(X)

@@ -37,7 +37,7 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
     random_state : int, RandomState or None, default=None
         Draws rows, deals them out for calibration, and is given to the estimator if that has none of its own.
     n_jobs : int, default=None
-        Models fitted at a time.
+        Number of models fitted in parallel.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
         Draws rows and orders, deals rows out for calibration, and is given to the estimator if that has none of its
         own.
     n_jobs : int, default=None
-        Chains fitted at a time.
+        Number of chains fitted in parallel.
 
     Attributes
     ----------

@@ -66,9 +66,9 @@ class NeighborInterpolation(Mixture):
         How rows are scored by a part without leave-one-out scores. An int: number of folds, of consecutive rows unless
         `random_state` is given.
     n_jobs : int, default=None
-        Folds fitted at a time.
+        Number of folds fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before they are cut into folds, if `cv` is an int.
+        Shuffles the samples before they are split into folds, if `cv` is an int.
 
     Attributes
     ----------
