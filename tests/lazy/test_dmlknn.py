@@ -136,7 +136,7 @@ def test_both_numbers_are_chosen_together():
         ({"delta": "all"}, ValueError, "delta must be an integer or 'auto', got 'all'"),
         ({"cells": "pairs"}, ValueError, r"cells must be one of \['counts', 'labels'\], got 'pairs'"),
         ({"smoothing": 0}, ValueError, "smoothing must be"),
-        ({"delta": "auto", "n_neighbors": 7}, ValueError, "n_neighbors must be at most 6 if .* delta, got 7. Hint"),
+        ({"delta": "auto", "n_neighbors": 7}, ValueError, "n_neighbors must be at most 6 if delta .*, got 7. Hint"),
     ],
 )
 def test_bad_parameters(options, error, message):
