@@ -262,7 +262,7 @@ def test_infinite_decision_values(method):
     np.testing.assert_allclose(model.predict_proba(X)[:, 3], 81 / 82)
 
 
-@pytest.mark.filterwarnings("ignore:Label 2 is known in too few rows")
+@pytest.mark.filterwarnings("ignore:Label 2 is known in too few samples")
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array], ids=["dense", "sparse"])
 def test_unknown_cells_are_left_out(container):
     """A label's map is fitted to the rows that know it; one that no row knows has the probability 0."""

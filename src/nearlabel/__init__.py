@@ -13,7 +13,7 @@ sub-package:
 - `nearlabel.decision` and `nearlabel.thresholds` (from scores to label sets), `nearlabel.calibration` (probabilities),
   `nearlabel.metrics`;
 - `nearlabel.model_selection` (folds, number of neighbours), `nearlabel.feature_selection`, `nearlabel.labels`;
-- `nearlabel.resampling` (other training rows: where labels are rare, or fewer);
+- `nearlabel.resampling` (other training samples: where labels are rare, or fewer);
 - `nearlabel.preprocessing` (mixed columns), `nearlabel.datasets`, `nearlabel.databases` (rows in vector databases);
 - `nearlabel.experiments`, `nearlabel.comparison`, `nearlabel.papers`;
 - `nearlabel.streams` (a bounded memory of rows that keep coming), `nearlabel.updates` (rows that come and go);

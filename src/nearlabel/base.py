@@ -59,12 +59,12 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     _carried_by_all: IntArray  # for each label 1 if all training rows have it, else 0
 
     def fit(self, X: MatrixLike, y: MatrixLike) -> Self:
-        """Fit the classifier to training rows and their label sets.
+        """Fit the classifier to training samples and their label sets.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.

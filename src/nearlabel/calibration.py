@@ -255,7 +255,7 @@ class CalibratedLabels(HoldsRowsOut):
         Returns
         -------
         labels : ndarray of shape (n_queries, n_labels)
-            Indicator matrix: a label is chosen where its calibrated probability is at least one half.
+            Indicator matrix: a label is predicted where its calibrated probability is at least one half.
         """
         return cut(self.calibrated(scores), 0.5)
 

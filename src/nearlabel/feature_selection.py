@@ -241,7 +241,7 @@ class InformationGainSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : indicator matrix of shape (n_samples, n_labels)
             Their label sets; or the tags of each row, a list, tuple or set of texts.
 

@@ -160,7 +160,7 @@ def predict_labels(model: Any, X: MatrixLike, *, label_names: Sequence[Any] | No
 
 
 def novelty_detector(model: Any, level: float = 0.01) -> Any:
-    """Return what tells rows that are unlike all training rows of a fitted model by neighbours.
+    """Return what tells rows that are unlike all training samples of a fitted model by neighbours.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def novelty_detector(model: Any, level: float = 0.01) -> Any:
         A method of `nearlabel.lazy` that has `n_neighbors`, whose number and search are taken, or `MLMLM`, for which 10
         neighbours are searched; or a pipeline, search of parameters or thresholds around one, as `explain` takes them.
     level : float, default=0.01
-        The largest share of rows like the training rows that is called novel; see
+        The largest share of rows like the training samples that is called novel; see
         `nearlabel.neighbors.NoveltyDetector`.
 
     Returns
@@ -203,7 +203,7 @@ def novelty_detector(model: Any, level: float = 0.01) -> Any:
 
 
 def _novelty_steps(classifier: Any, level: float) -> list[Any]:
-    """Return the detector of a classifier's training rows, behind what the classifier does to features."""
+    """Return the detector of a classifier's training samples, behind what the classifier does to features."""
     if isinstance(classifier, MLMLM):
         search = ExactNeighbors(classifier.metric, metric_params=classifier.metric_params)
         n_neighbors = max(1, min(_N_NEIGHBORS, classifier._rows.shape[0] - 1))

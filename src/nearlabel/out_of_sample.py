@@ -156,7 +156,7 @@ def left_out_answer(fitted: Any, n_labels: int, needs: Needs = BOTH, groups: Int
 
 
 def _check_resamples_nothing(pipeline: Any) -> None:
-    """Raise ValueError if a step has other training rows than those given: it would answer for rows that it made."""
+    """Raise ValueError if a step has other training samples than those given: it would answer for rows that it made."""
     for _, step in getattr(pipeline, "steps", []):
         if hasattr(step, "fit_resample"):
             raise ValueError(

@@ -200,7 +200,7 @@ def check_sparse_equals_dense(estimator: Any) -> None:
 
 
 def check_labels_with_one_class_are_constant(estimator: Any) -> None:
-    """A label that all or no training rows have is no error, and is predicted for all or no queries."""
+    """A label that all or no training samples have is no error, and is predicted for all or no queries."""
     X, y = _problem()
     y[:, 1], y[:, 3] = 0, 1
     for targets in (y, sparse.csr_array(y)):
@@ -253,7 +253,7 @@ def check_fit_forgets(estimator: Any) -> None:
 
 
 def check_updates_equal_fits(estimator: Any) -> None:
-    """With `partial_fit` and `forget`, it is what a fit of the present samples in their order makes it, to the bit."""
+    """With `partial_fit` and `forget`, it is what a fit of the present samples in their order makes it, bit for bit."""
     if not (hasattr(estimator, "partial_fit") and hasattr(estimator, "forget")):
         return
     X, y = _problem()
@@ -418,8 +418,8 @@ def check_search(search: Any, *, expected_failed_checks: Mapping[str, str] | Non
     """Run every check of the contract of a neighbour search on clones of one.
 
     A search has `fit(X)` and `kneighbors(X=None, n_neighbors=None)`, which returns distances and training indices, both
-    of shape (n_queries, n_neighbors), nearest first. ``X=None`` stands for the training rows, each without itself, by
-    its number: an equal row is still its neighbour.
+    of shape (n_queries, n_neighbors), nearest first. ``X=None`` stands for the training samples, each without itself,
+    by its number: an equal row is still its neighbour.
 
     Parameters
     ----------
@@ -570,7 +570,7 @@ def check_search_returns_two_matrices(search: Any) -> None:
 
 
 def check_search_leaves_a_row_out_of_its_own_list(search: Any) -> None:
-    """``X=None`` means the training rows, each without itself, by its number: an equal row is its neighbour."""
+    """``X=None`` means the training samples, each without itself, by its number: an equal row is its neighbour."""
     X, _ = _points()
     distances, indices = search.fit(X).kneighbors(None, 3)
     _assert_neighbors((distances, indices), len(X), 3, len(X))
@@ -606,7 +606,7 @@ def check_search_forgets(search: Any) -> None:
 
 
 def check_search_updates_equal_fits(search: Any) -> None:
-    """With `add` and `remove`, it finds what a fit of the present rows in their order finds, to the bit."""
+    """With `add` and `remove`, it finds what a fit of the present rows in their order finds, bit for bit."""
     if not (hasattr(search, "add") and hasattr(search, "remove")):
         return
     X, queries = _points()
@@ -677,7 +677,7 @@ def check_sampler_says_where_rows_come_from(sampler: Any) -> None:
 
 
 def check_sampler_keeps_the_order(sampler: Any) -> None:
-    """Rows of X come first, in their order, then copies of them, then new rows."""
+    """Rows of X come first, in their order, then copies of them, then new samples."""
     sampler.fit_resample(*_unequal_problem())
     source = sampler.sample_indices_
     taken = source[source >= 0]
@@ -758,7 +758,7 @@ METRIC_CHECKS: tuple[Check, ...] = (
 
 
 def _points() -> tuple[Matrix, Matrix]:
-    """Return 40 rows, of which the first two are equal, and 7 queries, of which the first is a training row."""
+    """Return 40 rows, of which the first two are equal, and 7 queries, of which the first is a training sample."""
     rng = np.random.RandomState(0)
     X = rng.standard_normal((40, 5))
     X[1] = X[0]

@@ -26,7 +26,7 @@ def partial_fit(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Any:
-    """Append training rows to a fitted model.
+    """Append training samples to a fitted model.
 
     The steps of a pipeline before the classifier stay as they were fitted: scalings, vocabularies and selections are
     those of the rows of `fit`. The classifier is then what a fit of all rows, as these steps transform them, makes it.
@@ -78,14 +78,14 @@ def partial_fit(
 
 
 def forget(model: Any, rows: ArrayLike) -> Any:
-    """Remove training rows from a fitted model.
+    """Remove training samples from a fitted model.
 
     Parameters
     ----------
     model : fitted estimator
         As for `partial_fit`. It is changed.
     rows : array-like of shape (n_removed,)
-        Numbers of training rows, each once.
+        Numbers of training samples, each once.
 
     Returns
     -------

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*they are nobody's neighbours")
+pytestmark = pytest.mark.filterwarnings("ignore:.*which are never neighbours")
 LABELS = ("--labels", "left,noise")
 
 

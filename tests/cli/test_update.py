@@ -69,7 +69,7 @@ def test_stale_until_tuned_anew(nearlabel, songs):
     answer = nearlabel("update", "m.skops", "new.csv")
     assert "stale: tuned before the change" in answer.out
     assert "--retune tunes them again" in answer.err
-    assert "tuned before rows came or went" in nearlabel("predict", "m.skops", "new.csv").err
+    assert "tuned before samples were added or removed" in nearlabel("predict", "m.skops", "new.csv").err
     assert "fresh" in nearlabel("update", "m.skops", "--retune").out
     assert "tuned before" not in nearlabel("predict", "m.skops", "new.csv").err
     assert "or --retune must be given, got neither" in nearlabel("update", "m.skops").err

@@ -19,7 +19,7 @@ from nearlabel.experiments import (
     takes_unknown,
 )
 
-advised = pytest.mark.filterwarnings("ignore:.*they are nobody's neighbours")  # of fits in the test itself
+advised = pytest.mark.filterwarnings("ignore:.*which are never neighbours")  # of fits in the test itself
 
 
 @pytest.fixture

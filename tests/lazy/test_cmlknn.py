@@ -61,7 +61,7 @@ def test_printed_formulas_equal_loops_and_predict_nothing(small):
     X, Y, queries = small
     Y = Y * (np.arange(5) != 4)  # no label that everyone has: its mean support would be the only one above N / 2
     model = CMLkNN(4, formulas="printed")
-    with pytest.warns(UserWarning, match="predicts next to no label"):
+    with pytest.warns(UserWarning, match="predicts almost no label"):
         model.fit(X, Y)
     assert_equals_loops(model, X, Y, queries, {"formulas": "printed"})
     assert model.predict(queries).sum() == 0

@@ -136,7 +136,7 @@ def test_both_numbers_are_chosen_together():
         ({"delta": "all"}, ValueError, "delta must be an integer or 'auto', got 'all'"),
         ({"cells": "pairs"}, ValueError, r"cells must be one of \['counts', 'labels'\], got 'pairs'"),
         ({"smoothing": 0}, ValueError, "smoothing must be"),
-        ({"delta": "auto", "n_neighbors": 7}, ValueError, "n_neighbors must be at most 6 where .* delta, got 7. Hint"),
+        ({"delta": "auto", "n_neighbors": 7}, ValueError, "n_neighbors must be at most 6 if delta .*, got 7. Hint"),
     ],
 )
 def test_bad_parameters(options, error, message):
@@ -150,7 +150,7 @@ def test_a_search_that_knows_too_few():
     X, Y = np.random.default_rng(0).normal(size=(9, 2)), np.eye(9, dtype=int)
     known = PrecomputedNeighbors.from_search(ExactNeighbors(), X, n_neighbors=3)
     assert DMLkNN(3, delta=1, search=known).fit(X, Y).delta_ == 1
-    with pytest.raises(ValueError, match="n_neighbors must be at most 2 where rows are left out to choose delta, got"):
+    with pytest.raises(ValueError, match="n_neighbors must be at most 2 if delta is selected by leave-one-out, got"):
         DMLkNN(3, delta="auto", search=known).fit(X, Y)
 
 

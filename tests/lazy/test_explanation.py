@@ -366,7 +366,7 @@ def test_novelty_of_nldd_is_of_the_nearest_row():
     assert other.novelty is None
     assert "one label set at a time" in other.novelty_reason
     alone = NLDD(TREE, random_state=0).fit(X[:1], Y[:1]).explain(queries)[0]
-    assert (alone.novelty, alone.novelty_reason) == (None, "a single training row has no neighbours.")
+    assert (alone.novelty, alone.novelty_reason) == (None, "a single training sample has no neighbours.")
 
 
 def test_novelty_with_other_searches():
@@ -385,8 +385,8 @@ def test_novelty_with_other_searches():
         .explain(3 * X[:4])
     ]
     (alone,) = BRkNN(1).fit(X[:1], Y[:1]).explain(queries[:1])
-    assert (alone.novelty, alone.novelty_reason) == (None, "a single training row has no neighbours.")
-    assert "novelty unknown: a single training row has no neighbours." in str(alone)
+    assert (alone.novelty, alone.novelty_reason) == (None, "a single training sample has no neighbours.")
+    assert "novelty unknown: a single training sample has no neighbours." in str(alone)
 
 
 class QueriesOnly(BaseEstimator):

@@ -198,7 +198,7 @@ def test_too_many_neighbors(method):
     most = 4 if method.counts_rows else 5
     model = method(most).fit(X, Y)
     assert model.loo_predict_proba().shape == model.loo_predict().shape == (6, 6)
-    message = f"n_neighbors must be at most {most} to leave out one of n_samples=6 rows, got {most + 1}"
+    message = f"n_neighbors must be at most {most} to leave out one of n_samples=6, got {most + 1}"
     model = method(most + 1).fit(X, Y)
     for leave_out in (model.loo_predict_proba, model.loo_predict):
         with pytest.raises(ValueError, match=message):

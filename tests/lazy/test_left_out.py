@@ -99,7 +99,7 @@ def test_unknown_cells_are_answered_but_not_relabelled(method):
     np.testing.assert_array_equal(rows, np.arange(30))
     np.testing.assert_array_equal(labels, fitted.loo_predict())
     np.testing.assert_array_equal(scores, fitted.loo_predict_proba())
-    with pytest.raises(ValueError, match="y must have no unknown cell for other label sets to be tried"):
+    with pytest.raises(ValueError, match="y must have no unknown cells to try other label sets"):
         left_out.relabelled(y)
 
 

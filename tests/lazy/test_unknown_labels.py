@@ -278,9 +278,9 @@ def test_what_is_learnt_stands_in_the_attributes():
 @pytest.mark.parametrize(
     ("hidden", "messages"),
     [
-        ((slice(4, None), 0), ["Label 0 is known in fewer than 5 rows: all of them vote, instead of 4"]),
-        ((slice(None), [0, 1]), [r"2 labels \(0, 1\) are known in too few rows to have a neighbour: the score is"]),
-        (([2, 3], slice(None)), ["No label is known of 2 of 9 training rows: they are nobody's neighbours"]),
+        ((slice(4, None), 0), ["Label 0 is known in fewer than 5 samples: all of them vote, instead of 4"]),
+        ((slice(None), [0, 1]), [r"2 labels \(0, 1\) are known in too few samples to have a neighbour: the score is"]),
+        (([2, 3], slice(None)), ["All labels are unknown in 2 of 9 training samples, which are never neighbours"]),
         ((slice(0, 2), 0), []),
     ],
     ids=["few rows", "no row", "no label", "nothing to say"],
@@ -327,7 +327,7 @@ def test_known_neighbours_of_a_precomputed_search():
     model = MLkNN(K, search=enough).fit(HOLES.X, HOLES.y)
     np.testing.assert_array_equal(model.loo_predict_proba(), MLkNN(K).fit(HOLES.X, HOLES.y).loo_predict_proba())
     few = PrecomputedNeighbors.from_search(ExactNeighbors(), HOLES.X, n_neighbors=K + 1)
-    with pytest.raises(ValueError, match=r"search must know 4 neighbours of each row among those.* Hint: precompute"):
+    with pytest.raises(ValueError, match=r"search must know 4 neighbours of each sample among.* Hint: precompute"):
         MLkNN(K, search=few).fit(HOLES.X, HOLES.y)
 
 

@@ -299,7 +299,7 @@ def test_names_of_labels_and_rows():
     assert model.search_.take(np.arange(4)).ravel().tolist() == [0, 2, 3, 5]
     model.forget([0])
     assert model._row_names.tolist() == ["r2", "r3", "r5"]
-    with pytest.raises(ValueError, match="rows must be names from the index of X, got 'r0', which is none of them"):
+    with pytest.raises(ValueError, match="rows must be names in the index of X, got 'r0', which is not in it"):
         model.forget(["r0"])
     with pytest.raises(ValueError, match="y must have a column for each label of fit, got none for 'calm'"):
         model.partial_fit(more, y[["sad"]][:2])
@@ -340,7 +340,7 @@ def test_an_error_changes_nothing(given, message):
     model = MLkNN(2).fit(X, y)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(*given)
-    with pytest.raises(ValueError, match="rows must leave at least 3 training rows for n_neighbors=2, got 3 of 5"):
+    with pytest.raises(ValueError, match="rows must leave at least 3 training samples for n_neighbors=2, got 3 of 5"):
         model.forget([0, 1, 2])
     with pytest.raises(ValueError, match="rows must be numbers from 0 to 4, got 5"):
         model.forget([5])
@@ -369,7 +369,7 @@ def test_who_cannot_be_updated_says_so():
     assert not hasattr(IBLR(), "partial_fit")
     assert not hasattr(NLDD(), "partial_fit")
     model = BRkNN(1, search=NearestNeighbors()).fit([[0.0], [1.0]], [[1, 0], [0, 1]])
-    with pytest.raises(TypeError, match=r"search must have add and remove .* got NearestNeighbors"):
+    with pytest.raises(TypeError, match=r"search must have the methods add and remove .* got NearestNeighbors"):
         model.forget([0])
 
 
@@ -399,7 +399,7 @@ def test_a_fit_forgets_all_changes():
     assert_like_a_fit(model, lambda: MLkNN(2), X, y, X + 0.3)
 
 
-@pytest.mark.filterwarnings("ignore:No label is known")
+@pytest.mark.filterwarnings("ignore:All labels are unknown")
 @pytest.mark.parametrize("classifier", [BRkNN(2), MLkNN(2)], ids=repr)
 @pytest.mark.parametrize(("first", "then"), [([["a"], ["b"]] * 4, [["b", "c"], ["b"], None]),
                                              ([*[["a"], ["b"]] * 4, None], [["c"], ["a"], ["a", "c"]])])  # fmt: skip
@@ -433,16 +433,16 @@ def test_all_rows_of_a_name_go():
     X = pd.DataFrame(np.arange(12.0), index=[f"r{row // 2}" for row in range(12)])
     model = BRkNN(2).fit(X, np.eye(12, 2, dtype=int)).partial_fit([[20.0]], [[1, 1]])
     assert model.forget(X.index[:3])._row_names.tolist() == [*[f"r{row // 2}" for row in range(4, 12)], ""]
-    with pytest.raises(ValueError, match="rows must be names from the index of X, got ''"):
+    with pytest.raises(ValueError, match="rows must be names in the index of X, got ''"):
         model.forget([""])
-    with pytest.raises(ValueError, match="names of rows come from the index of a pandas data frame"):
+    with pytest.raises(ValueError, match="names need a pandas data frame"):
         BRkNN(2).fit(X.to_numpy(), np.eye(12, 2, dtype=int)).forget(["r1"])
 
 
 def test_tags_come_one_row_at_a_time():
     """One without a tag, one of which nothing is known, and one that lacks known tags."""
     X, tags = np.arange(8.0)[:, np.newaxis], [["a"], ["b"], ["a", "b"], ["b"], [], None, ["c"], ["a"]]
-    with pytest.warns(UserWarning, match="No label is known of 1"):
+    with pytest.warns(UserWarning, match="All labels are unknown in 1"):
         expected = BRkNN(1).fit(X, tags)
     model = BRkNN(1).fit(X[:4], tags[:4])
     for row in range(4, 8):

@@ -182,7 +182,7 @@ def test_bad_arguments(rows, arguments, error, message):
         tune_neighbors(**{"estimator": MLkNN(), "X": X, "y": Y} | arguments)
 
 
-@pytest.mark.filterwarnings("ignore:No label is known")
+@pytest.mark.filterwarnings("ignore:All labels are unknown")
 @pytest.mark.parametrize("metric", ["micro_f1", "hamming_loss", "ranking_loss"])
 def test_folds_with_unknown_cells(metric):
     """Each fold is learnt from its known cells, and all answers are judged by those."""

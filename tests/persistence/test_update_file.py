@@ -112,7 +112,7 @@ def test_errors_leave_the_file_as_it_was(path, tmp_path):
         (lambda: forget_rows(path, [60]), "rows must be numbers from 0 to 59, got 60"),
         (
             lambda: forget_rows(path, range(58)),
-            "rows must leave at least 4 training rows for n_neighbors=3, got 58 of 60",
+            "rows must leave at least 4 training samples for n_neighbors=3, got 58 of 60",
         ),
     ):
         with pytest.raises(ValueError, match=message):

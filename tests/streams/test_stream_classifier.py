@@ -250,7 +250,7 @@ def test_forget(problem):
     stream.forget(np.flatnonzero(stream.kept_ < 25))
     assert stream.kept_.tolist() == list(range(25, 40))
     np.testing.assert_array_equal(stream.predict(queries), MLkNN(3).fit(X[25:40], Y[25:40]).predict(queries))
-    with pytest.raises(ValueError, match="rows must leave at least 4 training rows for n_neighbors=3, got 12 of 15"):
+    with pytest.raises(ValueError, match="rows must leave at least 4 training samples for n_neighbors=3, got 12 of 15"):
         stream.forget(range(12))
     with pytest.raises(ValueError, match="rows must be numbers from 0 to 14, got 15"):
         stream.forget([15])

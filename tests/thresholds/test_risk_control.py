@@ -423,5 +423,5 @@ def test_what_is_promised_in_words():
 def test_sizes_are_not_bounded(bounds):
     """Bounds on the sizes of label sets would change what was promised."""
     X, Y = draw(0)
-    with pytest.raises(ValueError, match=r"at_least and at_most must be 0 and None with RiskControl, whose promise"):
+    with pytest.raises(ValueError, match=r"at_least and at_most must be 0 and None with RiskControl, whose guarantee"):
         TunedThresholdsClassifierCV(MLkNN(2), RiskControl(level=0.5), cv="loo", **bounds).fit(X, Y)

@@ -72,7 +72,7 @@ def test_predict_warns_once_of_stale_thresholds():
     model.predict(X)
     for _ in range(2):
         model.forget([3])
-        with pytest.warns(StaleThresholdsWarning, match=r"retune\(\) tunes them on the present rows"):
+        with pytest.warns(StaleThresholdsWarning, match=r"retune\(\) tunes them on the present samples"):
             model.predict(X)
         model.predict(X)
     model.forget([3]).retune().predict(X)
@@ -112,7 +112,7 @@ def test_what_cannot_be_tuned_anew_is_refused():
     X, y = problem()
     by_groups = TunedThresholdsClassifierCV(MLkNN(4), cv="loo").fit(X[:60], y[:60, :2], groups=np.arange(60) // 2)
     by_groups.partial_fit(X[60:], y[60:, :2])
-    with pytest.raises(ValueError, match="thresholds must be tuned without groups and weights to be tuned anew"):
+    with pytest.raises(ValueError, match="thresholds must be tuned without groups and weights to be tuned again"):
         by_groups.retune()
     with pytest.raises(ValueError, match="thresholds must be tuned without groups"):
         by_groups.partial_fit(X, y)

@@ -38,12 +38,12 @@ class AdaBoostMH(WeightedClassifier, WithDecisions):
     features_ : ndarray of shape (n_rounds,)
         Feature of each stump.
     thresholds_ : ndarray of shape (n_rounds,)
-        Threshold of each stump, the middle between two neighbouring values of the training rows.
+        Threshold of each stump, the middle between two neighbouring values of the training samples.
     outputs_ : ndarray of shape (n_rounds, 2, n_varying_labels)
         Output of each stump for rows whose value is at most the threshold, and for others, for each label that has both
         classes.
     z_ : ndarray of shape (n_rounds,)
-        Σ D exp(-y h) of each round. Their product bounds the Hamming loss on the training rows.
+        Σ D exp(-y h) of each round. Their product bounds the Hamming loss on the training samples.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -67,7 +67,7 @@ class AdaBoostMH(WeightedClassifier, WithDecisions):
     stump says more than the frequencies of the labels do: there is one round, with the threshold ∞ and so one output.
 
     Of sparse rows only stored values cost. All thresholds of all features are candidates in every round; of features
-    with more than a few, a bound on Z spares most, without changing the answer. Labels that all or no training rows
+    with more than a few, a bound on Z spares most, without changing the answer. Labels that all or no training samples
     carry take no part.
 
     References

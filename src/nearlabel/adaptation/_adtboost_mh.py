@@ -44,11 +44,11 @@ class ADTBoostMH(WeightedClassifier, WithDecisions):
     features_ : ndarray of shape (n_rounds,)
         Feature of each round.
     thresholds_ : ndarray of shape (n_rounds,)
-        Threshold of each round, the middle between two neighbouring values of the training rows.
+        Threshold of each round, the middle between two neighbouring values of the training samples.
     outputs_ : ndarray of shape (n_rounds, 2, n_varying_labels)
         Outputs of the two prediction nodes of each round.
     z_ : ndarray of shape (n_rounds + 1,)
-        Σ D exp(-y h) of the root and of each round. Their product bounds the Hamming loss on the training rows.
+        Σ D exp(-y h) of the root and of each round. Their product bounds the Hamming loss on the training samples.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)
@@ -63,9 +63,10 @@ class ADTBoostMH(WeightedClassifier, WithDecisions):
     Notes
     -----
     Weights are normalised after each round, also those of rows that the rule abstains on, so ε = 1 / (n_samples ·
-    n_labels) has the meaning it has in `AdaBoostMH`. Conditions are thresholds between values of all training rows, not
-    only of those that reach the precondition. Of equal Z, to a part in 10¹⁰, the earliest precondition is taken, then
-    the lowest feature, then the lowest threshold; the paper does not say. If no feature varies the tree is its root.
+    n_labels) has the meaning it has in `AdaBoostMH`. Conditions are thresholds between values of all training samples,
+    not only of those that reach the precondition. Of equal Z, to a part in 10¹⁰, the earliest precondition is taken,
+    then the lowest feature, then the lowest threshold; the paper does not say. If no feature varies the tree is its
+    root.
 
     The cost of a round grows with the tree: every prediction node is a place where the next rule may hang, so the time
     of a fit grows faster than the number of rounds.
@@ -145,7 +146,7 @@ class _BestConditions:
     Parameters
     ----------
     search : StumpSearch
-        Of all training rows.
+        Of all training samples.
     """
 
     def __init__(self, search: StumpSearch) -> None:

@@ -30,7 +30,7 @@ class BPMLL(WithDecisions):
         1/(|Y||Ȳ|) Σ_{k in Y, l in Ȳ} exp(-(c_k - c_l)) = 1/(|Y||Ȳ|) (Σ_{k in Y} exp(-c_k)) (Σ_{l in Ȳ} exp(c_l))
 
     It is minimised by gradient descent, a row at a time. The labels whose output reaches a threshold are predicted; the
-    threshold is linear in the outputs of the row, fitted to those that are best for the training rows.
+    threshold is linear in the outputs of the row, fitted to those that are best for the training samples.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class BPMLL(WithDecisions):
         How often each row is presented.
     learning_rate : "auto" or float, default="auto"
         Step of the gradient descent. "auto": the paper's 0.05, or 1/2 over the mean squared length of the scaled
-        training rows if that is less; see the notes.
+        training samples if that is less; see the notes.
     weight_decay : float, default=1e-5
         Factor of half the squared weights and biases, which are added to the loss of each row.
     scale : {"range", "none"}, default="range"
-        "range": inputs are scaled to [-0.8, 0.8] by the ranges of the training rows, a constant feature being 0.
+        "range": inputs are scaled to [-0.8, 0.8] by the ranges of the training samples, a constant feature being 0.
         "none": features are the inputs, which should then be small; the better choice for rows of many zeros, see the
         notes.
     random_state : int, RandomState or None, default=None
@@ -53,8 +53,8 @@ class BPMLL(WithDecisions):
     Attributes
     ----------
     coefs_ : list of two ndarrays of shapes (n_features, n_hidden) and (n_hidden, n_labels)
-        Weights of the two layers; they apply to the scaled inputs. Labels that all or no training rows carry are left
-        out here and below. Where there is a virtual label, see the notes, it is the last.
+        Weights of the two layers; they apply to the scaled inputs. Labels that all or no training samples carry are
+        left out here and below. Where there is a virtual label, see the notes, it is the last.
     intercepts_ : list of two ndarrays of shapes (n_hidden,) and (n_labels,)
         Biases of the two layers.
     learning_rate_ : float
@@ -84,7 +84,7 @@ class BPMLL(WithDecisions):
 
     First weights are uniform within ± 1/sqrt(number of inputs of the unit), which the paper leaves open. Scaling and
     decay are MULAN's; the authors' program leaves inputs unscaled, takes the rows in the order given, and has a decay
-    of 0.2 over the number of rows. On data of noisy labels 100 epochs may be too many: on yeast test rows are ranked
+    of 0.2 over the number of rows. On data of noisy labels 100 epochs may be too many: on yeast test samples are ranked
     better after 10.
 
     Rows without labels, or with all labels, have no pair and are not learnt from, but tell their threshold, which the

@@ -58,7 +58,7 @@ class ConditionalBernoulliMixture(WithProbabilities):
         "labelset": the most probable label set, exactly. "marginals": the labels more probable than one half.
         "sampling": the most probable of `n_samples` label sets drawn.
     allow_empty : bool, default=None
-        Whether the label set without labels may be predicted; None: if a training row has it. For "labelset" and
+        Whether the label set without labels may be predicted; None: if a training sample has it. For "labelset" and
         "sampling" only.
     n_samples : int, default=100
         Label sets drawn for a query, for "sampling" only.

@@ -28,7 +28,7 @@ class PredictiveClusteringTree(ClusteringTrees):
     Parameters
     ----------
     min_samples_leaf : int, default=5
-        Least number of training rows in a leaf. 1 grows the tree until each leaf has one label set.
+        Least number of training samples in a leaf. 1 grows the tree until each leaf has one label set.
     max_depth : int, default=None
         Most questions from the root to a leaf. None: no limit.
     random_state : int, RandomState or None, default=None
@@ -104,8 +104,8 @@ class PredictiveClusteringTree(ClusteringTrees):
         Returns
         -------
         str
-            A line for each answer and each leaf. Beside a label is its share of the training rows in the leaf, which
-            are counted in brackets. Labels of all training rows are not told, nor those of none.
+            A line for each answer and each leaf. Beside a label is its share of the training samples in the leaf, which
+            are counted in brackets. Labels of all training samples are not told, nor those of none.
 
         Raises
         ------

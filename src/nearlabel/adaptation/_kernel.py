@@ -1,4 +1,4 @@
-"""The kernels of Rank-SVM, the same to the bit for dense and sparse rows."""
+"""The kernels of Rank-SVM, the same bit for bit for dense and sparse rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Kernel:
 
     @classmethod
     def for_rows(cls, X: Matrix, name: str, gamma: str | float, degree: int, coef0: float) -> Self:
-        """Return a kernel whose "scale" and middle are those of training rows."""
+        """Return a kernel whose "scale" and middle are those of training samples."""
         if name == "linear":
             return cls(name, 1.0, degree, coef0, _mean(X))
         return cls(name, _scale(X) if isinstance(gamma, str) else float(gamma), degree, coef0, 0.0)

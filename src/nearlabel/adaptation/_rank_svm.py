@@ -29,7 +29,7 @@ class RankSVM(WithDecisions):
         with <w_j - w_l, φ(x_i)> + b_j - b_l >= 1 - ξ_ijl,  ξ >= 0
 
     The labels whose score reaches a threshold are predicted; the threshold is linear in the scores of the row, fitted
-    to those that are best for the training rows (the set size predictor).
+    to those that are best for the training samples (the set size predictor).
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class RankSVM(WithDecisions):
         Cost of a row whose labels are ranked wrongly.
     kernel : {"linear", "poly", "rbf"}, default="poly"
         Inner product of φ: ``<x - m, x' - m>``, ``(gamma <x, x'> + coef0)^degree`` or ``exp(-gamma |x - x'|²)``. The
-        mean m of the training rows changes no more than the biases. "poly" does depend on it: centre and scale the
+        mean m of the training samples changes no more than the biases. "poly" does depend on it: centre and scale the
         features.
     degree : int, default=8
         Of the polynomial; 8 is the choice of Zhang and Zhou (2007).
@@ -54,10 +54,10 @@ class RankSVM(WithDecisions):
     Attributes
     ----------
     support_ : ndarray of int, shape (n_support,)
-        Training rows with labels, but not all labels, of weight in the scores.
+        Training samples with labels, but not all labels, of weight in the scores.
     dual_coef_ : ndarray of shape (n_support, n_labels)
-        β: the score of label k is Σ_i β_ik K(x_i, x) + b_k. Labels that all or no training rows carry are left out here
-        and in the attributes below. Where there is a virtual label, see the notes, it is the last.
+        β: the score of label k is Σ_i β_ik K(x_i, x) + b_k. Labels that all or no training samples carry are left out
+        here and in the attributes below. Where there is a virtual label, see the notes, it is the last.
     intercept_ : ndarray of shape (n_labels,)
         b, with sum 0.
     size_coef_ : ndarray of shape (n_labels + 1,)

@@ -35,7 +35,7 @@ class SortedFeatures(NamedTuple):
     run: IntArray
 
     def of_runs(self, chosen: BoolArray) -> SortedFeatures:
-        """Return the entries of some runs, which are numbered anew."""
+        """Return the entries of some runs, which are numbered again."""
         kept = chosen[self.run]
         run = (np.cumsum(chosen) - 1)[self.run[kept]]
         return SortedFeatures(self.rows[kept], self.thresholds[kept], self.feature[kept], run)

@@ -33,11 +33,11 @@ class EnsembleOfBinaryRelevance(ResampledEnsemble):
         cross-validation.
     threshold : float or "cardinality", default=0.5
         A label is predicted if its score is at least this, above 0 and at most 1. "cardinality": the one that predicts,
-        on the training rows, as many labels as they have, or as near to that as equal scores allow.
+        on the training samples, as many labels as they have, or as near to that as equal scores allow.
     random_state : int, RandomState or None, default=None
         Draws rows, deals them out for calibration, and is given to the estimator if that has none of its own.
     n_jobs : int, default=None
-        Models fitted at a time.
+        Number of models fitted in parallel.
 
     Attributes
     ----------

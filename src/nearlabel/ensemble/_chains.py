@@ -34,12 +34,12 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
         cross-validation. In both, what a chain passes on as a feature is a predicted label.
     threshold : float or "cardinality", default=0.5
         A label is predicted if its score is at least this, above 0 and at most 1. "cardinality": the one that predicts,
-        on the training rows, as many labels as they have, or as near to that as equal scores allow.
+        on the training samples, as many labels as they have, or as near to that as equal scores allow.
     random_state : int, RandomState or None, default=None
         Draws rows and orders, deals rows out for calibration, and is given to the estimator if that has none of its
         own.
     n_jobs : int, default=None
-        Chains fitted at a time.
+        Number of chains fitted in parallel.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class EnsembleOfClassifierChains(ResampledEnsemble):
     The defaults are those of MEKA, but for the threshold, which MEKA calibrates; MULAN draws as many rows as there are,
     with replacement, and averages confidences (``max_samples=1.0, bootstrap=True, voting="soft"``).
 
-    Read et al. bring the cardinality of the predictions for the test rows to that of the training rows; here the
+    Read et al. bring the cardinality of the predictions for the test samples to that of the training samples; here the
     threshold is learnt in training, so that each query is answered by itself. A classifier that learns its training
-    rows by heart makes the training cardinality say little: then give a number.
+    samples by heart makes the training cardinality say little: then give a number.
 
     A label that has one class in the rows of a chain is left out of that chain, which votes for that class.
 

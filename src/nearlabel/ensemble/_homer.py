@@ -24,7 +24,7 @@ from nearlabel.utils.validation import as_dense, check_integer
 
 
 class HOMER(MetaClassifier, WithOptionalProbabilities):
-    """Decide among a few groups of labels first, then within the groups that apply, down to single labels.
+    """Predict groups of labels first, then the labels within the predicted groups, in a tree.
 
     A tree has the labels as leaves. The labels below a node are dealt out to its children by balanced k-means on their
     columns of y, so that labels of the same rows come together. A row carries a node's meta-label if it has any label
@@ -37,15 +37,16 @@ class HOMER(MetaClassifier, WithOptionalProbabilities):
         Cloned and fitted to each inner node; has `predict_proba` unless `probability` is False. A binary classifier
         serves as ``BinaryRelevance(classifier)``. None: `BinaryRelevance()`.
     n_clusters : int, default=3
-        Children of a node, at least 2. If no less than the labels, the root decides all: the method is the estimator.
+        Number of children of a node, at least 2. If it is at least the number of labels, the method equals the
+        estimator.
     max_iter : int, default=20
-        How often k-means moves its centres at most.
+        Largest number of iterations of k-means.
     probability : bool, default=True
         Whether there is a `predict_proba`. False: any multi-label classifier that has `predict` serves.
     random_state : int, RandomState or None, default=None
         Draws the first centres, and is given to the estimator if that has none of its own.
     n_jobs : int, default=None
-        Nodes fitted at a time.
+        Number of nodes fitted in parallel.
 
     Attributes
     ----------

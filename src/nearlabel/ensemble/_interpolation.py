@@ -35,7 +35,7 @@ def _explains(self: Any) -> bool:
 class NeighborInterpolation(Mixture):
     """Mix the probabilities of a model with the scores of neighbours, by a weight that suits the thresholds.
 
-    For those who have a good model, and want it to remember the training rows and to be explained by neighbours::
+    For those who have a good model, and want it to remember the training samples and to be explained by neighbours::
 
         score = weight_ · model + (1 - weight_) · neighbours        chosen: score >= threshold
 
@@ -66,9 +66,9 @@ class NeighborInterpolation(Mixture):
         How rows are scored by a part without leave-one-out scores. An int: number of folds, of consecutive rows unless
         `random_state` is given.
     n_jobs : int, default=None
-        Folds fitted at a time.
+        Number of folds fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before they are cut into folds, if `cv` is an int.
+        Shuffles the samples before they are split into folds, if `cv` is an int.
 
     Attributes
     ----------
@@ -164,13 +164,13 @@ class NeighborInterpolation(Mixture):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows, as both parts take them.
+            Training samples, as both parts take them.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
             Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
         groups : array-like of shape (n_samples,), default=None
-            Names of the rows' groups: a row is scored by fits to other groups.
+            Group of each sample: a row is scored by fits to other groups.
         model_scores : array-like of shape (n_samples, n_labels), default=None
             Probabilities of these rows by a fit of the model that has not seen them. None: by cross-validation.
 

@@ -22,7 +22,7 @@ from nearlabel.utils.validation import as_dense, check_choice, check_integer
 
 
 class _OnLabelSubsets(MetaClassifier, WithProbabilities):
-    """Label powersets on subsets of the labels; a label's score is the mean answer of the models that hold it."""
+    """Label powersets on subsets of the labels; a label's score is the mean prediction of its models."""
 
     labelset_size: int
     voting: str
@@ -65,10 +65,10 @@ class _OnLabelSubsets(MetaClassifier, WithProbabilities):
 
 
 class RAkELo(_OnLabelSubsets):
-    """Decide each label by the votes of label powersets on random subsets of k labels that overlap.
+    """Predict each label by the votes of label powersets on overlapping random subsets of k labels.
 
-    Each of M distinct random subsets gets a label powerset of its own. The score of a label is the share of votes for
-    it among the models whose subset holds it; it is predicted where the share is at least one half.
+    Each of M distinct random subsets gets its own label powerset. The score of a label is the share of votes for it
+    among the models whose subset contains it; the label is predicted if the share is at least one half.
 
     Parameters
     ----------
@@ -76,16 +76,16 @@ class RAkELo(_OnLabelSubsets):
         The classifier of each label powerset, whose classes are label sets of a few labels. None:
         ``LinearSVC(dual=False)``, a linear support vector machine; see `nearlabel.transformation.LabelPowerset`.
     labelset_size : int, default=3
-        Labels k of a subset; all labels, where there are fewer.
+        Number of labels k in a subset; all labels if there are fewer.
     n_estimators : int, default=None
-        Subsets M; all subsets, where there are fewer. None: twice the number of labels.
+        Number of subsets M; all subsets if there are fewer. None: twice the number of labels.
     voting : {"hard", "soft"}, default="hard"
         What a model gives to each of its labels: "hard", a vote, 0 or 1, by the label set that it predicts, as in the
         paper; "soft", its probability of the label.
     random_state : int, RandomState or None, default=None
-        Draws the subsets, and is given to the label powersets.
+        Draws the subsets; passed to the label powersets.
     n_jobs : int, default=None
-        Models fitted at a time.
+        Number of models fitted in parallel.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class RAkELo(_OnLabelSubsets):
     first dealt out, in random order, k to a subset, the last subset filled up with the first labels dealt; each of
     these subsets holds a label that no other of them holds, so all are distinct. The others are drawn at random, one
     like an earlier one is drawn again. So each label is covered as soon as ``M * k >= n_labels``. With fewer subsets, a
-    warning names the labels in none; they are predicted only if all training rows carry them.
+    warning names the labels in none; they are predicted only if all training samples carry them.
 
     A tie of votes speaks for the label, as in Mulan.
 
@@ -177,7 +177,7 @@ class RAkELo(_OnLabelSubsets):
 
 
 class RAkELd(_OnLabelSubsets):
-    """Decide the labels by label powersets on the parts of a random partition of them into parts of k labels.
+    """Predict the labels by label powersets on the parts of a random partition into parts of k labels.
 
     Parameters
     ----------
@@ -185,14 +185,14 @@ class RAkELd(_OnLabelSubsets):
         The classifier of each label powerset, whose classes are label sets of a few labels. None:
         ``LinearSVC(dual=False)``, a linear support vector machine; see `nearlabel.transformation.LabelPowerset`.
     labelset_size : int, default=3
-        Labels k of a part; all labels, where there are fewer.
+        Number of labels k in a part; all labels if there are fewer.
     voting : {"hard", "soft"}, default="hard"
         "hard": the label sets that the models predict, as in the paper; scores are 0 and 1. "soft": scores are the
         models' probabilities of their labels, and labels of at least one half are predicted.
     random_state : int, RandomState or None, default=None
-        Draws the partition, and is given to the label powersets.
+        Draws the partition; passed to the label powersets.
     n_jobs : int, default=None
-        Models fitted at a time.
+        Number of models fitted in parallel.
 
     Attributes
     ----------

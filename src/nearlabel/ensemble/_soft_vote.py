@@ -17,10 +17,10 @@ from nearlabel.utils.types import FloatArray, MatrixLike
 
 
 class SoftVote(Mixture, _BaseComposition):
-    """Average the probabilities of several multi-label classifiers, with weights and thresholds that suit each other.
+    """Average the probabilities of several multi-label classifiers, with jointly tuned weights and thresholds.
 
-    scikit-learn's `VotingClassifier` takes one label only. This one learns the weights too: of those that are tried,
-    each with its best thresholds, the best by `scoring`, on scores of rows that the classifiers have not seen.
+    scikit-learn's `VotingClassifier` takes one label only. This classifier also learns the weights: it tries several,
+    each with its best thresholds, and uses the best by `scoring` on held-out scores.
 
     Parameters
     ----------
@@ -37,16 +37,16 @@ class SoftVote(Mixture, _BaseComposition):
         What is averaged. Logits: of probabilities that are clipped to 1 / (2 n_samples) from 0 and 1; the average is
         turned back into probabilities.
     scoring : str, callable or Metric, default="micro_f1"
-        What weights are chosen by: what `nearlabel.metrics.get_metric` takes.
+        Metric by which weights are selected: any value that `nearlabel.metrics.get_metric` takes.
     strategy : ThresholdStrategy, default=None
         Learns the thresholds, for each choice of weights. None: the one that is made for `scoring`.
     cv : int, splitter or iterable of (training, validation) rows, default=5
         How rows are scored by classifiers without leave-one-out scores: the same folds for all of them. An int: number
         of folds, of consecutive rows unless `random_state` is given.
     n_jobs : int, default=None
-        Folds fitted at a time.
+        Number of folds fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before they are cut into folds, if `cv` is an int.
+        Shuffles the samples before they are split into folds, if `cv` is an int.
 
     Attributes
     ----------
@@ -59,7 +59,8 @@ class SoftVote(Mixture, _BaseComposition):
     thresholds_ : ndarray of shape (n_labels,)
         Its thresholds, if it has any.
     objective_ : float
-        The value of `scoring` that weights and thresholds reach on the scores that they were chosen by: optimistic.
+        The value of `scoring` that weights and thresholds reach on the scores on which they were tuned. This value is
+        optimistic.
     cv_results_ : dict of str to ndarray
         "weights" (n_tried, n_estimators), and the value of `scoring` for each, with the best thresholds. Empty if
         weights are given.
@@ -131,13 +132,13 @@ class SoftVote(Mixture, _BaseComposition):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows, as all classifiers take them.
+            Training samples, as all classifiers take them.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
             label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
             Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags.
         groups : array-like of shape (n_samples,), default=None
-            Names of the rows' groups: a row is scored by fits to other groups.
+            Group of each sample: a row is scored by fits to other groups.
         scores : dict of str to array-like of shape (n_samples, n_labels), default=None
             By names of classifiers, probabilities of these rows by a fit that has not seen them. Such a classifier is
             not cross-validated.

@@ -1,4 +1,4 @@
-"""Advice of a single fit that is noise where many are compared."""
+"""Advice of a single fit that is noise if many fits are compared."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _OF_ONE_FIT = (
-    "formulas='printed' predicts next to no label",  # whoever compares methods sees in the table what they do
-    ".*they are nobody's neighbours",  # rows without a known label, in every fold anew
+    "formulas='printed' predicts almost no label",  # whoever compares methods sees in the table what they do
+    ".*which are never neighbours",  # rows without a known label, in every fold anew
 )
 
 

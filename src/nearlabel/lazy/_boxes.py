@@ -1,4 +1,4 @@
-"""Training rows counted in a box around the votes of a query: the rows whose votes are near for every label at once.
+"""Training samples counted in a box around the votes of a query: the rows whose votes are near for every label at once.
 
 DML-kNN learns from these counts. A row is in the box of some votes if none of its own votes, those of its neighbours,
 differs from them by more than delta. A box of the width k holds all rows.
@@ -23,7 +23,7 @@ N_VECTORS = 4096  # compared at once with 256 queries: what a label needs of the
 
 
 class VoteVectors(NamedTuple):
-    """The votes of the training rows, each vector of votes once: rows with equal votes are in the same boxes."""
+    """The votes of the training samples, each vector of votes once: rows with equal votes are in the same boxes."""
 
     votes: CSR  # (n_vectors, n_labels)
     n_rows: IntArray  # (n_vectors,), that have these votes
@@ -31,7 +31,7 @@ class VoteVectors(NamedTuple):
 
     @classmethod
     def of(cls, votes: Matrix, labels: Matrix) -> VoteVectors:
-        """Take votes and label sets of the training rows (n_samples, n_labels), each dense or CSR."""
+        """Take votes and label sets of the training samples (n_samples, n_labels), each dense or CSR."""
         first, which = _distinct_rows(votes)
         rows = sparse.csr_array((np.ones(len(which), dtype=np.int64), (which, np.arange(len(which)))))
         n_carriers = sparse.csr_array(rows @ sparse.csr_array(labels))

@@ -16,25 +16,27 @@ from nearlabel.utils.validation import check_choice
 
 
 class BRkNN(LazyClassifier):
-    """Choose each label that most of the nearest neighbours carry.
+    """Predict each label that most of the nearest neighbours have.
 
-    The score of a label is the share of the k nearest neighbours that carry it; the label is chosen if more than half
-    of them do. Equal to binary relevance with kNN, with one search for all labels (Spyromitros et al. 2008, section 2).
+    The score of a label is the share of the k nearest neighbours that have it; the label is predicted if more than half
+    of them have it. This equals binary relevance with kNN, but uses one search for all labels (Spyromitros et al. 2008,
+    section 2).
 
     Parameters
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, at most n_samples. "auto": the number from 1 to 30 with the best leave-one-out micro F1,
-        the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A callable takes true label sets
-        and such scores, and returns what is the larger the better; it takes the place of micro F1.
+        the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has more options. A callable
+        replaces micro F1: it takes true label sets and leave-one-out scores and returns a number; larger is better.
     majority : {"strict", "half"}, default="strict"
-        "strict": more than half, which reproduces the paper's tables and is what Mulan computes. "half": at least half,
-        the paper's wording. They differ for even k only.
+        "strict": more than half, which reproduces the paper's tables and which Mulan computes. "half": at least half,
+        the paper's wording. The two differ only for even k.
     weights : {"uniform", "distance"} or callable, default="uniform"
-        Weight of a neighbour's vote. "distance": the inverse of its distance; neighbours at distance 0, if any, vote
-        alone. A callable takes distances (n_queries, n_neighbors) and returns weights of that shape. Paper: "uniform".
+        Weight of a neighbour's vote. "distance": the inverse of its distance; if there are neighbours at distance 0,
+        only they vote. A callable takes distances (n_queries, n_neighbors) and returns weights of that shape. Paper:
+        "uniform".
     search : object with `fit` and `kneighbors`, default=None
-        Finds the neighbours and is cloned in `fit`. None: `ExactNeighbors()`, raw Euclidean distance. The paper scales
+        Nearest-neighbour search, cloned in `fit`. None: `ExactNeighbors()`, raw Euclidean distance. The paper scales
         the features to [0, 1] first: ``make_pipeline(MinMaxScaler(), BRkNN())``.
 
     Attributes
@@ -44,25 +46,25 @@ class BRkNN(LazyClassifier):
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
-        Number of features, of neighbours.
+        Number of features and number of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
-        "value".
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
+        `n_neighbors` is a callable).
     search_ : object
         The fitted search.
 
     Notes
     -----
-    A sparse y may have 100,000 labels: `fit` and `predict` take memory for the votes only. `predict_topk` and
-    `predict_proba_sparse` replace `predict_proba` there, whose array is dense, as is that of `loo_predict_proba`.
+    A sparse y may have 100,000 labels: `fit` and `predict` need memory for the votes only. Use `predict_topk` or
+    `predict_proba_sparse` then; `predict_proba` and `loo_predict_proba` return dense arrays.
 
-    Where cells of y are unknown, the neighbours of a label are the k nearest rows that know it, or all, if fewer do. A
-    label that no row knows has the score 0.
+    If cells of y are unknown, the neighbours of a label are the k nearest samples in which the label is known, or all
+    of them if there are fewer than k. A label that is unknown in every sample has the score 0.
 
     See Also
     --------
-    BRkNNa : Never an empty label set.
-    BRkNNb : As many labels as the neighbours have on average.
+    BRkNNa : Never predicts an empty label set.
+    BRkNNb : Predicts as many labels as the neighbours have on average.
 
     References
     ----------
@@ -110,11 +112,12 @@ class BRkNN(LazyClassifier):
 
 
 class BRkNNa(LazyClassifier):
-    """BRkNN, but where no label has a majority, the label of highest score.
+    """BRkNN that predicts the label of highest score if no label has a majority.
 
-    Extension a of Spyromitros et al. (2008, section 2). Equal scores go to the lower label index (the paper does not
-    say; Mulan draws at random). Where no neighbour carries any label all scores are 0, and the rule gives label 0.
-    Unknown cells of y are left out as in `BRkNN`; the rule then sees the scores of all labels.
+    Extension a of Spyromitros et al. (2008, section 2). Of labels with equal scores, the one with the lower index is
+    predicted (the paper does not define this; Mulan draws at random). If no neighbour has a label, all scores are 0 and
+    label 0 is predicted. Unknown cells of y are treated as in `BRkNN`; the rule is then applied to the scores of all
+    labels.
 
     Parameters
     ----------
@@ -150,19 +153,21 @@ class BRkNNa(LazyClassifier):
 
 
 class BRkNNb(LazyClassifier):
-    """Choose the [s] labels of highest share, s the mean label-set size of the neighbours, [s] the nearest integer.
+    """Predict the [s] labels of highest share; s is the mean label-set size of the neighbours, [s] the nearest integer.
 
-    Extension b of Spyromitros et al. (2008, section 2). Equal shares go to the lower label index; 0 is the empty set.
-    Unknown cells of y are left out as in `BRkNN`; s is then the sum of the scores of all labels, to nine digits.
+    Extension b of Spyromitros et al. (2008, section 2). Of labels with equal shares, those with lower indices are
+    predicted; [s] = 0 gives the empty set. Unknown cells of y are treated as in `BRkNN`; s is then the sum of the
+    scores of all labels, rounded to nine digits.
 
     Parameters
     ----------
     n_neighbors : int, "auto" or callable, default=10
         See `BRkNN`.
     rounding : {"half_down", "half_up"}, default="half_down"
-        Where s lies halfway: down, as Mulan does by its correction of the counts, or up. The paper does not say.
+        How to round s if it is halfway between two integers: down, as Mulan does by correcting the counts, or up. The
+        paper does not define this.
     weights, search
-        See `BRkNN`. Weights count in the scores and in s.
+        See `BRkNN`. Weights apply to the scores and to s.
 
     See Also
     --------

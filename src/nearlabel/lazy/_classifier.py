@@ -1,4 +1,4 @@
-"""What every lazy classifier is: a rule of votes that the engine runs; subclasses are the rules."""
+"""The base class of the lazy classifiers: the engine runs the rules of votes that subclasses define."""
 
 from __future__ import annotations
 
@@ -49,34 +49,34 @@ from nearlabel.utils.validation import check_groups, check_integer, check_n_neig
 
 
 def _kept(labels: Any) -> Any:
-    """Return dense label sets to keep: a copy of a view, which is of the user's y; all else was made by `fit`."""
+    """Return dense label sets to store: a copy if they are a view, as that is of the user's y; else `fit` made them."""
     return np.ascontiguousarray(labels) if labels.flags.owndata else labels.copy(order="C")
 
 
 def _leaves_one_out(classifier: LazyClassifier) -> bool:
-    """Return whether it has leave-one-out answers: what is learned from rows would need a refit without each."""
+    """Return whether it has leave-one-out predictions; a rule that sees rows would need a refit without each."""
     return classifier.sees != "rows"
 
 
 class LazyClassifier(MultilabelClassifier):
     """A rule from the votes of the nearest neighbours to labels.
 
-    A subclass stores its parameters in its constructor, `n_neighbors` and `search` among them, declares what its rule
-    sees, and defines `_score_votes` and `_decide_labels`, a few lines each. Blocks of queries, sparse label sets, the
-    best labels, leave-one-out, the choice of n_neighbors and explanations follow.
+    A subclass stores its parameters, including `n_neighbors` and `search`, in its constructor, declares what its rule
+    sees, and defines `_score_votes` and `_decide_labels`, a few lines each. This class then provides blocks of queries,
+    sparse label sets, the best labels, leave-one-out, the choice of n_neighbors and explanations.
 
-    A rule with ``counts_rows = True`` learns from the training rows counted by label and votes (`_learn_counts`), and
-    scores any such counts (`_score_counts`), so that one formula serves queries and rows that are left out.
+    A rule with ``counts_rows = True`` learns from counts of the training samples by label and votes (`_learn_counts`),
+    and scores any such counts (`_score_counts`). One formula thus applies to queries and to left-out samples.
     """
 
     # What the rule sees of a query's neighbours: votes, also their label sets, or also the query itself.
     sees: ClassVar[Literal["votes", "label sets", "rows"]] = "votes"
     counts_rows: ClassVar[bool] = False
-    # Each label is scored and decided by its own votes alone, so the rule can be asked for any cells.
+    # Each label is scored and decided by its own votes alone, so the rule can score any cells.
     labels_are_independent: ClassVar[bool] = False
     # With dependent labels: takes CSR votes where y is sparse; a label without a vote then has the score 0.
     takes_sparse_votes: ClassVar[bool] = False
-    # What a row counts depends on its neighbours and their label sets alone, not on the other rows.
+    # The counts of a row depend on its neighbours and their label sets alone, not on the other rows.
     counts_follow_rows: ClassVar[bool] = False
     # Adds up votes over labels: weights are then rounded so that these sums, too, are exact.
     adds_labels: ClassVar[bool] = False
@@ -93,7 +93,7 @@ class LazyClassifier(MultilabelClassifier):
     _takes_constant_labels = True
     _label_dtype = np.int8  # counts are of a type of their own
     _labels: Matrix  # of the training rows, in bytes, dense or CSR as y; 0 where a cell is unknown
-    _cells: KnownCells | None = None  # where some cells are unknown: what answers then
+    _cells: KnownCells | None = None  # where some cells are unknown: makes the predictions then
 
     # The rule: what a subclass defines.
 
@@ -103,7 +103,7 @@ class LazyClassifier(MultilabelClassifier):
 
     @abstractmethod
     def _decide_labels(self, scores: Any, votes: Votes) -> Any:
-        """Return which labels are chosen, in the shape of the scores."""
+        """Return which labels are predicted, in the shape of the scores."""
 
     def _count(self, neighbors: Neighbors) -> tuple[Matrix, Any]:
         """Return the votes (n_queries, n_labels), dense or CSR, and their totals (n_queries, 1)."""
@@ -116,7 +116,7 @@ class LazyClassifier(MultilabelClassifier):
         return exact_weights(neighbors, self.weights, self._sample_weight, self._most_added)
 
     def _units(self) -> Units:
-        """Return how far each training row carries each label: a rule that counts rows."""
+        """Return how far each training sample carries each label: a rule that counts rows."""
         return self._units_of(self._labels)
 
     def _units_of(self, labels: Matrix) -> Units:
@@ -138,7 +138,7 @@ class LazyClassifier(MultilabelClassifier):
         """Learn from rows and label sets what does not depend on n_neighbors."""
 
     def _learn_neighbors(self, neighbors: Neighbors) -> None:
-        """Learn from the training rows and their neighbours: a rule that sees rows."""
+        """Learn from the training samples and their neighbours: a rule that sees rows."""
 
     def _gather(self, parts: Sequence[tuple[IntArray, Any]]) -> None:
         """Take what the rules of groups of labels, given by their column numbers, have learnt from the known cells."""
@@ -184,7 +184,7 @@ class LazyClassifier(MultilabelClassifier):
         self.changes_, self.n_neighbors_stale_ = {"added": 0, "forgotten": 0, "new_labels": []}, False
 
     def _remember_labels(self, labels: Matrix) -> None:
-        """Keep the label sets of the training rows, and what is known from them alone."""
+        """Keep the label sets of the training samples, and what is known from them alone."""
         self._labels, self._n_samples = labels, labels.shape[0]
         self._most_added = max(1, int(labels.sum(axis=1).max())) if self.adds_labels else 1
         if self.sees == "label sets":
@@ -193,7 +193,7 @@ class LazyClassifier(MultilabelClassifier):
     def _use_neighbors(
         self, n_neighbors: int, X: Matrix, training: Neighbors | None = None, counts: IntArray | None = None
     ) -> None:
-        """Learn what depends on n_neighbors, from the neighbours of the training rows and the counts, if known."""
+        """Learn what depends on n_neighbors, from the neighbours of the training samples and the counts, if known."""
         self.n_neighbors_ = n_neighbors
         if not self._asks_for_training_rows:
             return
@@ -243,7 +243,7 @@ class LazyClassifier(MultilabelClassifier):
 
     @property
     def _asks_for_training_rows(self) -> bool:
-        """Whether `fit` asks the search for the neighbours of the training rows, each without itself."""
+        """Whether `fit` asks the search for the neighbours of the training samples, each without itself."""
         return self.counts_rows or self.sees == "rows"
 
     @property
@@ -256,22 +256,22 @@ class LazyClassifier(MultilabelClassifier):
         return not self._learns_from_rows and getattr(self.search, "takes_dask_arrays", False)
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare that X may hold NaN where nothing but the search looks at it, and the search allows it."""
+        """Declare that X may contain NaN if only the search reads it, and the search allows it."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = not self._learns_from_rows and takes_missing_values(self.search)
         return tags
 
     def _ask_search(self, X: Matrix | None, n_neighbors: int, n_reserved: int = 0) -> tuple[FloatArray, IntArray]:
-        """Ask the search for the neighbours of X, or of the training rows, and check its answer.
+        """Query the search for the neighbours of X, or of the training samples, and check the result.
 
-        So many of the training rows' neighbours are in reserve, and not looked at here.
+        The last `n_reserved` neighbours of each training sample are a reserve that is not checked here.
         """
         distances, indices = self.search_.kneighbors(X, n_neighbors)
         n_queries = self._n_samples if X is None else X.shape[0]
         if np.shape(indices) != (n_queries, n_neighbors) or np.shape(distances) != np.shape(indices):
             raise ValueError(
-                f"search must answer with arrays of shape {(n_queries, n_neighbors)},"
-                f" got {np.shape(distances)} and {np.shape(indices)} of {self.search_!r}."
+                f"search must return arrays of shape {(n_queries, n_neighbors)},"
+                f" got {np.shape(distances)} and {np.shape(indices)} from {self.search_!r}."
             )
         check_neighbor_indices(indices, self._n_samples)
         if X is None:
@@ -280,7 +280,7 @@ class LazyClassifier(MultilabelClassifier):
         return distances, indices
 
     def _training_neighbors(self, n_neighbors: int) -> Neighbors:
-        """Search for the neighbours of the training rows, each without itself.
+        """Search for the neighbours of the training samples, each without itself.
 
         For a rule that counts rows one more, where it is known: it takes the place of a row that is left out; and some
         in reserve, where rows may be removed.
@@ -292,14 +292,14 @@ class LazyClassifier(MultilabelClassifier):
         return Neighbors(*self._ask_search(None, asked, n_reserved=asked - needed))
 
     def _training_lists(self) -> Neighbors:
-        """Return the neighbours of the training rows that `fit` found, for a rule that counts rows.
+        """Return the neighbours of the training samples that `fit` found, for a rule that counts rows.
 
         Distances are kept only where they weigh votes; nothing else reads them.
         """
         indices, distances = self._lists.indices, self._lists.distances
         return Neighbors(np.broadcast_to(0.0, indices.shape) if distances is None else distances, indices)
 
-    # Answering: the engine runs the rule.
+    # Prediction: the engine runs the rule.
 
     def _find_neighbors(self, X: Matrix) -> Neighbors:
         """Search once for all queries."""
@@ -342,17 +342,17 @@ class LazyClassifier(MultilabelClassifier):
         return self._container.probabilities(scores)
 
     def predict_topk(self, X: MatrixLike, n_labels: int) -> tuple[FloatArray, IntArray]:
-        """Return the labels of highest score of every query.
+        """Return the labels with the highest scores for every query.
 
-        The first columns of ``predict_proba`` sorted by falling score, equal scores by label number. With a sparse y
-        no dense matrix is made.
+        These are the first columns of ``predict_proba``, sorted by decreasing score; equal scores are sorted by label
+        number. With a sparse y no dense matrix is made.
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_queries, n_features)
             Queries.
         n_labels : int
-            How many labels, whether or not `predict` would choose them.
+            Number of labels to return, whether or not `predict` predicts them.
 
         Returns
         -------
@@ -366,7 +366,7 @@ class LazyClassifier(MultilabelClassifier):
         TypeError
             If `n_labels` is no integer.
         ValueError
-            If there are fewer labels, or less than one is asked for.
+            If `n_labels` is less than 1 or larger than the number of labels.
         """
         queries = self._queries(X)
         wanted = check_integer("n_labels", n_labels, low=1)
@@ -378,12 +378,12 @@ class LazyClassifier(MultilabelClassifier):
 
     @available_if(_leaves_one_out)
     def predict_proba_sparse(self, X: MatrixLike) -> CSR:
-        """Return the scores of the labels that at least one neighbour carries, as a sparse array.
+        """Return the scores of the labels that at least one neighbour has, as a sparse array.
 
-        For so many labels that a dense ``predict_proba`` has no room. A label that is not stored has the score of a
-        label without a vote: 0, but in `MLkNN`, where it is ``posterior_[:, 0]``, a small number for a rare label, and
-        in `DMLkNN`, where it differs from query to query. (In `CMLkNN` a label has a vote if the neighbours'
-        memberships add up to one half or more.)
+        Use it if there are so many labels that a dense ``predict_proba`` does not fit into memory. A label that is not
+        stored has the score of a label without a vote. This score is 0, except in `MLkNN`, where it is ``posterior_[:,
+        0]``, a small number for a rare label, and in `DMLkNN`, where it differs between queries. (In `CMLkNN` a label
+        has a vote if the neighbours' memberships add up to one half or more.)
 
         Parameters
         ----------
@@ -393,7 +393,7 @@ class LazyClassifier(MultilabelClassifier):
         Returns
         -------
         scores : csr_array of shape (n_queries, n_labels)
-            Those of `predict_proba` where a neighbour carries the label; columns ascend along each row.
+            The scores of `predict_proba` if a neighbour has the label; column indices are sorted in each row.
         """
         queries = self._queries(X)
         if self._cells is not None:
@@ -402,42 +402,44 @@ class LazyClassifier(MultilabelClassifier):
 
     @available_if(_leaves_one_out)
     def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
-        """Return leave-one-out scores: for each training row, its scores by a fit of all other rows.
+        """Return leave-one-out scores: for each training sample, its scores by a fit to all others.
 
-        With groups, by a fit of all rows of other groups (leave-one-group-out): for rows that are copies of each other,
-        or of one patient, page or day, which would otherwise answer for each other.
+        With groups, the fit is to the samples of all other groups (leave-one-group-out). Use groups if samples are
+        copies of each other, or belong to one patient, page or day, and would otherwise predict each other.
 
-        Found without a refit, yet bit for bit the same if the search is exact, orders equal distances by index and has
-        a metric that takes nothing from the training rows: `ExactNeighbors` with any metric but "seuclidean" and
-        "mahalanobis" (unless `metric_params` gives them all they need). Nothing is stored.
+        There is no refit, but the scores are identical to those of refits, bit for bit, if the search is exact, orders
+        equal distances by index and has a metric that does not depend on the training samples: `ExactNeighbors` with
+        any metric except "seuclidean" and "mahalanobis" (unless `metric_params` sets all of their parameters). The
+        classifier is not changed.
 
         Parameters
         ----------
         groups : array-like of shape (n_samples,), default=None
-            Names of the rows' groups; of rows that were fitted with a weight above 0. None: each row is a group. Memory
-            grows with the size of the largest group, as that many more neighbours of each row are needed.
+            Group of each training sample whose weight is above 0. None: each sample is its own group. Memory grows with
+            the size of the largest group, because that many more neighbours of each sample are needed.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_labels)
-            In the order of the training rows; column l is the score that label l applies. For a one-dimensional y
+            In the order of the training samples; column l is the score that label l applies. For a one-dimensional y
             (n_samples, n_classes), as `predict_proba`.
 
         Raises
         ------
         ValueError
-            If `n_neighbors` asks for more neighbours than there are without the row and its group, or the search knows
-            too few; or groups are not one for each row.
+            If fewer than `n_neighbors` samples remain without a group, the search knows too few neighbours, or the
+            length of groups is wrong.
         """
         scores = self._answer_left_out(Needs(labels=False), groups).scores
         return self._container.probabilities(scores)
 
     @available_if(_leaves_one_out)
     def loo_predict(self, groups: ArrayLike | None = None) -> LabelSets:
-        """Return leave-one-out label sets: for each training row, the prediction of a fit of all other rows.
+        """Return leave-one-out label sets: for each training sample, the prediction of a fit to all others.
 
-        Found without a refit, and exact where `loo_predict_proba` is. Where ties are drawn at random, the draws are not
-        those of refits; where weights by distance decide a size (`BRkNNb`), it is that of refits up to rounding.
+        There is no refit, but the result is identical to refitting under the conditions of `loo_predict_proba`. There
+        are two exceptions: if ties are broken at random, the draws differ from those of refits; if weights by distance
+        decide the size of a label set (`BRkNNb`), the size equals that of refits up to rounding.
 
         Parameters
         ----------
@@ -447,8 +449,8 @@ class LazyClassifier(MultilabelClassifier):
         Returns
         -------
         labels : ndarray or CSR of shape (n_samples, n_labels), or (n_samples,) for a one-dimensional y
-            In the order of the training rows; in the kind of container, and of the type, that y had in `fit`; a data
-            frame gives an array.
+            In the order of the training samples, with the container and dtype of y in `fit`; for a data frame, an
+            array.
 
         Raises
         ------
@@ -460,15 +462,15 @@ class LazyClassifier(MultilabelClassifier):
 
     @available_if(_leaves_one_out)
     def loo_with_neighbors(self) -> LeftOut:
-        """Return leave-one-out answers in blocks of rows, and the neighbours that they come from, by one search.
+        """Return leave-one-out predictions in blocks of samples, and their neighbours, by one search.
 
-        For looking at many rows and labels together: `loo_predict` and `loo_predict_proba` would search twice, and hold
-        the scores of all rows at a time. Nothing is stored in the classifier.
+        Use it to examine many samples and labels: `loo_predict` and `loo_predict_proba` would search twice, and keep
+        the scores of all samples in memory. The classifier is not changed.
 
         Returns
         -------
         LeftOut
-            `distances` and `indices` of the neighbours of each training row, each (n_samples, n_neighbors), and
+            `distances` and `indices` of the neighbours of each training sample, each (n_samples, n_neighbors), and
             `answers()`, which yields (rows, labels, scores).
 
         Raises
@@ -488,7 +490,7 @@ class LazyClassifier(MultilabelClassifier):
         return LeftOut(self, self._groups_left_out(None), self._known_training_neighbors())
 
     def _known_training_neighbors(self) -> Neighbors:
-        """Return the neighbours of the training rows with their distances, by what `fit` found or by a search."""
+        """Return the neighbours of the training samples with their distances, by what `fit` found or by a search."""
         k = self.n_neighbors_
         if self.counts_rows and self._cells is None and hasattr(self.search_, "ranks"):
             distances = self._lists.distances_of(self.search_, np.arange(self._n_samples), k)
@@ -496,12 +498,12 @@ class LazyClassifier(MultilabelClassifier):
         return Neighbors(*self._ask_search(None, k))
 
     def training_labels(self) -> Matrix:
-        """Return the label sets of the training rows.
+        """Return the label sets of the training samples.
 
         Returns
         -------
         labels : ndarray or CSR of shape (n_samples, n_labels)
-            An indicator matrix in bytes, stored as y was; in float64, with NaN, if cells are unknown.
+            An indicator matrix of dtype int8, dense or CSR as y was; of dtype float64 with NaN if cells are unknown.
         """
         check_is_fitted(self)
         unknown = None if self._cells is None else self._cells.unknown(self._labels)
@@ -522,7 +524,7 @@ class LazyClassifier(MultilabelClassifier):
         return _engine.collected(self, self._answers_left_out(groups), self._n_samples, needs)
 
     def _groups_left_out(self, names: ArrayLike | None) -> Groups:
-        """Return the groups of rows that are left out together, if enough others are left."""
+        """Return the groups of rows that are left out together, if enough others remain."""
         check_is_fitted(self)
         self._check_parameters()
         n_samples, k = self._n_samples, self.n_neighbors_
@@ -530,23 +532,23 @@ class LazyClassifier(MultilabelClassifier):
         most = n_samples - groups.largest - self._asks_for_training_rows
         if k > most:
             raise ValueError(
-                f"n_neighbors must be at most {most} to leave out {_left_out(groups)} of n_samples={n_samples} rows,"
+                f"n_neighbors must be at most {most} to leave out {_left_out(groups)} of n_samples={n_samples},"
                 f" got {k}."
             )
         known, wanted = getattr(self.search_, "n_neighbors_known", n_samples - 1), self._n_searched(groups)
         if wanted > known >= k:
             raise ValueError(
-                f"search must know {wanted} neighbours of each training row to leave out {_left_out(groups)}, got"
+                f"search must know {wanted} neighbours of each training sample to leave out {_left_out(groups)}, got"
                 f" {known}. Hint: precompute {wanted}."
             )
         return groups
 
     def _n_searched(self, groups: Groups) -> int:
-        """Return how many neighbours of each training row are needed to leave out groups."""
+        """Return how many neighbours of each training sample are needed to leave out groups."""
         return self.n_neighbors_ + groups.largest - (not self.counts_rows)
 
     def _answers_left_out(self, groups: Groups, training: Neighbors | None = None) -> Iterator[_engine.AnswerOfRows]:
-        """Return leave-one-out answers in blocks of rows; neighbours that are known need no search."""
+        """Return leave-one-out predictions in blocks of rows; known neighbours need no search."""
         wanted = self._n_searched(groups)
         if not self.counts_rows:
             training = training or Neighbors(*self._ask_search(None, wanted))
@@ -566,19 +568,20 @@ def _if_callable(value: Any) -> Any:
 
 
 def fit_weighted(self: Any, X: MatrixLike, y: MatrixLike, sample_weight: ArrayLike | None = None) -> Any:
-    """Fit the classifier to training rows and their label sets.
+    """Fit the classifier to training samples and their label sets.
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Training rows.
+        Training samples.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-        Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary classifiers
-        take it. A label with one class is no error. Or the tags of each row, a list, tuple or set of texts: the labels
-        are the distinct tags. NaN is an unknown cell, None in a list of tags a row of unknown ones.
+        Label sets as an indicator matrix of 0 and 1; or a single label with two classes, as for scikit-learn's binary
+        classifiers; or the tags of each sample as a list, tuple or set of strings, where the labels are the distinct
+        tags. A label with one class is allowed. NaN marks an unknown cell; None in a list of tags marks a sample whose
+        labels are all unknown.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the training rows, at least 0: a neighbour's vote counts that much, times what `weights` gives it.
-        A row of weight 0 is no neighbour. (A row of weight 2 has two votes, but takes one place among the k.)
+        Weights of the training samples, at least 0: a neighbour's vote is multiplied by its sample weight. A sample of
+        weight 0 is never a neighbour. (A sample of weight 2 has two votes, but is one of the k neighbours.)
 
     Returns
     -------

@@ -22,40 +22,43 @@ from nearlabel.utils.validation import check_choice, check_integer
 
 
 class CMLkNN(MLkNN):
-    """ML-kNN in which a neighbour's label set also votes for the labels that are similar to its own.
+    """ML-kNN in which a neighbour's label set also votes for similar labels.
 
-    The coupled label similarity S tells how far one label supports another. A row with label set L has label j to the
-    degree ``μ = min(1, Σ_{l ∈ L} S(l, j))``, its membership, and memberships take the place of the 0 and 1 of ML-kNN.
-    With n training rows, s the smoothing, and C_j the sum over the k nearest neighbours of their memberships, rounded::
+    The coupled label similarity S is how far one label supports another. A sample with label set L has label j to the
+    degree ``μ = min(1, Σ_{l ∈ L} S(l, j))``, its membership; memberships replace the 0 and 1 of ML-kNN. Let n be the
+    number of training samples, s the smoothing, and C_j the rounded sum of the memberships of the k nearest
+    neighbours::
 
         P(H) = (s + Σ μ) / (2s + n)                    α[r] = Σ μ, β[r] = Σ (1 - μ), over the rows with C_j = r
         P(C | H) = (s + α[C]) / (s(k + 1) + Σ α)       P(C | ¬H) = (s + β[C]) / (s(k + 1) + Σ β)
 
-    The score is the posterior P(H | C), and the label is chosen where it exceeds one half (Chaudhari and Sane 2016,
-    equations 4 to 12, with 1 in the place of their N; see Notes). Where every label is similar to itself only, the
-    scores are those of `MLkNN`.
+    The score is the posterior P(H | C); the label is predicted if the score exceeds one half (Chaudhari and Sane 2016,
+    equations 4 to 12, with 1 in place of their N; see Notes). If every label is similar to itself only, the scores are
+    those of `MLkNN`.
 
     Parameters
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
-        micro F1, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A callable takes true
-        label sets and such scores, and returns what is the larger the better; it takes the place of micro F1.
+        micro F1, the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has more options. A
+        callable replaces micro F1: it takes true label sets and leave-one-out scores and returns a number; larger is
+        better.
     smoothing : float, default=1.0
-        s above; 1 in the paper.
+        s in the formulas; 1 in the paper.
     membership : {"clip", "max", "mean", "hard"}, default="clip"
-        What a label set L makes of its support δ = Σ_{l ∈ L} S(l, j) for label j: min(1, δ); the largest S(l, j); δ
-        divided by the size of L; or 1 if δ is at least one half, else 0.
+        How the membership is computed from the support δ = Σ_{l ∈ L} S(l, j) of a label set L for label j. "clip":
+        min(1, δ); "max": the largest S(l, j); "mean": δ divided by the size of L; "hard": 1 if δ is at least one half,
+        else 0.
     values, feature_weights, n_bins
-        How similarity is measured, see `nearlabel.labels.coupled_similarity`. Similarities above 1 count as 1.
+        Parameters of the similarity, see `nearlabel.labels.coupled_similarity`. Similarities above 1 count as 1.
     formulas : {"resolved", "printed"}, default="resolved"
-        "printed": equations 4 to 12 as they stand, with plain support δ for the membership, which predict hardly any
-        label (a warning says so).
+        "printed": equations 4 to 12 as printed, with the support δ as the membership. They predict almost no label, and
+        a warning reports this.
     similarity : array-like of shape (n_labels, n_labels), default=None
-        How far the label of the row supports that of the column, from 0 to 1. None: the coupled similarity in the
-        training data.
+        Support of the row's label for the column's label, from 0 to 1. None: the coupled similarity in the training
+        data.
     search : object with `fit` and `kneighbors`, default=None
-        Finds the neighbours and is cloned in `fit`; see `MLkNN`. None: `ExactNeighbors()`, raw Euclidean distance.
+        Nearest-neighbour search, cloned in `fit`; see `MLkNN`. None: `ExactNeighbors()`, raw Euclidean distance.
 
     Attributes
     ----------
@@ -72,38 +75,39 @@ class CMLkNN(MLkNN):
     posterior_ : ndarray of shape (n_labels, n_neighbors + 1)
         P(H | C).
     n_features_in_, n_neighbors_ : int
-        Number of features, of neighbours.
+        Number of features and number of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
-        "value".
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
+        `n_neighbors` is a callable).
     search_ : object
         The fitted search.
 
     See Also
     --------
     MLkNN : The method that this one extends.
-    nearlabel.feature_selection.InformationGainSelector : The feature selection that the paper puts before it.
+    nearlabel.feature_selection.InformationGainSelector : The feature selection that the paper applies first.
 
     Notes
     -----
-    The printed equations have N, the number of labels, where 1 stands above. Up to smoothing, their posterior exceeds
-    one half only where the mean support in a bucket exceeds N / 2, more than nearly any label set can lend: they
-    predict next to no label, and cannot be what the paper's tables were computed with. With 1 a membership is a degree
-    from 0 to 1, α and β are fuzzy counts, and C lies in 0 .. k.
+    The printed equations have N, the number of labels, in place of 1. Up to smoothing, their posterior exceeds one half
+    only if the mean support in a bucket exceeds N / 2, which almost no label set reaches. They predict almost no label,
+    so the paper's tables cannot have been computed with them. With 1, a membership is a degree from 0 to 1, α and β are
+    fuzzy counts, and C is in 0 .. k.
 
-    C_j is rounded half up (the paper says "Round"). A posterior of exactly one half is not chosen, as in equation 12;
-    ML-kNN chooses it. The "i-th neighbour" of equation 4 is read as the i-th training row, and no row is its own
-    neighbour. Memberships are whole numbers of 2^-40, so that all sums are exact and independent of any order.
+    C_j is rounded half up (the paper writes "Round"). At a posterior of exactly one half the label is not predicted, as
+    in equation 12; ML-kNN predicts it. The "i-th neighbour" of equation 4 is read as the i-th training sample, and no
+    sample is its own neighbour. Memberships are multiples of 2^-40, so all sums are exact and independent of the order
+    of addition.
 
-    Where nearly all features are present in nearly all rows, the similarity of two labels is little more than that of
-    their frequencies, and frequent labels support each other whether or not they occur together: on such data (yeast,
-    scene) the method is far worse than ML-kNN. It is made for 0/1 features of which a row has few.
+    If almost all features are present in almost all samples, the similarity of two labels reflects little more than
+    their frequencies, and frequent labels support each other even if they never occur together. On such data (yeast,
+    scene) the method is much worse than ML-kNN. It is meant for 0/1 features of which a sample has few.
 
-    Time and memory grow with the square of the number of labels, and memberships are dense, also of a sparse y: made
-    for some thousand labels at most; `MLkNN` has no such bound.
+    Time and memory grow with the square of the number of labels, and memberships are dense even if y is sparse: use it
+    for a few thousand labels at most. `MLkNN` has no such limit.
 
-    `loo_predict_proba`, `loo_predict` and ``n_neighbors="auto"`` keep to the similarity that was learnt from all rows;
-    all else is as in a fit of the others, bit for bit.
+    `loo_predict_proba`, `loo_predict` and ``n_neighbors="auto"`` use the similarity that was learnt from all samples;
+    everything else is identical, bit for bit, to a fit to the other samples.
 
     References
     ----------
@@ -276,7 +280,7 @@ MEMBERSHIPS: Mapping[str, Callable[[CSR, IntArray], IntArray]] = MappingProxyTyp
 
 
 class Memberships(Units):
-    """How far each training row's label set supports each label, in units.
+    """How far each training sample's label set supports each label, in units.
 
     Takes label sets and similarities (n_labels, n_labels), of which those above 1 count as 1; one of the functions
     above; and the largest membership that it can give: 1, or the number of labels for the plain support. Refuses so
@@ -317,6 +321,6 @@ class Memberships(Units):
 
 
 _PRINTED = (
-    "formulas='printed' predicts next to no label: as printed, the posterior of a label exceeds one half only where the"
+    "formulas='printed' predicts almost no label: as printed, the posterior of a label exceeds one half only if the"
     " mean support for it exceeds n_labels / 2. Hint: formulas='resolved'."
 )

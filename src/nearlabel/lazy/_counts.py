@@ -1,4 +1,4 @@
-"""Training rows counted by label, by whether they carry it, and by the votes of their neighbours; with and without one.
+"""Counts of the training samples by label, by whether they have it, and by their neighbours' votes; also without one.
 
 ML-kNN and CML-kNN learn from these counts. A row carries a label in whole units: 0 or 1 in ML-kNN, a degree of
 membership in CML-kNN. Units are added as whole numbers, so a row can be taken out of every sum without a trace.
@@ -23,7 +23,7 @@ from nearlabel.utils.validation import as_dense
 
 
 class Units:
-    """How far each training row carries each label, in whole numbers: in ML-kNN 1 for a label that it carries, else 0.
+    """How far each training sample has each label, in whole numbers: in ML-kNN 1 for a label that it has, else 0.
 
     A sum of the units of neighbours makes so many votes; here it is the votes.
     """
@@ -84,7 +84,7 @@ class WeightedUnits(Units):
 
 
 def count_rows(units: Units, neighbors: Neighbors, rows: IntArray | None = None) -> IntArray:
-    """Add up the units of the training rows, or of those that are given, by label and by the votes of their neighbours.
+    """Add up the units of all or the given training samples by label and by the votes of their neighbours.
 
     Returns counts (2, n_labels, n_counts): [1] of the units, [0] of what they lack to a whole. In ML-kNN these are the
     numbers c[j] and c'[j] of rows with and without the label of which j neighbours carry it.
@@ -145,7 +145,7 @@ class LeavingOut:
         c[i, l] = C[l, V(v'_il)] - Σ_{m in g} u_ml [V(v_ml) = V(v'_il)]
                   + Σ_{m not in g} u_ml ([V(v'_ml) = V(v'_il)] - [V(v_ml) = V(v'_il)])
 
-    Most often each row is a group of its own. A subclass may count fewer rows at some votes: `_count_all` and
+    Most often each sample is its own group of its own. A subclass may count fewer rows at some votes: `_count_all` and
     `_is_counted` say which.
     """
 
@@ -347,7 +347,7 @@ class Groups(NamedTuple):
         return sparse.csr_array((ones, self.members, self.ends), shape=(len(self.sizes), len(self.number))) @ own
 
     def others_of(self, training: Neighbors, k: int) -> Neighbors:
-        """Return the k nearest neighbours of each training row that are not of its group."""
+        """Return the k nearest neighbours of each training sample that are not of its group."""
         return training if self.largest == 1 else training.at(self.places_of_others(training.indices, k))
 
     def places_of_others(self, neighbors: IntArray, k: int) -> IntArray:

@@ -1,7 +1,7 @@
 """Distances between label sets, predicted from distances to landmarks by ridge regression; and without some rows.
 
-With the distances D (n_samples, n_landmarks) of the training rows to the landmarks and Δ (n_samples, n_labelsets) of
-their label sets to all label sets, the prediction for distances d of a query is |dᵀC|, where C = P DᵀΔ and
+With the distances D (n_samples, n_landmarks) of the training samples to the landmarks and Δ (n_samples, n_labelsets)
+of their label sets to all label sets, the prediction for distances d of a query is |dᵀC|, where C = P DᵀΔ and
 P = (DᵀD + αI)⁻¹. Without rows I and landmarks J it is made of D_I C, the rows J of C, and Δ_I, with small matrices.
 """
 
@@ -22,7 +22,7 @@ from nearlabel.utils.validation import as_dense
 
 
 class LeftOut(NamedTuple):
-    """Training rows in groups, each of which is left out for its own rows.
+    """Training samples in groups, each of which is left out for its own rows.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class LeftOut(NamedTuple):
 
 
 class DistanceRegression:
-    """Predicts the Euclidean distances of a query's unknown label set to the label sets of the training rows.
+    """Predicts the Euclidean distances of a query's unknown label set to the label sets of the training samples.
 
     Parameters
     ----------

@@ -21,39 +21,41 @@ from nearlabel.utils.validation import check_choice, check_integer
 
 
 class DMLkNN(MLkNN):
-    """ML-kNN that counts only the training rows whose neighbours vote alike for all labels.
+    """ML-kNN that counts only the training samples whose neighbours vote similarly for all labels.
 
-    Let v_l be how many of the k neighbours of a query carry label l, and V_il how many of those of training row i.
-    `MLkNN` counts, for each label by itself, the training rows with V_il = v_l. Here they must also be in the box of
-    the query, ``|V_iq - v_q| <= delta`` for every label q: so the other labels have their say. With n training rows, n1
-    of them carrying the label, s the smoothing, and c (c') the rows so counted that carry (do not carry) it::
+    Let v_l be the number of the k neighbours of a query that have label l, and V_il the same number for training sample
+    i. `MLkNN` counts, for each label separately, the training samples with V_il = v_l. DML-kNN counts only those that
+    are also in the box of the query, ``|V_iq - v_q| <= delta`` for every label q, so that the other labels influence
+    the score. Let n be the number of training samples, n1 the number of those that have the label, s the smoothing, and
+    c (c') the number of counted samples that have (do not have) the label::
 
         P(H1) = (s + n1) / (2s + n)
         P(v | H1) = (s + c) / (s(k + 1) + n1)        P(v | H0) = (s + c') / (s(k + 1) + n - n1)
 
-    The score is the posterior P(H1 | v), and the label is chosen where it is at least one half (Younes et al. 2011).
-    With ``delta >= n_neighbors`` all rows are in the box and every answer is that of `MLkNN`, to the bit. The gain
-    over it is small.
+    The score is the posterior P(H1 | v); the label is predicted if the score is at least one half (Younes et al. 2011).
+    With ``delta >= n_neighbors`` all samples are in the box, and every prediction is that of `MLkNN`, bit for bit. The
+    gain over `MLkNN` is small.
 
     Parameters
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
-        micro F1, the smallest of equals; with ``delta="auto"`` each number with the best delta for it.
-        A callable takes true label sets and leave-one-out scores, and returns what is the larger the better.
+        micro F1, the smallest if several are equal; with ``delta="auto"`` each number is tried with its best delta. A
+        callable replaces micro F1: it takes true label sets and leave-one-out scores and returns a number; larger is
+        better.
     delta : int or "auto", default=4
-        How far the votes for any label may be apart. 4 suits k = 10, a larger k needs more; 0 asks for equal votes,
-        which few rows have. "auto": the number from 0 to k with the best leave-one-out micro F1, the largest of equals,
-        from the one search of `fit`; takes about k + 1 times as long as `loo_predict`.
+        Largest allowed difference of the votes for any label. 4 suits k = 10, a larger k needs more; 0 requires equal
+        votes, which few samples have. "auto": the number from 0 to k with the best leave-one-out micro F1, the largest
+        if several are equal. It needs no further search, and takes about k + 1 times as long as `loo_predict`.
     weights : {"uniform", "distance"} or callable, default="uniform"
-        What a neighbour's vote weighs, see `MLkNN`.
+        Weight of a neighbour's vote, see `MLkNN`.
     smoothing : float, default=1.0
-        s above; 1 is Laplace's.
+        s in the formulas; 1 is Laplace smoothing.
     cells : {"counts", "labels"}, default="counts"
-        How often s is added in the denominators: once for each of the k + 1 numbers of votes, as in `MLkNN`, or once
-        for each label, as in Mulan.
+        How many times s is added in the denominators. "counts": once for each of the k + 1 numbers of votes, as in
+        `MLkNN`; "labels": once for each label, as in Mulan.
     search : object with `fit` and `kneighbors`, default=None
-        Finds the neighbours and is cloned in `fit`; see `MLkNN`. None: `ExactNeighbors()`, raw Euclidean distance.
+        Nearest-neighbour search, cloned in `fit`; see `MLkNN`. None: `ExactNeighbors()`, raw Euclidean distance.
 
     Attributes
     ----------
@@ -68,29 +70,30 @@ class DMLkNN(MLkNN):
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
-        Number of features, of neighbours.
+        Number of features and number of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
-        "value".
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
+        `n_neighbors` is a callable).
     search_ : object
         The fitted search.
 
     See Also
     --------
-    MLkNN : The method that this one extends, and what it becomes with a large delta.
+    MLkNN : The method that this one extends; with a large delta the two are equal.
 
     Notes
     -----
-    The paper's own tables were not at hand, only its abstract and Mulan's program. Mulan takes k = 10 and delta = 6
-    whatever its user sets, adds the smoothing n_labels times, and scales features itself: that is
-    ``DMLkNN(delta=6, cells="labels")`` behind ``FeatureScaler("minmax")``. Neither smoothing makes the probabilities of
-    all vectors of votes add up to 1; only the ratio of the two posteriors matters.
+    The paper's tables were not available for this implementation, only its abstract and Mulan's program. Mulan always
+    uses k = 10 and delta = 6, even if the user sets others, adds the smoothing n_labels times, and scales features
+    itself: this equals ``DMLkNN(delta=6, cells="labels")`` after ``FeatureScaler("minmax")``. With neither smoothing do
+    the probabilities of all vectors of votes add up to 1; only the ratio of the two posteriors matters.
 
-    Predicting compares each query with every distinct vector of votes of the training rows, label by label; only votes
-    above 0 cost time, so a sparse y of some thousand labels is served. Memory is bounded. `loo_predict_proba` and
-    ``delta="auto"`` compare the training rows with each other, and hold their votes as an array.
+    Prediction compares each query with every distinct vector of votes of the training samples, label by label. Only
+    votes above 0 cost time, so a sparse y may have a few thousand labels. Memory is bounded. `loo_predict_proba` and
+    ``delta="auto"`` compare the training samples with each other, and store their votes as a dense array.
 
-    `loo_predict_proba` and `loo_predict` keep to `delta_`; all else is as in a fit of the other rows, bit for bit.
+    `loo_predict_proba` and `loo_predict` use `delta_`; everything else is identical, bit for bit, to a fit to the other
+    samples.
 
     References
     ----------
@@ -155,8 +158,8 @@ class DMLkNN(MLkNN):
         k = self.n_neighbors_
         if self._lists.lengths.min() == k:
             raise ValueError(
-                f"n_neighbors must be at most {k - 1} where rows are left out to choose delta, got {k}."
-                " Hint: set delta, or let the search know one neighbour more."
+                f"n_neighbors must be at most {k - 1} if delta is selected by leave-one-out, got {k}."
+                " Hint: set delta, or use a search that knows one more neighbour."
             )
         single = Groups.of(np.arange(self._n_samples))
         leaving_out = LeavingOut.of(self._units(), self._training_lists(), k, single)

@@ -31,7 +31,7 @@ AnswerOfRows: TypeAlias = Answer | tuple[IntArray, Votes, Scores]
 def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups | None = None) -> Iterator[Answer]:
     """Yield the votes and scores of blocks of queries, with room for `n_more` numbers a query.
 
-    With `left_out` the queries are the training rows, and no neighbour is of the row's own group.
+    With `left_out` the queries are the training samples, and no neighbour is of the row's own group.
     """
     random = check_random_state(getattr(rule, "random_state", None))
     without = None
@@ -43,7 +43,7 @@ def answers(rule: Any, neighbors: Neighbors, n_more: int = 0, left_out: Groups |
 
 
 def answers_from_counts(rule: Any, leaving_out: Any) -> Iterator[AnswerOfRows]:
-    """Score each training row from the counts without its group: the rule's own formula, at the row's own votes."""
+    """Score each training sample from the counts without its group: the rule's own formula, at the row's own votes."""
     leaving_out = rule._counting(leaving_out)
     for rows in leaving_out.blocks():
         without = leaving_out.counts_of(rows)
@@ -61,12 +61,12 @@ def answer(rule: Any, neighbors: Neighbors, needs: Needs, left_out: Groups | Non
 
 
 def answer_from_counts(rule: Any, leaving_out: Any, needs: Needs) -> OutOfSample:
-    """Return what a fit of all rows of other groups answers for each training row, for a rule that counts rows."""
+    """Return what a fit of all rows of other groups answers for each training sample, for a rule that counts rows."""
     return collected(rule, answers_from_counts(rule, leaving_out), rule._n_samples, needs)
 
 
 def collected(rule: Any, parts: Iterable[AnswerOfRows], n_rows: int, needs: Needs) -> OutOfSample:
-    """Join what is needed of all blocks: label sets, stored as those of the training rows, and dense scores."""
+    """Join what is needed of all blocks: label sets, stored as those of the training samples, and dense scores."""
     labels, order = [], []
     numbers = np.arange(n_rows)
     everything = np.empty((n_rows, rule._labels.shape[1])) if needs.scores else None

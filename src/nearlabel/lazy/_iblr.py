@@ -22,48 +22,48 @@ from nearlabel.utils.validation import as_dense, check_flag, check_positive
 
 
 class IBLR(LazyClassifier):
-    """Logistic regression of each label on how many of the nearest neighbours carry each label.
+    """Logistic regression of each label on the shares of the nearest neighbours that have each label.
 
-    With s_j the share of the k nearest neighbours that carry label j, label i is modelled, for all j at once, as::
+    Let s_j be the share of the k nearest neighbours that have label j. The model of label i uses all s_j::
 
         logit P(i) = ω_i0 + Σ_j α_ij s_j
 
-    so that neighbours' other labels speak for or against it (Cheng and Hüllermeier 2009, IBLR-ML). The label is chosen
-    where its probability is at least one half. A training row is not among its own neighbours.
+    so that other labels of the neighbours raise or lower its probability (Cheng and Hüllermeier 2009, IBLR-ML). The
+    label is predicted if its probability is at least one half. A training sample is not its own neighbour.
 
     Parameters
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best micro F1 in a
-        five-fold cross-validation, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A
-        callable takes true label sets and such scores, and returns what is the larger the better; it takes the place of
-        micro F1.
+        five-fold cross-validation, the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has
+        more options. A callable replaces micro F1: it takes true label sets and held-out scores and returns a
+        number; larger is better.
     plus : bool, default=False
-        Whether the features take part in the regression, beside the shares (IBLR-ML+).
+        Whether to use the features in the regression in addition to the shares (IBLR-ML+).
     ridge : float, default=1e-8
-        What Σ (σ α)² costs against the log-likelihood, σ the standard deviation of the column: so the scale of a
-        feature does not matter. As in Mulan there is nearly none by default, enough for a solution where a label can be
-        told apart without error. With many rare labels that overfits: on medical (given split) the Hamming loss is
-        0.032, with a ridge of 1 it is 0.018.
+        Penalty: the factor of Σ (σ α)² that is subtracted from the log-likelihood. σ is the standard deviation of the
+        column, so the scale of a feature does not matter. The default is almost none, as in Mulan, but enough for a
+        solution to exist if a label can be separated without error. With many rare labels the default overfits: on
+        medical (given split) the Hamming loss is 0.032; with a ridge of 1 it is 0.018.
     estimator : classifier, default=None
-        Cloned and fitted to each label instead, if given, on the shares and features; one without `predict_proba`
-        gets its decision values calibrated. None: Newton steps, whose time grows with the square of the number of
-        columns; with ``plus=True`` and thousands of features give ``LogisticRegression()``.
+        Cloned and fitted to each label, on the shares and features. If it has no `predict_proba`, its decision values
+        are calibrated. None: logistic regression by Newton steps, whose time grows with the square of the number of
+        columns; with ``plus=True`` and thousands of features, pass ``LogisticRegression()``.
     random_state : int, RandomState or None, default=None
-        Given to the estimator, if that has none of its own.
+        Passed to the estimator if its own is None.
     search : object with `fit` and `kneighbors`, default=None
-        Finds the neighbours and is cloned in `fit`; asked without rows it must leave each training row out of its own
-        list. None: `ExactNeighbors()`, raw Euclidean distance.
+        Nearest-neighbour search, cloned in `fit`; its `kneighbors` without X must leave each training sample out of its
+        own list. None: `ExactNeighbors()`, raw Euclidean distance.
     n_jobs : int, default=None
         Labels fitted at a time.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_columns)
-        α; columns are the labels, then, if `plus`, the features. Only without `estimator`. 0 for a label with one
-        class.
+        α; the columns are the labels and, if `plus`, then the features. 0 for a label with one class. Only if
+        `estimator` is None.
     intercept_ : ndarray of shape (n_labels,)
-        ω_0. Only without `estimator`. Plus or minus infinity for a label with one class.
+        ω_0; plus or minus infinity for a label with one class. Only if `estimator` is None.
     estimators_ : list of length n_labels
         The fitted classifier of each label; a float, 0 or 1, for a label with one class.
     classes_ : ndarray of shape (n_labels,)
@@ -71,19 +71,19 @@ class IBLR(LazyClassifier):
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
-        Number of features, of neighbours.
+        Number of features and number of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
-        "value".
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
+        `n_neighbors` is a callable).
     search_ : object
         The fitted search.
 
     Notes
     -----
-    The paper weighs neighbours equally too, and writes sums where shares stand here; that only scales the α. There is
-    no `loo_predict_proba`: every row left out would need regressions of its own.
+    The paper also weights neighbours equally, and uses sums in place of shares; this only scales the α. There is no
+    `loo_predict_proba`, because each left-out sample would need its own regressions.
 
-    The shares are dense, also of a sparse y, and the α are n_labels times n_labels: made for some hundred labels.
+    The shares are dense even if y is sparse, and there are n_labels times n_labels α: use it for a few hundred labels.
 
     References
     ----------

@@ -33,7 +33,7 @@ def depth_for(shares: FloatArray, n_neighbors: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class KnownNeighbors:
-    """Neighbours of some queries among any part of the training rows, from one list of each query."""
+    """Neighbours of some queries among any part of the training samples, from one list of each query."""
 
     search: CommonSearch
     rows: Matrix  # the queries
@@ -43,7 +43,7 @@ class KnownNeighbors:
         return len(self.lists.indices)
 
     def among(self, known: BoolArray, n_neighbors: int, some: IntArray | None = None) -> Neighbors:
-        """Return the nearest of the training rows that a mask (n_samples,) names, of all queries or of some."""
+        """Return the nearest of the training samples that a mask (n_samples,) names, of all queries or of some."""
         if known.all() and n_neighbors <= self.lists.indices.shape[1]:
             nearest = self.lists.nearest(n_neighbors)
             return nearest if some is None else nearest[some]
@@ -73,7 +73,7 @@ class CommonSearch:
         numbers = np.flatnonzero(known)
         if hasattr(self.fitted, "n_neighbors_known"):
             raise ValueError(
-                f"search must know {n_neighbors} neighbours of each row among those that know a label, and knows"
+                f"search must know {n_neighbors} neighbours of each sample among those with a known label, and knows"
                 " fewer. Hint: precompute more; with a share p of known cells about n_neighbors / p are needed."
             )
         if getattr(self.fitted, "needs_all_rows", False):
@@ -90,7 +90,7 @@ class CommonSearch:
         return deep
 
     def _among_all(self, rows: Matrix, some: IntArray, known: BoolArray, n_neighbors: int) -> Neighbors:
-        """Order all training rows, for a search that would answer otherwise if it were fitted to a part of them."""
+        """Order all training samples, for a search that would answer otherwise if it were fitted to a part of them."""
         distances, indices = np.empty((len(some), n_neighbors)), np.empty((len(some), n_neighbors), dtype=np.intp)
         for block in row_blocks(len(some), 32 * len(known)):
             own = some[block]
@@ -109,7 +109,7 @@ class CommonSearch:
         return Neighbors(found.distances, known[found.indices])
 
     def _asked(self, search: Any, rows: Matrix, own: IntArray, n_neighbors: int, n_searched: int) -> Neighbors:
-        """Return the neighbours of queries by a search of so many rows, a training row without its own number."""
+        """Return the neighbours of queries by a search of so many rows, a training sample without its own number."""
         one_more = self.of_training and n_neighbors < n_searched
         distances, indices = search.kneighbors(rows, n_neighbors + int(one_more))
         return Neighbors(*drop_self(distances, indices, own)) if one_more else Neighbors(distances, indices)

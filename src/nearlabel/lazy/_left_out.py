@@ -1,4 +1,4 @@
-"""Leave-one-out answers in blocks, the neighbours behind them, and what they would be with other label sets."""
+"""Leave-one-out predictions in blocks, with their neighbours, and the predictions with other label sets."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from nearlabel.utils.validation import as_dense
 
 
 class LeftOut:
-    """Leave-one-out answers of a fitted classifier and the neighbours that they come from, by one search.
+    """Leave-one-out predictions of a fitted classifier and their neighbours, from one search.
 
-    `LazyClassifier.loo_with_neighbors` makes it.
+    Returned by `LazyClassifier.loo_with_neighbors`.
 
     Attributes
     ----------
     distances, indices : ndarray of shape (n_samples, n_neighbors)
-        The neighbours of each training row, nearest first, without the row itself. Where cells of y are unknown, those
-        among all rows.
+        The neighbours of each training sample, nearest first, without the row itself. If cells of y are unknown, these
+        are the neighbours among all samples.
     """
 
     def __init__(self, classifier: Any, groups: Groups, training: Neighbors) -> None:
@@ -34,12 +34,12 @@ class LeftOut:
         self._classifier, self._groups, self._training = classifier, groups, training
 
     def answers(self) -> Iterator[tuple[IntArray, Matrix, FloatArray]]:
-        """Yield the answers, for a first look or another.
+        """Yield the predictions; may be called more than once.
 
         Yields
         ------
         rows : ndarray of int of shape (n_rows,)
-            Numbers of training rows, consecutive; all blocks together have each row once, in order.
+            Numbers of training samples, consecutive; together the blocks contain each sample once, in order.
         labels : ndarray or CSR of shape (n_rows, n_labels)
             Their leave-one-out label sets.
         scores : ndarray of shape (n_rows, n_labels)
@@ -56,27 +56,27 @@ class LeftOut:
                 yield numbers[rows][part], labels[part], dense
 
     def relabelled(self, labels: Matrix) -> LeftOut:
-        """Return what a fit of the same rows with other label sets would give, without a search.
+        """Return the predictions that a fit of the same samples with other label sets would give, without a search.
 
         Parameters
         ----------
         labels : ndarray or CSR of shape (n_samples, n_labels)
             The other label sets, an indicator matrix, stored as y was. If each label is decided by its own votes
-            (`labels_are_independent`), columns may be left out: those that stay get the answers that they would.
+            (`labels_are_independent`), columns may be left out; this does not change the predictions of the others.
 
         Returns
         -------
         LeftOut
-            Of a copy of the classifier; the classifier stays as it is.
+            Of a copy of the classifier, which itself is not changed.
 
         Raises
         ------
         ValueError
-            If the classifier learnt from label sets with unknown cells, whose neighbours depend on them.
+            If the classifier was fitted to label sets with unknown cells: neighbours then depend on the label sets.
         """
         rule = copy(self._classifier)
         if rule._cells is not None:
-            raise ValueError("y must have no unknown cell for other label sets to be tried, got some.")
+            raise ValueError("y must have no unknown cells to try other label sets, got some.")
         stored = sparse.csr_array(labels) if sparse.issparse(rule._labels) else np.ascontiguousarray(as_dense(labels))
         rule._remember_labels(stored.astype(rule._labels.dtype))
         rule._learn_rows(rule.search_.take(np.arange(len(self.indices))) if rule._learns_from_rows else None, stored)

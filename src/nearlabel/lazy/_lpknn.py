@@ -26,16 +26,17 @@ class LPkNN(LazyClassifier):
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, at most n_samples. "auto": the number from 1 to 30 with the best leave-one-out micro F1,
-        the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A callable takes true label sets
-        and such scores, and returns what is the larger the better; it takes the place of micro F1.
+        the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has more options. A callable
+        replaces micro F1: it takes true label sets and leave-one-out scores and returns a number; larger is better.
     ties : {"nearest", "first", "frequent", "random"}, default="nearest"
-        Which of several label sets that are equally frequent among the neighbours: that of the nearest neighbour among
-        them; the first in the lexicographic order of the indicator vectors; the most frequent in the training data
-        (then the nearest); or one drawn at random. The paper does not say, and its rule cannot be recovered.
+        Which label set to predict if several are equally frequent among the neighbours. "nearest": the one with the
+        nearest neighbour; "first": the first in lexicographic order of the indicator vectors; "frequent": the most
+        frequent in the training data, then the nearest; "random": one drawn at random. The paper does not define this,
+        and its rule cannot be recovered.
     random_state : int, RandomState or None, default=None
-        For ``ties="random"`` only. An int draws alike in every call of `predict`.
+        Only for ``ties="random"``. With an int, every call of `predict` draws the same numbers.
     search : object with `fit` and `kneighbors`, default=None
-        Finds the neighbours; None: `ExactNeighbors()`.
+        Nearest-neighbour search, cloned in `fit`. None: `ExactNeighbors()`.
 
     Attributes
     ----------
@@ -46,18 +47,18 @@ class LPkNN(LazyClassifier):
     label_names_ : ndarray of shape (n_labels,)
         Column names of the data frame y, else 0 .. n_labels - 1.
     n_features_in_, n_neighbors_ : int
-        Number of features, of neighbours.
+        Number of features and number of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
-        "value".
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
+        `n_neighbors` is a callable).
     search_ : object
         The fitted search.
 
     Notes
     -----
-    `predict_proba` gives the share of the neighbours whose label set has the label: the sum over label sets of their
-    share. Mulan by default gives p to the labels of the winning set and 1 - p to the others, p the winner's share,
-    which ranks upside down where p is below one half.
+    `predict_proba` returns the share of the neighbours whose label set contains the label. Mulan's default score is p
+    for the labels of the predicted label set and 1 - p for the others, where p is that label set's share; this reverses
+    the ranking if p is below one half.
 
     References
     ----------
@@ -125,7 +126,7 @@ class LPkNN(LazyClassifier):
         chosen = tuple(evidence.votes.label[evidence.chosen].tolist())
         won = np.array([labels == chosen for labels in columns["labels"]])
         frequency = seen.frequency[0, nearest]
-        place = None  # of each candidate if all were tied; nobody knows before a draw
+        place = None  # of each candidate if all were tied; unknown before a draw
         if self.ties != "random":
             tie_break = self._tie_break(NeighborLabelSets(number, frequency, seen.random))
             place = np.argsort(np.lexsort((nearest, tie_break)))

@@ -19,34 +19,36 @@ from nearlabel.utils.validation import check_positive
 
 
 class MLkNN(LazyClassifier):
-    """Decide each label by Bayes' rule from how many of the nearest neighbours carry it.
+    """Predict each label by Bayes' rule from the number of nearest neighbours that have it.
 
-    For each label, with n training rows, n1 of them carrying it, s the smoothing, and c[j] (c'[j]) the number of
-    training rows that carry (do not carry) it and have j among their k nearest neighbours that do::
+    For each label, let n be the number of training samples, n1 the number of those that have the label, s the
+    smoothing, and c[j] (c'[j]) the number of training samples that have (do not have) the label and for which exactly j
+    of the k nearest neighbours have it::
 
         P(H1) = (s + n1) / (2s + n)
         P(j | H1) = (s + c[j]) / (s(k + 1) + Σ c)        P(j | H0) = (s + c'[j]) / (s(k + 1) + Σ c')
 
-    The score is the posterior P(H1 | j), and the label is chosen where it is at least one half (Zhang and Zhou 2007,
-    Fig. 1 and equations 6 to 11). A training row is not among its own neighbours; its duplicates may be.
+    The score is the posterior P(H1 | j); the label is predicted if the score is at least one half (Zhang and Zhou 2007,
+    Fig. 1 and equations 6 to 11). A training sample is not its own neighbour; its duplicates may be.
 
     Parameters
     ----------
     n_neighbors : int, "auto" or callable, default=10
         Number of neighbours k, smaller than n_samples. "auto": the number from 1 to 30 with the best leave-one-out
-        micro F1, the smallest of equals; `nearlabel.model_selection.tune_neighbors` offers more. A callable takes true
-        label sets and such scores, and returns what is the larger the better; it takes the place of micro F1.
+        micro F1, the smallest if several are equal; `nearlabel.model_selection.tune_neighbors` has more options. A
+        callable replaces micro F1: it takes true label sets and leave-one-out scores and returns a number; larger is
+        better.
     weights : {"uniform", "distance"} or callable, default="uniform"
-        What a neighbour's vote weighs. "distance": the inverse of its distance, where a neighbour at distance 0 leaves
-        no weight to farther ones. A callable takes distances (n, k) and returns weights of that shape, each row by
-        itself. j is then k times the share of the weight, rounded (half up), of training rows and queries alike.
+        Weight of a neighbour's vote. "distance": the inverse of its distance; if there are neighbours at distance 0,
+        only they vote. A callable takes distances (n, k) and returns weights of that shape, computed row by row. With
+        weights, j is k times the share of the weight, rounded half up, for training samples and for queries.
     smoothing : float, default=1.0
-        s above; 1 is Laplace's.
+        s in the formulas; 1 is Laplace smoothing.
     search : object with `fit` and `kneighbors`, default=None
-        Finds the neighbours and is cloned in `fit`. None: `ExactNeighbors()`, raw Euclidean distance as in the paper.
-        Its `kneighbors` without rows must leave each training row out of its own list; `fit` asks it for one neighbour
-        more than `n_neighbors` where there are as many, for `loo_predict_proba`. For a grid over ``search__metric``
-        give an `ExactNeighbors()`.
+        Nearest-neighbour search, cloned in `fit`. None: `ExactNeighbors()`, raw Euclidean distance as in the paper. Its
+        `kneighbors` without X must leave each training sample out of its own list; `fit` requests one neighbour more
+        than `n_neighbors`, if there are that many, for `loo_predict_proba`. To search a grid over ``search__metric``,
+        pass an `ExactNeighbors()`.
 
     Attributes
     ----------
@@ -59,28 +61,29 @@ class MLkNN(LazyClassifier):
     likelihood_ : ndarray of shape (2, n_labels, n_neighbors + 1)
         P(j | H0) and P(j | H1).
     posterior_ : ndarray of shape (n_labels, n_neighbors + 1)
-        P(H1 | j). Exactly one half where the two products are equal as fractions: decided in whole numbers. NaN for a j
-        that a label with fewer neighbours, because so few rows know it, cannot have.
+        P(H1 | j). Exactly one half if the two products are equal as fractions; this is computed in integers. NaN for a
+        j that is impossible because the label, known in few samples, has fewer neighbours.
     n_features_in_, n_neighbors_ : int
-        Number of features, of neighbours.
+        Number of features and number of neighbours.
     cv_results_ : dict of str to ndarray
-        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each; of a callable
-        "value".
+        With ``n_neighbors="auto"``: "n_neighbors", the candidates, and "micro_f1", the value of each ("value" if
+        `n_neighbors` is a callable).
     search_ : object
         The fitted search.
 
     Notes
     -----
-    The paper leaves a posterior of exactly one half open; here it is positive, as in the authors' program. Mulan scales
-    the features to [0, 1] and breaks that tie at random; scikit-multilearn counts each training row among its own
-    neighbours.
+    The paper does not define the prediction at a posterior of exactly one half; here the label is predicted, as in the
+    authors' program. Mulan scales the features to [0, 1] and breaks that tie at random; scikit-multilearn counts each
+    training sample among its own neighbours.
 
-    A sparse y may have a hundred thousand labels and more: `fit` and `predict` take memory for the votes and for tables
-    of n_labels times n_neighbors + 1 numbers. `predict_topk` and `predict_proba_sparse` replace `predict_proba` there,
-    whose array is dense, as is that of `loo_predict_proba`.
+    A sparse y may have more than a hundred thousand labels: `fit` and `predict` need memory for the votes and for
+    tables of n_labels times n_neighbors + 1 numbers. Use `predict_topk` or `predict_proba_sparse` then; `predict_proba`
+    and `loo_predict_proba` return dense arrays.
 
-    Where cells of y are unknown, a label is learnt from the rows that know it, which alone are its neighbours; if fewer
-    than k + 1 do, k is lower for this label. A label that fewer than two rows know has the score 0.
+    If cells of y are unknown, a label is learnt from the samples in which it is known, and only those are its
+    neighbours; if there are fewer than k + 1 of them, k is lower for this label. A label that is known in fewer than
+    two samples has the score 0.
 
     References
     ----------
@@ -124,7 +127,7 @@ class MLkNN(LazyClassifier):
         return units if self.weights == "uniform" else WeightedUnits(units.labels, self.weights)
 
     def _whole(self, votes: Votes) -> Any:
-        """Return votes as training rows are counted by them."""
+        """Return votes as training samples are counted by them."""
         return votes.count if self.weights == "uniform" else whole_votes(votes.count, votes.total, self.n_neighbors_)
 
     def _learn_counts(self, counts: IntArray, totals: IntArray) -> None:

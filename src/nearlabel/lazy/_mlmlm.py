@@ -42,52 +42,54 @@ _RULE = (
 class MLMLM(WithProbabilities):
     """Predict by the training label sets, weighted by the inverse of their predicted distance to a power.
 
-    A ridge regression predicts from a query's distances to the training rows how far its label set is from each
-    training label set; with the predicted distances δ and m_s training rows of label set y_s::
+    From a query's distances to the training samples, a ridge regression predicts the distance of its label set from
+    each training label set. With the predicted distances δ and m_s training samples of label set y_s::
 
         score = Σ_s w_s y_s / Σ_s w_s,   w_s = m_s / δ_s^p          chosen: score > threshold_
 
-    The power p is the one whose leave-one-out scores are best by `scoring`. The threshold makes as many labels chosen
-    in all leave-one-out label sets as there are in y (the authors' cut); `TunedThresholdsClassifierCV` finds
-    better ones.
+    The power p has the best leave-one-out scores by the metric `scoring`. With the threshold, the leave-one-out label
+    sets contain as many labels in total as y does (the authors' threshold); `TunedThresholdsClassifierCV` finds better
+    thresholds.
 
     Parameters
     ----------
     power : float or "auto", default="auto"
-        p, above 0. "auto": of 1, √2, 2, ..., 256 the best by `scoring`, of equal ones the smallest. The authors try
-        61 powers from 8 to 64; some data sets choose smaller ones.
+        p, above 0. "auto": the best of 1, √2, 2, ..., 256 by `scoring`, the smallest if several are equal. The authors
+        try 61 powers from 8 to 64; on some data sets smaller ones are best.
     metric : str or callable, default="euclidean"
         Distance in the features, as in `ExactNeighbors`.
     metric_params : dict, default=None
         As in `ExactNeighbors`.
     scale : {"minmax", "none"}, default="minmax"
-        Whether features are divided by their ranges on the training rows first. (Shifting them to 0, as the authors
-        do, would change no Euclidean distance.) A constant feature stays as it is.
+        "minmax": divide each feature by its range in the training samples; a constant feature is unchanged. (The
+        authors also shift the minimum to 0, which changes no Euclidean distance.)
     n_landmarks : int or "auto", default="auto"
-        Most training rows that distances are measured to. "auto": all distinct ones, but at most 4,000, and fewer where
-        l (2nl + m(n + m)), for l landmarks, n samples and m label sets the number of products, would exceed 4e11: from
-        some 5,000 samples on. Fewer than all are drawn at random among the distinct rows. Memory grows with the square
-        of n_landmarks and with n_landmarks · n_labelsets.
+        Largest number of landmarks: training samples from which distances are computed. "auto": all distinct samples,
+        but at most 4,000, and fewer if the number of products, l (2nl + m(n + m)) for l landmarks, n samples and m
+        label sets, would exceed 4e11; this occurs from about 5,000 samples on. If not all samples are landmarks, they
+        are drawn at random among the distinct samples. Memory grows with the square of n_landmarks and with n_landmarks
+        · n_labelsets.
     ridge : float or "auto", default="auto"
-        α, above 0. "auto": the 0.001 quantile of the distances between the landmarks, as the authors have it.
+        α, above 0. "auto": the 0.001 quantile of the distances between the landmarks, as in the authors' program.
     left_out : {"exact", "press"}, default="exact"
-        What leaves with a row: "exact", the row in all its roles (equation, landmark, candidate), as in a fit without
-        it; "press", its equation only, as the authors have it, which is too kind where label sets are rare.
+        What leave-one-out leaves out with a sample. "exact": the sample in all its roles (equation, landmark,
+        candidate), as in a fit without it; "press": its equation only, as in the authors' program, which is too
+        optimistic if label sets are rare.
     scoring : str, callable or Metric, default="ranking_loss"
-        What "auto" chooses the power by: what `nearlabel.metrics.get_metric` takes.
+        Metric by which "auto" selects the power: any value that `nearlabel.metrics.get_metric` takes.
     random_state : int, RandomState or None, default=0
-        Draws landmarks, and rows for the choice of the power, where there are many.
+        Draws the landmarks and the samples for the selection of the power, if there are many samples.
 
     Attributes
     ----------
     power_ : float
         p.
     threshold_ : float
-        Labels of a higher score are chosen.
+        Labels with a higher score are predicted.
     ridge_ : float
         α.
     landmarks_ : ndarray of int of shape (n_landmarks,)
-        Numbers of the training rows that are landmarks, ascending.
+        Numbers of the training samples that are landmarks, ascending.
     labelsets_ : ndarray or CSR of shape (n_labelsets, n_labels)
         Distinct training label sets, in lexicographic order.
     cv_results_ : dict of str to ndarray
@@ -101,12 +103,12 @@ class MLMLM(WithProbabilities):
 
     Notes
     -----
-    `loo_predict_proba` is that of refits without the row to about 1e-8, not bit for bit: rounding differs. α, scaling,
-    power, threshold and the drawing of landmarks are kept from all rows. Power and threshold are found on as many rows,
-    drawn at random, as have 2^23 predicted distances in all.
+    `loo_predict_proba` equals refits without the sample to about 1e-8, not bit for bit, because rounding differs. α,
+    the scaling, the power, the threshold and the drawn landmarks are those of the fit to all samples. Power and
+    threshold are found on samples drawn at random, as many as have 2^23 predicted distances in total.
 
-    Where predicted distances are 0, these label sets share all weight. If all rows are equal, or all label sets, the
-    scores are the shares of the labels.
+    If some predicted distances are 0, only these label sets have weight. If all samples or all label sets are equal,
+    the scores are the shares of the labels.
 
     References
     ----------
@@ -236,7 +238,7 @@ class MLMLM(WithProbabilities):
         return shares
 
     def _scaled(self, X: MatrixLike) -> Matrix:
-        """Return queries as they are compared with training rows."""
+        """Return queries as they are compared with training samples."""
         return self._scaling(self._queries(X))
 
     def _to_landmarks(self, rows: Matrix) -> FloatArray:
@@ -266,26 +268,27 @@ class MLMLM(WithProbabilities):
             yield rows, Candidates.of(predict(left_out), counts)
 
     def loo_predict_proba(self, groups: ArrayLike | None = None) -> FloatArray:
-        """Return leave-one-out scores: for each training row, its scores by a fit of all other rows.
+        """Return leave-one-out scores: for each training sample, its scores by a fit to all others.
 
-        With groups, by a fit of all rows of other groups (leave-one-group-out). Found without a refit, to about 1e-8;
-        see Notes of the class for what is kept from all rows. Nothing is stored.
+        With groups, the fit is to the samples of all other groups (leave-one-group-out). There is no refit; the scores
+        equal those of refits to about 1e-8. The Notes of the class list what is taken from the fit to all samples. The
+        classifier is not changed.
 
         Parameters
         ----------
         groups : array-like of shape (n_samples,), default=None
-            Names of the rows' groups. None: each row is a group.
+            Group of each sample. None: each sample is its own group.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_labels) or (n_samples, n_classes)
-            In the order of the training rows, as `predict_proba`.
+            In the order of the training samples, as `predict_proba`.
 
         Raises
         ------
         ValueError
-            If groups are not one for each row, or all rows are of one group; or ``left_out="press"`` and a group has
-            several rows.
+            If the length of groups is wrong, there is only one group, or ``left_out="press"`` and a group has several
+            samples.
         """
         return self._container.probabilities(self._left_out_scores(groups))
 
@@ -300,7 +303,7 @@ class MLMLM(WithProbabilities):
         Returns
         -------
         labels : ndarray or CSR of shape (n_samples, n_labels), or (n_samples,) for a one-dimensional y
-            In the order of the training rows, as `predict`.
+            In the order of the training samples, as `predict`.
 
         Raises
         ------
@@ -317,7 +320,7 @@ class MLMLM(WithProbabilities):
         order = np.argsort(groups, kind="stable")
         members = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
         if len(members) == 1:
-            raise ValueError(f"there must be several rows, or groups, to leave one out, got one of {n_samples} rows.")
+            raise ValueError(f"X must have several samples or groups to leave one out, got one of {n_samples}.")
         if self.left_out == "press" and len(members) < n_samples:
             raise ValueError("left_out must be 'exact' to leave out groups of several rows, got 'press'.")
         scores = np.empty((n_samples, self._n_labels))
@@ -337,7 +340,7 @@ class MLMLM(WithProbabilities):
                 account = self._account(rows[[query]], candidates.of_query(query), scores[query])
                 if other is not None:
                     account = account._replace(rule=f"chosen: {other.words}", threshold=other.thresholds)
-                new = (float(novelty[query]), "") if len(usual) > 1 else (None, "all training rows are equal.")
+                new = (float(novelty[query]), "") if len(usual) > 1 else (None, "all training samples are equal.")
                 yield make_explanation(self, account, np.arange(len(chosen[query])), chosen[query], new)
 
     def _account(self, query: Matrix, candidates: Candidates, scores: FloatArray) -> Account:
@@ -375,7 +378,7 @@ class MLMLM(WithProbabilities):
         check_random_state(self.random_state)
 
     def __sklearn_tags__(self) -> Tags:
-        """Declare that X may hold NaN if the metric takes it."""
+        """Declare that X may contain NaN if the metric takes it."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = takes_missing_values(self.metric)
         return tags
@@ -389,7 +392,7 @@ class Candidates(NamedTuple):
     distances : ndarray of shape (n_queries, n_labelsets)
         Predicted distances.
     counts : ndarray of int of shape (n_queries, n_labelsets)
-        How many training rows have each.
+        Number of training samples that have each.
     closeness : ndarray of shape (n_queries, n_labelsets)
         Logarithm of the least distance of the query divided by this one, -inf where no row has the label set.
     """
@@ -424,7 +427,7 @@ class Candidates(NamedTuple):
 
 
 def _cut_of_as_many(scores: FloatArray, n_chosen: int) -> float:
-    """Return the middle between the n-th largest score and the next: so many are above it, if they differ."""
+    """Return the middle between the n-th largest score and the next: n scores are above it, if the two differ."""
     if not 0 < n_chosen < scores.size:
         return 0.5
     ascending = np.partition(scores.ravel(), [scores.size - n_chosen - 1, scores.size - n_chosen])

@@ -40,51 +40,53 @@ _FALLBACK = np.array([0.0, 1.0, 1.0])
 class NLDD(WithProbabilities):
     """Predict the training label set that is nearest by a weighted sum of two distances.
 
-    For a query with features x and label probabilities p̂ (from a binary classifier for each label), and a training row
-    j, Dx is the distance from x to the row's features and Dy that from p̂ to its label set, both Euclidean. The share θ
-    of wrong labels is modelled by binomial regression, and the label set of least expected loss predicted::
+    A query has features x and label probabilities p̂, from one binary classifier for each label. For a training sample
+    j, Dx is the Euclidean distance from x to its features, and Dy the Euclidean distance from p̂ to its label set.
+    Binomial regression models the share θ of wrong labels, and the label set of smallest expected loss is predicted::
 
         logit θ = β0 + β1 Dx + β2 Dy                    prediction: the y_j of least θ_j
 
-    The β are estimated on pairs from within the training data (Gweon et al. 2019, Algorithm 1): the rows are split at
-    random into T1 and T2; each row of T2, with p̂ from classifiers fitted to T1, is paired with the row of T1 that is
-    nearest in Dx and with that nearest in Dy; the response is the number of labels in which the two differ.
+    The β are estimated on pairs of training samples (Gweon et al. 2019, Algorithm 1). The training samples are split at
+    random into T1 and T2. Each sample of T2, with p̂ from classifiers fitted to T1, is paired with the sample of T1
+    that is nearest in Dx and with the one that is nearest in Dy. The response is the number of labels in which the two
+    differ.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Cloned and fitted to each label, on all rows and on T1. One without `predict_proba` gets its decision values
-        calibrated by Platt's sigmoid on a five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear
-        support vector machine of squared hinge loss, of all labels together (see `BinaryRelevance`); the authors use
-        that of hinge loss, which is ``SVC(kernel="linear")`` and slow on many rows.
-        ``LogisticRegression(max_iter=1000)`` needs no calibration.
-        Classifiers see the features as they are: where some lie far from zero, give a pipeline with a scaler.
+        Cloned and fitted to each label, on all samples and on T1. If it has no `predict_proba`, its decision values are
+        calibrated by Platt's sigmoid with five-fold cross-validation. None: ``LinearSVC(dual=False)``, a linear support
+        vector machine with squared hinge loss, fitted to all labels together (see `BinaryRelevance`). The authors use
+        the hinge loss, ``SVC(kernel="linear")``, which is slow with many samples. ``LogisticRegression(max_iter=1000)``
+        needs no calibration. Classifiers get the features unscaled: if some are far from zero, pass a pipeline with a
+        scaler.
     scale : {"standard", "none"}, default="standard"
-        Whether Dx is measured on features divided by their standard deviation (of T1 to estimate the β, of all training
-        rows to predict), as in the authors' program; a constant feature is left as it is. The classifiers get the
-        features unscaled.
+        "standard": compute Dx on features divided by their standard deviation, as in the authors' program: that of T1
+        to estimate the β, that of all training samples to predict. A constant feature is unchanged. The classifiers get
+        the features unscaled.
     trials : {"labels", "authors"}, default="labels"
-        "labels": the response is so many wrong of n_labels, as in the paper. "authors": the odds θ / (1 - θ) model the
-        share, as in their program, which passes n_labels where R expects the number of labels that are right.
+        "labels": the response is the number of wrong labels out of n_labels, as in the paper. "authors": the odds θ /
+        (1 - θ) model the share, as in the authors' program, which passes n_labels where R expects the number of correct
+        labels.
     drop_duplicates : bool, default=False
-        Whether pairs of equal Dx, Dy and loss count once, as in the authors' program.
+        Whether pairs with equal Dx, Dy and loss count once, as in the authors' program.
     random_state : int, RandomState or None, default=None
-        Splits the rows, deals them out for calibration, and is given to the estimator where it has none of its own.
+        Splits the samples into T1 and T2 and into folds for calibration; passed to the estimator if its own is None.
     search : object with `fit` and `kneighbors`, default=None
-        Its distance is Dx. None: `ExactNeighbors()`, Euclidean. With any other class than `ExactNeighbors` a clone is
-        fitted to the rows of each label set.
+        Computes Dx. None: `ExactNeighbors()`, Euclidean. If it is not an `ExactNeighbors`, one clone is fitted to the
+        samples of each label set.
     n_jobs : int, default=None
-        Labels fitted, and queries compared, at a time.
+        Number of labels fitted, and of queries compared, in parallel.
 
     Attributes
     ----------
     coef_ : ndarray of shape (3,)
         β0, β1, β2.
     pairs_ : ndarray of shape (n_pairs, 3)
-        What the β are estimated on: Dx, Dy and the number of wrong labels of each pair, at most two for each row of T2.
-        `nearlabel.plots.DoubleDistancesDisplay` draws them.
+        Dx, Dy and the number of wrong labels of each pair that the β are estimated on, at most two pairs for each
+        sample of T2. `nearlabel.plots.DoubleDistancesDisplay` draws them.
     labelsets_ : ndarray or CSR array of shape (n_labelsets, n_labels)
-        Distinct training label sets in lexicographic order: what can be predicted.
+        Distinct training label sets in lexicographic order; one of them is predicted.
     estimators_ : list of length n_labels
         The fitted classifier of each label; a float, 0 or 1, for a label with one class.
     classes_ : ndarray of shape (n_labels,)
@@ -96,17 +98,18 @@ class NLDD(WithProbabilities):
 
     Notes
     -----
-    T1 has one row more than T2 where the number of rows is odd. Ties: nearest in Dx, then least Dy, and the other way
-    round, as in the paper; at prediction least θ, then least Dy, then least Dx; last the lower row number (the paper
-    does not say). If the regression has no finite solution (no loss at all, a constant distance), it is solved with a
-    ridge of 1e-6 on β1 and β2 of standardised distances, else β = (0, 1, 1) is taken, with a `ConvergenceWarning`. A
-    negative β1 or β2 is kept. `predict_proba` returns p̂, what the classifiers of the labels say.
+    T1 has one sample more than T2 if the number of samples is odd. Ties between pairs: if several are nearest in Dx,
+    the one with the smallest Dy, and vice versa, as in the paper. Ties at prediction: smallest θ, then smallest Dy,
+    then smallest Dx. Remaining ties: the lower row number (the paper does not define this). If the regression has no
+    finite solution (no loss, or a constant distance), there is a `ConvergenceWarning`, and a ridge of 1e-6 is put on β1
+    and β2 of standardised distances; if this fails too, β = (0, 1, 1). A negative β1 or β2 is allowed. `predict_proba`
+    returns p̂, the probabilities of the labels' classifiers.
 
-    Every label needs a classifier of its own, and the probabilities are dense, also of a sparse y: the method is made
-    for some hundred labels.
+    Every label needs its own classifier, and the probabilities are dense even if y is sparse: use the method for a few
+    hundred labels.
 
-    Prediction is exact, by distances that no rounding of a matrix product can change, in memory that is bounded by
-    blocks.
+    Prediction is exact: its distances do not depend on the rounding of matrix products. Samples are processed in
+    blocks, so memory is bounded.
 
     References
     ----------
@@ -163,7 +166,7 @@ class NLDD(WithProbabilities):
         return self.labelsets_[self._nearest(X).labelset]
 
     def predict_loss(self, X: MatrixLike) -> FloatArray:
-        """Return the loss that is expected of each prediction: n_labels · θ, how many labels will be wrong.
+        """Return the expected number of wrong labels of each prediction, n_labels · θ.
 
         Parameters
         ----------
@@ -173,13 +176,13 @@ class NLDD(WithProbabilities):
         Returns
         -------
         loss : ndarray of shape (n_queries,)
-            From 0 to n_labels; the smaller, the surer.
+            From 0 to n_labels; smaller is more certain.
         """
         nearest = self._nearest(self._queries(X))
         return self.expected_loss(nearest.dx, nearest.dy)
 
     def expected_loss(self, dx: ArrayLike, dy: ArrayLike) -> FloatArray:
-        """Return how many labels the regression expects to differ at some distances: n_labels · θ(Dx, Dy).
+        """Return the expected number of wrong labels at given distances, n_labels · θ(Dx, Dy).
 
         Parameters
         ----------
@@ -201,7 +204,7 @@ class NLDD(WithProbabilities):
         return self._n_labels * self._shares(self.coef_[0] + sums)
 
     def distances_to_rows(self, X: MatrixLike) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return both distances of each query to each training row: what a prediction is the least weighted sum of.
+        """Return both distances of each query to each training sample, whose weighted sum a prediction minimises.
 
         Parameters
         ----------
@@ -211,16 +214,16 @@ class NLDD(WithProbabilities):
         Returns
         -------
         dx : ndarray of shape (n_queries, n_samples)
-            Distances in the features, as `scale` and `search` measure them.
+            Distances in the features, with `scale` and `search`.
         dy : ndarray of shape (n_queries, n_samples)
             Distances from the queries' label probabilities to the rows' label sets.
         labelset : ndarray of shape (n_samples,)
-            The label set of each training row: its line in `labelsets_`.
+            The label set of each training sample: its row number in `labelsets_`.
 
         Raises
         ------
         ValueError
-            If X does not fit the training rows.
+            If X does not fit the training samples.
         sklearn.exceptions.NotFittedError
             If the classifier is not fitted.
         """
@@ -268,10 +271,10 @@ class NLDD(WithProbabilities):
     def _novelty(self, rows: Matrix, scores: FloatArray) -> tuple[Sequence[float | None], str]:
         """Return the novelty of each query by Dx to the one nearest row; or why there is none."""
         if self._candidates.n_samples == 1:
-            return [None] * len(scores), "a single training row has no neighbours."
+            return [None] * len(scores), "a single training sample has no neighbours."
         usual = self._candidates.nearest_others()
         if usual is None:
-            return [None] * len(scores), "the search knows the rows of one label set at a time."
+            return [None] * len(scores), "the search contains the samples of one label set at a time."
         dx = self._candidates.nearest(rows, scores, _NEAREST_IN_FEATURES).dx
         return share_nearer(dx, usual).tolist(), ""
 

@@ -32,7 +32,7 @@ class SparseScores:
     def choose(self, stored: BoolArray, unvoted: BoolArray) -> CSR:
         """Return the label sets of decisions on the stored scores, and on each label without a vote.
 
-        Labels chosen even without a vote are common to most queries; only their columns are filled.
+        Labels predicted even without a vote are common to most queries; only their columns are filled.
         """
         rows, labels, common = entry_rows(self.stored), self.stored.indices, np.flatnonzero(unvoted)
         empty_row, empty_column = np.nonzero(self._is_stored()[:, common].toarray() == 0)

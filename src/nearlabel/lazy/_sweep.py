@@ -1,4 +1,4 @@
-"""Out-of-sample answers of a lazy classifier for many numbers of neighbours, from one search."""
+"""Out-of-sample predictions of a lazy classifier for many numbers of neighbours, from one search."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from nearlabel.utils.types import IntArray, Matrix
 from nearlabel.utils.validation import as_dense, check_groups, check_integer
 
 AUTO = "auto"
-MOST = 30  # of the numbers of neighbours, from 1 up, that "auto" chooses from
-SCORING = "micro_f1"  # the metric that it chooses by
-N_FOLDS = 5  # where a method has no leave-one-out answers
+MOST = 30  # the largest number of neighbours that "auto" tries
+SCORING = "micro_f1"  # the metric by which it selects
+N_FOLDS = 5  # if a method has no leave-one-out predictions
 
 
 class AnswerOfK(NamedTuple):
-    """What a classifier with so many neighbours answers for rows that it has not seen."""
+    """Predictions of a classifier with a given number of neighbours for samples that it has not seen."""
 
     n_neighbors: int
     truth: Matrix  # (n_rows, n_labels)
@@ -35,21 +35,21 @@ class AnswerOfK(NamedTuple):
 
 
 class NeighborsSweep:
-    """Answers of a lazy classifier for rows that it has not seen, for each of many numbers of neighbours.
+    """Predictions of a lazy classifier for samples that it has not seen, for each of many numbers of neighbours.
 
-    Neighbours are searched once for all numbers. ``n_neighbors="auto"``, `tune_neighbors` and `NeighborsPerLabel`
-    choose by it. Made by `left_out` or `on_folds`.
+    Neighbours are searched once for all numbers. ``n_neighbors="auto"``, `tune_neighbors` and `NeighborsPerLabel` use
+    it to select a number. Create it by `left_out` or `on_folds`.
 
     Parameters
     ----------
     classifier : lazy classifier
-        The one that answers.
+        The classifier that predicts.
     candidates : list of int
         The numbers of neighbours, ascending.
     ask : callable
         Takes a number and `Needs`; returns the true label sets and the `Answer`.
     use : callable, default=None
-        Takes a number, with which `classifier` then is fitted to all rows; None: it is not fitted.
+        Takes a number and fits `classifier` with it to all samples. None: the classifier is not fitted.
 
     Examples
     --------
@@ -80,18 +80,18 @@ class NeighborsSweep:
         *,
         groups: ArrayLike | None = None,
     ) -> NeighborsSweep:
-        """Answer for each training row by all others, or by all rows of other groups, without a refit.
+        """Predict each training sample from all others, or from the samples of other groups, without a refit.
 
         Parameters
         ----------
         classifier : lazy classifier
-            Is fitted here, in place; its `n_neighbors` does not matter. After the sweep it has the number asked last.
+            Is fitted in place; its `n_neighbors` is ignored. After the sweep it has the number of the last prediction.
         X, y : array-like, data frame or sparse container
-            Training rows (n_samples, n_features) and label sets (n_samples, n_labels).
+            Training samples (n_samples, n_features) and label sets (n_samples, n_labels).
         candidates : int or iterable of int, default=30
-            An int: every number from 1 up to it, as far as the rows allow. Others: these.
+            An int: every number from 1 to it, as far as the number of samples allows. An iterable: these numbers.
         groups : array-like of shape (n_samples,), default=None
-            Names of the rows' groups; None: each row is a group.
+            Group of each sample; None: each sample is its own group.
 
         Returns
         -------
@@ -100,10 +100,10 @@ class NeighborsSweep:
         Raises
         ------
         ValueError
-            If a number is out of range, X, y or groups are malformed, or the method has no leave-one-out answers.
+            If a number is out of range, X, y or groups are malformed, or the method has no leave-one-out predictions.
         """
         if not hasattr(classifier, "loo_predict"):
-            raise ValueError(f"classifier must have leave-one-out answers, got {type(classifier).__name__}.")
+            raise ValueError(f"classifier must have leave-one-out predictions, got {type(classifier).__name__}.")
         sweeps: list[NeighborsSweep] = []
 
         def learn(X: Matrix, labels: Matrix) -> None:
@@ -114,14 +114,14 @@ class NeighborsSweep:
 
     @classmethod
     def within_fit(cls, classifier: Any, X: Matrix, labels: Matrix) -> NeighborsSweep:
-        """Return the sweep of "auto", for a classifier that has prepared: left out if it can, else on five folds.
+        """Return the sweep of "auto" for a prepared classifier: leave-one-out if possible, else five folds.
 
         Parameters
         ----------
         classifier : lazy classifier
             In the middle of `fit`.
         X, labels : ndarray or CSR
-            Checked training rows (n_samples, n_features) and label sets (n_samples, n_labels).
+            Checked training samples (n_samples, n_features) and label sets (n_samples, n_labels).
 
         Returns
         -------
@@ -130,7 +130,7 @@ class NeighborsSweep:
         Raises
         ------
         ValueError
-            If too few rows remain when some are held out.
+            If too few samples remain when some are held out.
         """
         if hasattr(classifier, "loo_predict"):
             return cls._of_prepared(classifier, X, labels, MOST)
@@ -144,14 +144,14 @@ class NeighborsSweep:
 
     @classmethod
     def on_folds(cls, classifier: Any, folds: Sequence[Fold], candidates: int | Iterable[int]) -> NeighborsSweep:
-        """Answer for the rows held out of each fold by fits of the others; the answers of all folds are joined.
+        """Predict the held-out samples of each fold by fits to the others; the predictions of all folds are joined.
 
         Parameters
         ----------
         classifier : lazy classifier
             Cloned for each fold and number.
         folds : sequence of Fold
-            Rows to learn from, rows held out and their true label sets.
+            Training samples, held-out samples and their true label sets.
         candidates : int or iterable of int
             See `left_out`.
 
@@ -186,7 +186,7 @@ class NeighborsSweep:
         candidates: int | Iterable[int],
         names: ArrayLike | None = None,
     ) -> NeighborsSweep:
-        """Search once for as many neighbours of the training rows as leaving a group out takes, and remember them."""
+        """Search once for as many neighbours of the training samples as leaving a group out takes; store them."""
         n_samples, one_more = labels.shape[0], int(classifier._asks_for_training_rows)
         groups = Groups.of(np.arange(n_samples) if names is None else check_groups(names, n_samples))
         known = min(getattr(classifier.search_, "n_neighbors_known", n_samples - 1), n_samples - 1)
@@ -207,7 +207,7 @@ class NeighborsSweep:
             use(k, leaving_out.counts)
             return labels, _engine.answer_from_counts(classifier, leaving_out, needs)
 
-        use(numbers[-1])  # so that it is fitted before the first question
+        use(numbers[-1])  # so that it is fitted before the first prediction
         return cls(classifier, numbers, ask, use)
 
     @classmethod
@@ -228,17 +228,17 @@ class NeighborsSweep:
         return cls(classifier, numbers, ask, use)
 
     def answers(self, *, labels: bool = True, scores: bool = True) -> Iterator[AnswerOfK]:
-        """Yield the answers for each number of neighbours, ascending.
+        """Yield the predictions for each number of neighbours, ascending.
 
         Parameters
         ----------
         labels, scores : bool, default=True
-            What is needed; what is not may be None.
+            Whether label sets and scores are needed; those that are not needed may be None.
 
         Yields
         ------
         AnswerOfK
-            The number, the true label sets, with NaN where a cell is unknown, and the answer.
+            The number, the true label sets, with NaN if a cell is unknown, and the predictions.
         """
         for k in self.candidates:
             yield AnswerOfK(k, *self._ask(k, Needs(labels, scores)))
@@ -249,7 +249,8 @@ class NeighborsSweep:
         Parameters
         ----------
         metrics : sequence of str or Metric, default=("micro_f1",)
-            What `nearlabel.metrics.get_metric` takes, and "empty_predictions", the share of rows without a label.
+            Any values that `nearlabel.metrics.get_metric` takes, and "empty_predictions", the share of samples without
+            a predicted label.
 
         Returns
         -------
@@ -264,7 +265,7 @@ class NeighborsSweep:
 
     @staticmethod
     def best(table: Mapping[str, NDArray[Any]], metric: MetricLike = SCORING) -> int:
-        """Return the number of neighbours of the best value in a table, of equal ones the smallest.
+        """Return the number of neighbours with the best value in a table, the smallest if several are equal.
 
         Parameters
         ----------
@@ -285,9 +286,7 @@ class NeighborsSweep:
         known = get_metric(metric)
         values = table[known.name]
         if np.isnan(values).all():
-            raise ValueError(
-                f"scoring must be a metric that these label sets define, got {known.name!r}, which they do not."
-            )
+            raise ValueError(f"scoring must be a metric that is defined for these label sets, got {known.name!r}.")
         return int(table["n_neighbors"][np.nanargmax(values if known.greater_is_better else -values)])
 
     def fit_best(
@@ -295,15 +294,15 @@ class NeighborsSweep:
     ) -> None:
         """Fit the classifier with the best number of neighbours by the first metric, or by a function of the scores.
 
-        `n_neighbors_` is that number then, and `cv_results_` the table. Not for a sweep on folds.
+        This sets `n_neighbors_` to the number and `cv_results_` to the table. Not possible for a sweep on folds.
 
         Parameters
         ----------
         metrics : sequence of str or Metric, default=("micro_f1",)
             See `table`.
         value : callable, default=None
-            Takes true label sets and scores, both (n_samples, n_labels), and returns what is the larger the better the
-            scores are; it takes the place of the metrics.
+            Replaces the metrics: takes true label sets and scores, both (n_samples, n_labels), and returns a number;
+            larger is better.
 
         Raises
         ------
@@ -327,7 +326,7 @@ class NeighborsSweep:
 
 
 def candidates_of(n_neighbors: int | Iterable[int], most: int, n_samples: int) -> list[int]:
-    """Return the numbers of neighbours to try, where fits without the rows held out can have `most`."""
+    """Return the numbers of neighbours to try, where fits without the held-out rows allow at most `most`."""
     if most < 1:
         raise _too_few(n_samples)
     if isinstance(n_neighbors, Iterable) and not isinstance(n_neighbors, str):
@@ -346,4 +345,4 @@ def _as_numbers(truth: Matrix) -> Matrix:
 
 
 def _too_few(n_samples: int) -> ValueError:
-    return ValueError(f"X must have more rows to hold some out and find neighbours, got n_samples={n_samples}.")
+    return ValueError(f"X must have more samples to hold some out and find neighbours, got n_samples={n_samples}.")

@@ -41,7 +41,7 @@ class LabelGroup:
     rule: Any = None  # None before the fit, and where there is no row to vote
 
     def known(self, n_samples: int) -> BoolArray:
-        """Return which of all training rows know these labels."""
+        """Return which of all training samples know these labels."""
         known = np.ones(n_samples, dtype=np.bool_)
         known[self.hidden] = False
         return known
@@ -161,11 +161,13 @@ class KnownCells:
         n_unknown = self.n_unknown(np.arange(self._n_samples))
         nobody = int(np.count_nonzero(n_unknown == len(names)))
         if not votes.all():
-            _advise(f"{_labels(names[~votes])} known in too few rows to have a neighbour: the score is always 0.")
+            _advise(f"{_labels(names[~votes])} known in too few samples to have a neighbour: the score is always 0.")
         if few.any():
-            _advise(f"{_labels(names[few])} known in fewer than {least} rows: all of them vote, instead of {k}.")
+            _advise(f"{_labels(names[few])} known in fewer than {least} samples: all of them vote, instead of {k}.")
         if nobody:
-            _advise(f"No label is known of {nobody} of {self._n_samples} training rows: they are nobody's neighbours.")
+            _advise(
+                f"All labels are unknown in {nobody} of {self._n_samples} training samples, which are never neighbours."
+            )
 
     @property
     def _n_hidden(self) -> IntArray:
@@ -179,7 +181,7 @@ class KnownCells:
         return int(self._X.shape[0])
 
     def training(self, classifier: Any, n_neighbors: int) -> KnownNeighbors:
-        """Return the neighbours of all training rows, each without itself."""
+        """Return the neighbours of all training samples, each without itself."""
         depth = self._depth(classifier, n_neighbors, self._n_samples - 1)
         lists = Neighbors(*classifier._ask_search(None, depth))
         return KnownNeighbors(self._search(classifier, of_training=True), self._X, lists)
@@ -224,7 +226,7 @@ class KnownCells:
                 yield group.labels, group.rule, among
 
     def n_unknown(self, rows: IntArray) -> IntArray:
-        """Return how many labels each of some training rows does not know."""
+        """Return how many labels each of some training samples does not know."""
         n_unknown = np.zeros(self._n_samples, dtype=np.intp)
         for group in self._groups:
             n_unknown[group.hidden] += len(group.labels)
@@ -310,7 +312,7 @@ class KnownCells:
     def answer_left_out(
         self, classifier: Any, needs: Needs, groups: Groups, training: KnownNeighbors | None = None
     ) -> Answer:
-        """Return what a fit without a row, and without its group, answers for each training row.
+        """Return what a fit without a row, and without its group, answers for each training sample.
 
         A cell that is known is answered for without its row, one that is unknown by all rows that know the label: in
         both cases by the rows of other groups.
@@ -337,7 +339,7 @@ class KnownCells:
     def _refits(
         self, classifier: Any, group: LabelGroup, training: KnownNeighbors, groups: Groups, needs: Needs
     ) -> Answer:
-        """Fit anew without each group of rows: for labels that so few rows know that all of them are neighbours."""
+        """Fit again without each group of rows: for labels that so few rows know that all of them are neighbours."""
         known = group.known(self._n_samples)
         among_known = np.unique(groups.number[known])
         others = np.flatnonzero(~np.isin(groups.number, among_known))

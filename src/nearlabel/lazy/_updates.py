@@ -1,10 +1,10 @@
-"""Rows come and go: `partial_fit` and `forget` of the lazy classifiers.
+"""Add and remove samples: `partial_fit` and `forget` of the lazy classifiers.
 
-What a fit would learn from the present rows is found from what is known: the search and the lists of neighbours follow
-the rows, and the counts lose the rows that changed as they were and gain them as they are. All of these are whole
-numbers; the last step, from counts to probabilities, is that of `fit`. So the results are equal to the bit.
+An update brings the search, the lists of neighbours and the counts to the state that a fit to the present samples
+gives: rows that changed are subtracted from the counts as they were, and added as they are now. All counts are
+integers, and the last step, from counts to probabilities, is that of `fit`. So the results are equal bit for bit.
 
-An update is made on a copy, whose state is taken over at the end: an error changes nothing.
+An update is made on a copy, whose state replaces the classifier's at the end: after an error nothing has changed.
 """
 
 from __future__ import annotations
@@ -47,44 +47,45 @@ def partial_fit(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Any:
-    """Append training rows, at about the cost of searching for their neighbours.
+    """Add training samples, at about the cost of searching for their neighbours.
 
-    The classifier is then what a fit of all rows, the new ones last, makes it: scores, leave-one-out answers and label
-    sets are equal to the bit. Before the first `fit` it is a fit of these rows.
+    The result is identical to refitting with the new samples last: scores, leave-one-out predictions and label sets are
+    equal bit for bit. Before the first `fit`, this is a fit to these samples.
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_added, n_features)
-        New training rows.
+        New training samples.
     y : array-like, data frame or sparse container of shape (n_added, n_labels) or (n_added,)
-        Their label sets, in the form that `fit` got. New labels may come with them: columns of an array after those
-        that are known, columns of other names of a data frame, new tags. They come after the known labels, and no
-        earlier row has them (of a row of which nothing is known, they are unknown). A data frame needs a column for
-        each known label.
+        Their label sets, in the form that `fit` got. They may have new labels: additional last columns of an array,
+        data frame columns with other names, or new tags. New labels come after the known labels, and no earlier sample
+        has them (if all labels of a sample are unknown, so are the new ones). A data frame needs a column for each
+        known label.
     classes : array-like, default=None
-        Names of labels, or the classes of a one-dimensional y, that may come. Those that are not known yet are added as
-        labels that no row has.
+        Names of labels, or classes of a one-dimensional y, that may occur later. Those that are not known yet are added
+        as labels that no sample has.
     sample_weight : array-like of shape (n_added,), default=None
-        Weights, for a method whose `fit` takes them; None: all weigh 1.
+        Weights, for a method whose `fit` takes them. None: all weights are 1.
 
     Returns
     -------
     self
-        The classifier with these rows.
+        The classifier with these samples.
 
     Raises
     ------
     ValueError
-        If X or y is malformed or does not fit the rows and labels before. Then nothing has changed.
+        If X or y is malformed or does not match the earlier samples and labels. The classifier is then unchanged.
     TypeError
-        If the search cannot be updated: it must have `add` and `remove`, as `ExactNeighbors` has. Or if weights come
-        for a method that takes none.
+        If the search cannot be updated: it must have `add` and `remove`, as `ExactNeighbors` has. Or if weights are
+        passed to a method that takes none.
 
     Notes
     -----
-    With ``n_neighbors="auto"``, or a function, the number of neighbours stays until `retune` chooses it anew.
-    What depends on all rows at once is learnt anew from the lists of neighbours: similarities of `CMLkNN`, vectors of
-    votes of `DMLkNN`, label sets of `LPkNN`. Where cells are unknown, an update of `MLkNN` takes as long as a fit.
+    With ``n_neighbors="auto"``, or a function, the number of neighbours stays the same until `retune` selects it again.
+    Attributes that depend on all samples are computed again from the lists of neighbours: similarities of `CMLkNN`,
+    vectors of votes of `DMLkNN`, label sets of `LPkNN`. If cells are unknown, an update of `MLkNN` takes as long as a
+    fit.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def partial_fit(
     {'added': 2, 'forgotten': 0, 'new_labels': ['loud']}
     """
     if sample_weight is not None and not has_fit_parameter(self, "sample_weight"):
-        raise TypeError(f"sample_weight must be None for {type(self).__name__}, whose votes have no such weights.")
+        raise TypeError(f"sample_weight must be None for {type(self).__name__}, which does not support sample weights.")
     if not hasattr(self, "changes_"):
         self.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))
         return self if classes is None else _with_classes(self, classes)
@@ -127,32 +128,33 @@ def partial_fit(
 
 
 def forget(self: Any, rows: ArrayLike) -> Any:
-    """Remove training rows, at next to no cost.
+    """Remove training samples, at almost no cost.
 
-    The classifier is then what a fit of the other rows in their order makes it, to the bit.
+    The result is identical, bit for bit, to refitting with the other samples in their order.
 
     Parameters
     ----------
     rows : array-like of shape (n_removed,)
-        Numbers of training rows, each once; or names, if `fit` got a pandas data frame X whose index holds texts: all
-        rows of these names go. The other rows are numbered anew, from 0 on.
+        Row numbers of training samples, each once; or names, if `fit` got a pandas data frame X whose index contains
+        strings: all samples with these names are removed. The other samples are renumbered from 0.
 
     Returns
     -------
     self
-        The classifier without these rows.
+        The classifier without these samples.
 
     Raises
     ------
     ValueError
-        If a row is unknown or comes twice, or too few rows would be left for `n_neighbors`. Then nothing has changed.
+        If a row is unknown or given twice, or too few samples would remain for `n_neighbors`. The classifier is then
+        unchanged.
     TypeError
         If the search cannot be updated: it must have `add` and `remove`, as `ExactNeighbors` has.
 
     Notes
     -----
-    Labels stay, even if no row has them any more. A pickle or a file of the classifier has nothing of the removed rows;
-    in memory the search may hold them, without looking at them, until they are many.
+    Labels stay, even if no sample has them any more. A pickle or a file of the classifier contains nothing of the
+    removed samples. In memory, the search may store them, unused, until there are many.
 
     Examples
     --------
@@ -169,7 +171,7 @@ def forget(self: Any, rows: ArrayLike) -> Any:
     least = self.n_neighbors_ + int(self._asks_for_training_rows)
     if len(left) < least:
         raise ValueError(
-            f"rows must leave at least {least} training rows for n_neighbors={self.n_neighbors_}, got {len(gone)} of"
+            f"rows must leave at least {least} training samples for n_neighbors={self.n_neighbors_}, got {len(gone)} of"
             f" {self._n_samples}."
         )
     updated = _copied(self)
@@ -188,10 +190,10 @@ def forget(self: Any, rows: ArrayLike) -> Any:
 
 
 def retune(self: Any) -> Any:
-    """Choose the number of neighbours anew, if `n_neighbors` asks for a choice: rows that came or went may change it.
+    """Select the number of neighbours again, if `n_neighbors` is "auto" or a function.
 
-    The classifier is then what a fit of the present rows makes it. This takes a search for the neighbours of all
-    training rows, the most of what a fit takes.
+    Use it after `partial_fit` or `forget`. The result is identical to refitting with the present samples. It searches
+    for the neighbours of all training samples, which is most of the time of a fit.
 
     Returns
     -------
@@ -221,7 +223,7 @@ def _check_updatable(classifier: Any) -> None:
     classifier._check_parameters()
     if not hasattr(classifier.search_, "add") or not hasattr(classifier.search_, "remove"):
         raise TypeError(
-            "search must have add and remove for rows to come and go, as ExactNeighbors has, got"
+            "search must have the methods add and remove to update the classifier, as ExactNeighbors has, got"
             f" {type(classifier.search_).__name__}."
         )
     lists, weights = getattr(classifier, "_lists", None), classifier.weights
@@ -237,10 +239,10 @@ def _numbers_of(classifier: Any, rows: ArrayLike) -> Any:
         return asked
     known = classifier._row_names
     if known is None:
-        raise ValueError("rows must be numbers: names of rows come from the index of a pandas data frame X in fit.")
+        raise ValueError("rows must be numbers; names need a pandas data frame X with an index of strings in fit.")
     unknown = sorted({name for name in asked.tolist() if name not in known or name == ""})
     if unknown:
-        raise ValueError(f"rows must be names from the index of X, got {unknown[0]!r}, which is none of them.")
+        raise ValueError(f"rows must be names in the index of X, got {unknown[0]!r}, which is not in it.")
     return np.flatnonzero(np.isin(known, asked.astype(str)))
 
 
@@ -254,7 +256,7 @@ def _copied(classifier: Any) -> Any:
 def _finish(classifier: Any, updated: Any, unknown: Matrix | None, follow: Callable[[], None]) -> Any:
     """Learn from the present rows and labels, and make the copy's state that of the classifier.
 
-    With unknown cells all is learnt anew; else `follow` learns from the lists of a rule that counts rows.
+    With unknown cells all is learnt again; else `follow` learns from the lists of a rule that counts rows.
     """
     if unknown is not None:
         _learn_known_cells(updated, unknown)
@@ -283,7 +285,7 @@ def _with_classes(classifier: Any, classes: ArrayLike) -> Any:
 
 
 def _labelled(classifier: Any) -> Labelled:
-    """Return the label sets of the training rows with all that belongs to them."""
+    """Return the label sets of the training samples with all that belongs to them."""
     unknown = None if classifier._cells is None else classifier._cells.unknown(classifier._labels)
     return Labelled(classifier._labels, classifier._container, classifier.label_names_, unknown)
 
@@ -313,7 +315,7 @@ def _appended(known: Any, new: Any, n_old: int, n_added: int, usual: Any) -> Any
 
 
 def _learn_known_cells(updated: Any, unknown: Matrix) -> None:
-    """Learn anew, with a search for the training rows: lists of neighbours that know a label are not kept."""
+    """Learn again, with a search for the training samples: lists of neighbours that know a label are not kept."""
     for name in _OF_COUNTS:
         vars(updated).pop(name, None)
     X = updated.search_.take(np.arange(updated._n_samples))
@@ -360,7 +362,7 @@ def _learn_counts(updated: Any, counts: IntArray) -> None:
 
 
 def _count(classifier: Any, rows: IntArray) -> IntArray:
-    """Count some training rows as `count_rows` does all, looking at no labels but theirs and their neighbours'."""
+    """Count some training samples as `count_rows` does all, looking at no labels but theirs and their neighbours'."""
     lists = classifier._training_lists().nearest(classifier.n_neighbors_)[rows]
     near, place = np.unique(lists.indices, return_inverse=True)
     labels = _stacked(classifier._labels[rows], classifier._labels[near])

@@ -1,4 +1,4 @@
-"""What a rule of votes is given: how many of a query's neighbours carry each label."""
+"""The input of a rule of votes: how many of a query's neighbours have each label."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearlabel.utils.types import FloatArray, IntArray, Matrix
 
 @dataclass(frozen=True)
 class Neighbors:
-    """Neighbours of some queries, nearest first; and the queries themselves, where a rule needs them.
+    """Neighbours of some queries, nearest first; and the queries themselves, if a rule needs them.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Neighbors:
         return Neighbors(self.distances[block], self.indices[block], None if self.rows is None else self.rows[block])
 
     def nearest(self, n_neighbors: int) -> Neighbors:
-        """Return the first of the neighbours of each query."""
+        """Return the nearest `n_neighbors` neighbours of each query."""
         return Neighbors(self.distances[:, :n_neighbors], self.indices[:, :n_neighbors], self.rows)
 
     def at(self, places: IntArray) -> Neighbors:
@@ -50,7 +50,7 @@ class Neighbors:
 
 
 class NeighborLabelSets(NamedTuple):
-    """The label sets of the neighbours, by number; how many training rows have each; and what draws between equals."""
+    """The label sets of the neighbours, by number, the training samples that have each, and what breaks ties."""
 
     number: IntArray  # (n_queries, n_neighbors)
     frequency: IntArray  # (n_queries, n_neighbors)
@@ -61,15 +61,15 @@ class NeighborLabelSets(NamedTuple):
 class Votes:
     """The votes for labels: of whole queries, or of any cells (query, label).
 
-    A rule with independent labels is asked for cells: `count`, `total` and `label` are arrays of any shapes that
-    broadcast. Any other rule is asked for whole queries: `count` is (n_queries, n_labels), `total` (n_queries, 1).
+    A rule with independent labels scores cells: `count`, `total` and `label` are arrays of any shapes that broadcast.
+    Any other rule scores whole queries: `count` is (n_queries, n_labels), `total` (n_queries, 1).
 
     Parameters
     ----------
     count : ndarray or CSR
-        How many neighbours carry the label, or their summed weight; always exact.
+        Number of neighbours that have the label, or their summed weight; always exact.
     total : int or ndarray
-        How many neighbours the query has, or their summed weight; always exact.
+        Number of neighbours of the query, or their summed weight; always exact.
     label : ndarray of int
         Column numbers of the labels.
     rows : ndarray or CSR of shape (n_queries, n_features), default=None

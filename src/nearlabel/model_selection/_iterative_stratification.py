@@ -132,7 +132,7 @@ class IterativeStratifiedKFold(BaseCrossValidator):
     def split(
         self, X: MatrixLike, y: MatrixLike = None, groups: MatrixLike | None = None
     ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Return the training and test rows of each fold.
+        """Return the training and test samples of each fold.
 
         Parameters
         ----------

@@ -75,7 +75,7 @@ class NeighborsClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Finds the thresholds. None: `nearlabel.thresholds.strategy_for(scoring)`.
     max_samples : int, default=20000
         Of more samples so many are drawn for the choice, whole groups where there are groups; thresholds are found
-        anew on all.
+        again on all.
     time_limit : float, default=None
         Seconds after which no further method or distance is tried; the first always is. The last one in work, and the
         fit of the best, come on top. None: no limit.

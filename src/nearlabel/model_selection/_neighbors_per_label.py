@@ -26,7 +26,7 @@ class NeighborsPerLabel(WithProbabilities):
 
     One search serves all: label l is scored and decided by a clone of the classifier that is fitted to this label alone
     with its own number. With ``n_neighbors="auto"`` the numbers are those that do best in leave-one-out predictions of
-    the training rows, which are exact and cost no refit.
+    the training samples, which are exact and cost no refit.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ class NeighborsPerLabel(WithProbabilities):
 
     Notes
     -----
-    The idea is that of ML-k'sNN; the numbers here are those that leave-one-out predictions of all training rows favour.
-    A rare label's number is chosen by few rows.
+    The idea is that of ML-k'sNN; the numbers here are those that leave-one-out predictions of all training samples
+    favour. A rare label's number is chosen by few rows.
 
     References
     ----------
@@ -95,17 +95,17 @@ class NeighborsPerLabel(WithProbabilities):
         self.scoring = scoring
 
     def fit(self, X: MatrixLike, y: MatrixLike, groups: ArrayLike | None = None) -> Self:
-        """Fit the classifier to training rows and their label sets, and choose the numbers with "auto".
+        """Fit the classifier to training samples and their label sets, and choose the numbers with "auto".
 
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows.
+            Training samples.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
             Label sets as an indicator matrix of 0 and 1, or one label of two classes, as scikit-learn's binary
             classifiers take it. A label with one class is no error.
         groups : array-like of shape (n_samples,), default=None
-            Names of groups of rows that "auto" leaves out together. None: each row is a group.
+            Names of groups of rows that "auto" leaves out together. None: each sample is its own group.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class NeighborsPerLabel(WithProbabilities):
             self._parts.append((columns, clone(whole).set_params(n_neighbors=int(k)).fit(X, labels[:, columns])))
 
     def _known_neighbors(self, n_samples: int, most: int) -> PrecomputedNeighbors:
-        """Search once for so many neighbours of the training rows, as far as there are so many."""
+        """Search once for so many neighbours of the training samples, as far as there are so many."""
         most = min(most, n_samples - 1, getattr(self.search_, "n_neighbors_known", most))
         if not most:  # a single row
             return PrecomputedNeighbors(NeighborGraph(np.empty((1, 0)), np.empty((1, 0), dtype=np.intp)))

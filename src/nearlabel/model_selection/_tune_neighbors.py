@@ -31,15 +31,15 @@ def tune_neighbors(
 ) -> Any:
     """Fit a lazy classifier with the number of neighbours that does best on rows held out.
 
-    Each training row is judged by what a fit of all others would predict for it: for every number of neighbours from a
-    single search, without a refit, and exactly (`loo_predict`, `loo_predict_proba`).
+    Each training sample is judged by what a fit of all others would predict for it: for every number of neighbours from
+    a single search, without a refit, and exactly (`loo_predict`, `loo_predict_proba`).
 
     Parameters
     ----------
     estimator : lazy classifier or Pipeline
         One with `n_neighbors`, or a pipeline that ends in one; is cloned.
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
-        Training rows.
+        Training samples.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
         Label sets as an indicator matrix of 0 and 1, one label of two classes, or the tags of each row.
     n_neighbors : int or iterable of int, default=30
@@ -78,7 +78,7 @@ def tune_neighbors(
 
     Notes
     -----
-    scikit-learn's `GridSearchCV` searches anew for each number and fold, and averages the folds.
+    scikit-learn's `GridSearchCV` searches again for each number and fold, and averages the folds.
 
     Examples
     --------

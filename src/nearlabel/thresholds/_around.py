@@ -36,13 +36,13 @@ def explains_itself(self: Any) -> bool:
     if hasattr(self.estimator, "explain"):
         return True
     raise AttributeError(
-        f"estimator must explain itself, got {type(self.estimator).__name__}."
-        " Hint: nearlabel.inspection.explain(model, X) explains what is in pipelines and searches."
+        f"estimator must have explain, got {type(self.estimator).__name__}."
+        " Hint: nearlabel.inspection.explain(model, X) also explains pipelines and searches."
     )
 
 
 class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
-    """A classifier that scores by an inner one, and decides on label sets by what it learnt of such scores."""
+    """A classifier that takes scores from an inner one, and learns from such scores how to predict label sets."""
 
     estimator: Any
     response_method: str
@@ -66,15 +66,15 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like, data frame or sparse container of shape (n_samples, n_features)
-            Training rows, as the inner classifier takes them.
+            Training samples, as the inner classifier takes them.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels) or (n_samples,)
-            Label sets as an indicator matrix of 0 and 1; a label with one class is no error. A one-dimensional y is one
-            label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too.
-            Or the tags of each row, a list, tuple or set of texts: the labels are the distinct tags. NaN, None and the
-            like say that it is unknown whether the label applies: the inner classifier must take NaN in y then.
+            Label sets as an indicator matrix of 0 and 1; a label with one class is allowed. A one-dimensional y is one
+            label: its two classes may be any numbers, booleans or strings, and predictions are one-dimensional too. Or
+            the tags of each sample, a list, tuple or set of strings: the labels are the distinct tags. NaN, None and
+            similar values mark cells as unknown; the inner classifier must then accept NaN in y.
         **params : dict
-            `groups` of shape (n_samples,), where the class holds rows out. Other metadata, such as `sample_weight`, is
-            routed to whoever requested it (scikit-learn's metadata routing must be enabled).
+            `groups` of shape (n_samples,), if the class holds samples out. Other metadata, such as `sample_weight`, is
+            routed to the estimators that requested it (scikit-learn's metadata routing must be enabled).
 
         Returns
         -------
@@ -84,8 +84,8 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If y is malformed or nothing in it known, the lengths differ, a parameter is out of range, the inner
-            classifier takes one label only or has no scores, or metadata comes while routing is disabled.
+            If y is malformed or has no known cell, the lengths differ, a parameter is out of range, the inner
+            classifier takes one label only or has no scores, or metadata is passed while routing is disabled.
         TypeError
             If a parameter is of the wrong type.
         """
@@ -105,7 +105,8 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         if params and not routes:
             raise ValueError(
                 f"fit takes {sorted(params)} only if metadata routing is enabled."
-                " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request on who should get it."
+                " Hint: sklearn.set_config(enable_metadata_routing=True), and set_fit_request"
+                " on the estimators that should get it."
             )
         remember_target(self, target)
         y = training_labels(self._container, truth)
@@ -114,7 +115,7 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return self
 
     def predict(self, X: MatrixLike) -> LabelSets:
-        """Return the label set of every row.
+        """Return the label set of every sample.
 
         Parameters
         ----------
@@ -124,8 +125,8 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         Returns
         -------
         labels : ndarray or CSR of shape (n_queries, n_labels) or (n_queries,)
-            Indicator matrix in the container and of the dtype that y had in `fit`; an array where y was a data frame,
-            CSR if its columns were sparse. For a one-dimensional y, the predicted classes.
+            Indicator matrix with the container and dtype of y in `fit`; an array if y was a data frame, CSR if its
+            columns were sparse. For a one-dimensional y, the predicted classes.
         """
         check_is_fitted(self)
         return self._container.wrap(self.label_sets_of(self._scores(X, self.response_method_)))
@@ -181,7 +182,7 @@ class AroundClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, ABC):
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=to_fit)
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that the target is an indicator matrix; the rest is as the inner classifier has it."""
+        """Declare that the target is an indicator matrix; the other tags are those of the inner classifier."""
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return with_multilabel_target(tags)

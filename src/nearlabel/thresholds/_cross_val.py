@@ -1,4 +1,4 @@
-"""Scores of rows by classifiers that were not trained on them."""
+"""Scores of samples by classifiers that were not trained on them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def cross_val_scores(
     n_jobs: int | None = None,
     random_state: int | RandomState | None = None,
 ) -> tuple[NDArray[Any], IntArray]:
-    """Score rows by classifiers that were not trained on them, as one array: what strategies learn from.
+    """Return held-out scores, as one array, to which strategies can be fitted.
 
-    `TunedThresholdsClassifierCV` does this first; use it to compare strategies on one set of scores. scikit-learn's
-    `cross_val_predict` returns the classifier's own shape, and takes a dense y and partitions only.
+    `TunedThresholdsClassifierCV` calls it first; use it to compare strategies on the same scores. scikit-learn's
+    `cross_val_predict` returns the classifier's own shape, and accepts only a dense y and splits that are partitions.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ def cross_val_scores(
     X : array-like, data frame or sparse container of shape (n_samples, n_features)
         Rows.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-        Label sets as an indicator matrix of 0 and 1; with NaN, where a cell is unknown, if the classifier takes it.
+        Label sets as an indicator matrix of 0 and 1; with NaN for unknown cells if the classifier takes them.
     cv : int, splitter or iterable of (training, validation) rows, default=5
-        An int: the number of folds, of consecutive rows unless `random_state` is given.
+        An int: the number of folds, of consecutive samples unless `random_state` is given.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Which scores; "auto" takes probabilities if there are any.
+        Which scores to use; "auto": probabilities if the classifier has them, else decision values.
     n_jobs : int, default=None
-        Folds fitted at a time.
+        Number of folds fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before they are cut into folds, if `cv` is an int.
+        Shuffles the samples before they are split into folds, if `cv` is an int.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def cross_val_scores(
     Raises
     ------
     ValueError
-        If y is malformed, the lengths differ, there are too few rows, or the classifier takes one label only or has
+        If y is malformed, the lengths differ, there are too few samples, or the classifier takes one label only or has
         no scores.
 
     Examples
@@ -106,7 +106,7 @@ def method_of(estimator: Any, response_method: str) -> str:
 
 
 class OneClass(NamedTuple):
-    """Labels, as masks (n_labels,), that no or all training rows carry; never those that no row knows.
+    """Labels, as masks (n_labels,), that no or all training samples carry; never those that no row knows.
 
     Their decision values mean nothing (scikit-learn's OneVsRestClassifier returns 0 or 1, which may be above all other
     scores), so their score is set to minus or plus infinity.

@@ -47,7 +47,7 @@ def label_cuts(
     truth : PartialLabels
         Indicator matrix (n_samples, n_labels) and the mask of unknown cells.
     weights : ndarray of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples.
     every : bool, default=False
         Whether to give every cut, not only those that can be best for a metric that gains by hits and loses by
         chosen rows.

@@ -24,11 +24,11 @@ _HINT = " Hint: MicroFOptimum finds the best micro_f1, SCut the best of metrics 
 
 
 class CyclicAscent(ByThresholds):
-    """Move one threshold at a time to its best place, for metrics of examples: a heuristic without a guarantee.
+    """Tune one threshold at a time for metrics of examples: a heuristic without a guarantee.
 
-    Whether a label helps an example depends on the example's other labels, so thresholds cannot be chosen label by
-    label, and a point where no single move helps need not be the maximum. The search starts at the best common
-    threshold, so the result is never worse than that of `GlobalCut`.
+    Whether predicting a label improves an example depends on the example's other labels, so thresholds cannot be tuned
+    label by label, and a point that no single change improves may not be the maximum. The search starts at the best
+    common threshold, so the result is never worse than that of `GlobalCut`.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ class CyclicAscent(ByThresholds):
     beta : float, default=1.0
         Weight of recall against precision in "fbeta_examples".
     max_scans : int, default=None
-        Stop after so many scans over the labels. None: until nothing changes.
+        Largest number of scans over the labels. None: continue until nothing changes.
 
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this.
+        A label is predicted if its score is at least this.
     objective_ : float
         The value reached.
     n_scans_ : int
-        Scans over all labels, the last one without a change unless stopped before.
+        Number of scans over all labels; the last one changes nothing unless stopped before.
     n_labels_ : int
         Number of labels.
 

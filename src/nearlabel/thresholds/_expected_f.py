@@ -16,23 +16,23 @@ from nearlabel.utils.types import FloatArray, MatrixLike
 
 
 class ExpectedF(ThresholdStrategy):
-    """Choose, in each row, the label set of highest expected example-based F-beta, from probabilities.
+    """Predict for each sample the label set of highest expected example-based F-beta, from probabilities.
 
-    Exact if the labels of a row are independent given their probabilities (Ye et al. 2012). Nothing is tuned: what the
-    result is worth depends on the probabilities being right. There are no thresholds, since whether a label is chosen
-    depends on the probabilities of the others.
+    The label set is optimal if the labels of a sample are independent given their probabilities (Ye et al. 2012).
+    Nothing is tuned: the quality of the result depends on the calibration of the probabilities. There are no
+    thresholds, because the prediction of a label depends on the probabilities of the others.
 
     Parameters
     ----------
     beta : float, default=1.0
         Weight of recall against precision, above 0.
     zero_division : {0.0, 1.0}, default=0.0
-        F of a row without true and without chosen labels. With 0 the empty set is never best.
+        F of a sample without true and without predicted labels. With 0 the empty set is never best.
 
     Attributes
     ----------
     objective_ : float
-        The example-based F-beta reached on the known cells of the rows of `fit`, 0/0 counting as 0.
+        The example-based F-beta reached on the known cells of the samples of `fit`, where 0/0 counts as 0.
     n_labels_ : int
         Number of labels.
 
@@ -74,7 +74,7 @@ class ExpectedF(ThresholdStrategy):
         return best_expected_fbeta(scores, beta_squared(self.beta), self.zero_division)[0]
 
     def expected(self, scores: MatrixLike) -> FloatArray:
-        """Return the expected F-beta of each row's chosen label set.
+        """Return the expected F-beta of each sample's predicted label set.
 
         Parameters
         ----------

@@ -26,9 +26,9 @@ GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 class FBR(ByThresholds):
     """Raise the thresholds that another strategy gave to labels whose tuned F-beta is below a limit, `fbr`.
 
-    A threshold tuned on few positives is unsure, and one that is too low costs more than one that is too high. Where a
-    label's tuned F is below `fbr`, its threshold becomes infinity (variant 0: never chosen, but for a score of
-    infinity) or the label's highest score (variant 1) (Yang 2001, as FBR.0 and FBR.1).
+    A threshold tuned on few positives is uncertain, and a threshold that is too low costs more than one that is too
+    high. If a label's tuned F is below `fbr`, its threshold becomes infinity (variant 0: only a score of infinity is
+    predicted) or the label's highest score (variant 1) (Yang 2001, as FBR.0 and FBR.1).
 
     Parameters
     ----------
@@ -37,20 +37,19 @@ class FBR(ByThresholds):
     variant : {0, 1}, default=1
         Which heuristic.
     fbr : "auto" or float, default="auto"
-        The limit. "auto": the value of 0.1, 0.2, ..., 0.8 with the largest sum, over the folds of a cross-validation of
-        the given rows, of what the strategy optimises; the largest of equally good values, the smallest if all sums
-        are 0.
+        The limit. "auto": the one of 0.1, 0.2, ..., 0.8 with the largest sum of the strategy's metric over the folds of
+        a cross-validation; the largest if several are equally good, the smallest if all sums are 0.
     beta : float, default=1.0
         Weight of recall against precision in the tuned F.
     cv : int, default=5
         Folds for "auto".
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before they are cut into folds. None: consecutive rows.
+        Shuffles the samples before they are split into folds. None: consecutive samples.
 
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this.
+        A label is predicted if its score is at least this.
     strategy_ : ByThresholds
         The fitted strategy.
     fbr_ : float
@@ -58,15 +57,15 @@ class FBR(ByThresholds):
     rare_ : ndarray of bool of shape (n_labels,)
         Labels whose tuned F is below the limit.
     objective_ : float
-        What is reached, of the metric that the strategy optimises.
+        The value reached of the metric that the strategy optimises.
     n_labels_ : int
         Number of labels.
 
     Notes
     -----
-    No threshold is lowered: where the strategy chose no row at all, variant 1 leaves it so. (Yang's, for thresholds
-    tuned label by label, which always choose some row.) The grid, and the rules for ties, are those of Fan and Lin's
-    program; the papers name none.
+    No threshold is lowered: if the strategy never predicts a label, variant 1 does not change this. (Yang describes
+    thresholds tuned label by label, which always predict some sample.) The grid and the rules for ties are those of Fan
+    and Lin's program; the papers do not define them.
 
     References
     ----------

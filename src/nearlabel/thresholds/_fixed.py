@@ -17,22 +17,22 @@ from nearlabel.utils.validation import as_score_matrix
 class FixedThresholdsClassifier(WithThresholds):
     """A classifier with given thresholds.
 
-    scikit-learn's `FixedThresholdClassifier` for many labels.
+    The equivalent of scikit-learn's `FixedThresholdClassifier` for many labels.
 
     Parameters
     ----------
     estimator : multi-label classifier
         Any classifier that takes y of shape (n_samples, n_labels) and has `predict_proba` or `decision_function`;
-        cloned in `fit`. A fitted one is kept if it is wrapped in `sklearn.frozen.FrozenEstimator`. Put
-        `BinaryRelevance` around a classifier of one label.
+        cloned in `fit`. Wrap a fitted one in `sklearn.frozen.FrozenEstimator` to use it without a refit. Wrap a
+        classifier of one label in `BinaryRelevance`.
     thresholds : float, array-like of shape (n_labels,) or "auto", default="auto"
-        A label is chosen where its score is at least this. "auto": 0.5 for probabilities, 0 for decision values.
+        A label is predicted if its score is at least this. "auto": 0.5 for probabilities, 0 for decision values.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Which scores; "auto" takes probabilities if there are any.
+        Which scores to use; "auto": probabilities if the classifier has them, else decision values.
     at_least : int, default=0
-        A row with fewer labels also gets those of highest score.
+        Least number of labels of a sample: if fewer are predicted, those with the next highest scores are added.
     at_most : int, default=None
-        A row with more labels keeps those of highest score.
+        Largest number of labels of a sample: if more are predicted, those with the highest scores are kept.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class FixedThresholdsClassifier(WithThresholds):
     thresholds_ : ndarray of shape (n_labels,)
         The thresholds.
     response_method_ : str
-        Which scores are cut.
+        The method whose scores are compared with the thresholds.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)

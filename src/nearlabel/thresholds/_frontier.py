@@ -80,7 +80,7 @@ class MicroPRFrontier:
         Returns
         -------
         ndarray of shape (n_labels,)
-            A label is chosen where its score is at least this.
+            A label is predicted if its score is at least this.
 
         Raises
         ------
@@ -105,11 +105,11 @@ def micro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = No
     Parameters
     ----------
     scores : array-like or data frame of shape (n_samples, n_labels)
-        Scores, larger is surer.
+        Scores, larger is more certain.
     y : array-like, data frame or sparse container of shape (n_samples, n_labels)
         Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown: it is no cell then.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows.
+        Weights of the samples.
 
     Returns
     -------

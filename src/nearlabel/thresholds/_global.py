@@ -26,10 +26,10 @@ _MOST_TRIED = 200  # thresholds, for a metric that is no ratio of counts
 
 
 class GlobalCut(ByThresholds):
-    """Find the one threshold for all labels that is best for any metric of predictions, exactly, by one sweep.
+    """Find the one threshold for all labels that is best for a metric of predictions, exactly and by one sweep.
 
-    From the highest score down, each adds one label to one row, which changes the counts of one example or label, and
-    hence one term of the metric. Only scores of true labels can be where it is best to stop.
+    Thresholds decrease from the highest score. Each score adds one label to one sample, which changes the counts of one
+    example or label, and so one term of the metric. Only scores of true labels can be optimal thresholds.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class GlobalCut(ByThresholds):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        The threshold, once for each label. Among equal optima that with the fewest chosen labels.
+        The threshold, repeated for each label. Among equal optima, the one with the fewest predicted labels.
     objective_ : float
         The value reached.
     n_labels_ : int
@@ -199,7 +199,7 @@ def _first_reached(candidates: FloatArray, scores: NDArray[Any]) -> IntArray:
 
 
 def _running(values: NDArray[Any], begins: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return cumulative sums that start anew where a group begins."""
+    """Return cumulative sums that start again where a group begins."""
     sums = values.cumsum()
     first = np.flatnonzero(begins)
     before = sums[first] - values[first]

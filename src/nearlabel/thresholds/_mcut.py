@@ -1,4 +1,4 @@
-"""MCut: cut each row at the largest gap between its sorted scores."""
+"""MCut: a threshold for each sample, at the largest gap between its sorted scores."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from nearlabel.utils.types import FloatArray, IntArray
 
 
 class MCut(ThresholdStrategy):
-    """Choose, in each row, the labels above the largest gap between two successive scores; nothing is tuned.
+    """Predict for each sample the labels above the largest gap between two successive scores; nothing is tuned.
 
-    A row gets at least one label, and never all of them unless it has only one. The highest of equally large gaps
-    counts (Largeron, Moulin and Géry 2012). Gaps are those between finite scores: plus infinity is always chosen, minus
-    infinity never.
+    A sample gets at least one label, and never all labels unless there is only one. Of equally large gaps, the highest
+    is used (Largeron, Moulin and Géry 2012). Gaps are computed between finite scores: a score of plus infinity is
+    always predicted, minus infinity never.
 
     Attributes
     ----------

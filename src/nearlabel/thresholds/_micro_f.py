@@ -17,16 +17,16 @@ from nearlabel.utils.types import IntArray
 
 
 class MicroFOptimum(ByThresholds):
-    """Find the thresholds, one for each label, of largest micro-averaged F-beta: the global maximum.
+    """Find the thresholds, one for each label, that reach the global maximum of micro-averaged F-beta.
 
     Over all labels l with threshold t_l, micro-averaged F-beta is a ratio of sums::
 
         F(t) = Σ a_l(t_l) / (β² P + Σ b_l(t_l)),    a_l = (1 + β²) · hits,    b_l = chosen rows
 
-    with P the number of true labels. For a value λ the largest Σ a_l - λ Σ b_l splits into labels. With λ the F reached
-    so far, the cuts that maximise it reach at least that F, and more unless it is the largest (Dinkelbach 1967). That
-    the maximum can be found one threshold at a time is the paper's theorem. For beta = 1 the thresholds also maximise
-    the micro-averaged Jaccard index, F / (2 - F).
+    where P is the number of true labels. For a fixed λ, Σ a_l - λ Σ b_l can be maximised for each label separately. If
+    λ is the F reached so far, the thresholds that maximise this sum reach at least this F, and a larger one unless it
+    is the maximum (Dinkelbach 1967). The paper's theorem is that the maximum can be found one threshold at a time. For
+    beta = 1 the thresholds also maximise the micro-averaged Jaccard index, F / (2 - F).
 
     Parameters
     ----------
@@ -36,21 +36,22 @@ class MicroFOptimum(ByThresholds):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this. Halfway between two distinct scores; the next float above
-        all scores to choose none of those seen; infinity for a label without positives; minus infinity to choose all.
-        Among equal optima the one with the fewest chosen labels.
+        A label is predicted if its score is at least this. It is halfway between two distinct scores; the next float
+        above all scores if no training sample is predicted; infinity for a label without positives; minus infinity if
+        all are predicted. Among equal optima, the one with the fewest predicted labels.
     objective_ : float
         The micro-averaged F-beta reached; 0 if y has no positive at all.
     n_iter_ : int
-        Passes over the cuts, the last of which finds nothing better.
+        Number of passes over the thresholds; the last one finds nothing better.
     n_labels_ : int
         Number of labels.
 
     Notes
     -----
-    Exact: cuts are compared in whole numbers, with beta² read as a fraction (0.5² as 1/4), unless sample weights are no
-    whole numbers or beta² is no fraction of numbers up to a million. The cost is one sort of each label's scores; what
-    follows depends on the number of positives alone. A score of plus infinity reaches every threshold.
+    The result is exact: thresholds are compared in integers, with beta² as a fraction (0.5² as 1/4), unless sample
+    weights are not integers or beta² is not a fraction of integers up to a million. The cost is one sort of each
+    label's scores; the cost of the other steps depends on the number of positives only. A score of plus infinity
+    reaches every threshold.
 
     See Also
     --------

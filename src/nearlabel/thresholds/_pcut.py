@@ -1,4 +1,4 @@
-"""PCut: as many rows for each label, or labels in all, as the known label sets have."""
+"""PCut: each label, or all labels together, predicted as often as in the known label sets."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from nearlabel.utils.validation import as_dense, check_positive
 
 
 class PCut(ByThresholds):
-    """Give each label the threshold that chooses it as often as it occurs; nothing is optimised.
+    """Give each label the threshold with which it is predicted as often as it occurs; nothing is optimised.
 
     Yang's proportional assignment (2001), and with ``per_label=False`` cardinality matching: one threshold for all
-    labels that chooses as many labels a row, on average, as the rows have (Read et al. 2011).
+    labels, with which the mean number of predicted labels is that of the true labels (Read et al. 2011).
 
     Parameters
     ----------
     per_label : bool, default=True
         Whether each label has its own threshold.
     factor : float, default=1.0
-        How many times as often; Yang's x.
+        Factor by which labels are predicted more often than they occur; Yang's x.
 
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this. Where equal scores prevent the very number, the nearest one,
-        the smaller of two as near.
+        A label is predicted if its score is at least this. If equal scores prevent the exact number of predictions, the
+        nearest number, the smaller of two equally near ones.
     n_labels_ : int
         Number of labels.
 
     Notes
     -----
-    Where y has unknown cells, a label is to be chosen in as many of the rows that know it as carry it.
+    If y has unknown cells, only the samples in which a label is known are counted for it.
 
-    Yang ranks all test rows and gives a label to the first of them, so that no row can be answered alone. Here the
-    threshold is learnt where label sets are known, and each row is answered by itself.
+    Yang ranks all test samples and assigns a label to the first of them, so no sample can be predicted alone. Here the
+    threshold is learnt from samples with known label sets, and each sample is predicted separately.
 
     References
     ----------

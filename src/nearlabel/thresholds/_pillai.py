@@ -27,7 +27,7 @@ class PillaiAscent(ByThresholds):
     beta : float, default=1.0
         Weight of recall against precision, above 0.
     max_scans : int, default=None
-        Stop after so many scans; 1 is the paper's "1st loop". None: until nothing changes.
+        Largest number of scans; 1 is the paper's "1st loop". None: continue until nothing changes.
     tol : float, default=0.0
         Stop after a scan that gains less than this: with it, the greedy search of Fan and Lin (2007), which may stop
         short of the maximum.
@@ -35,11 +35,11 @@ class PillaiAscent(ByThresholds):
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this; of equal maxima the highest threshold is taken.
+        A label is predicted if its score is at least this; of equal maxima the highest threshold is taken.
     objective_ : float
         The micro-averaged F-beta reached.
     n_scans_ : int
-        Scans over all labels, the last one without a change unless stopped before.
+        Number of scans over all labels; the last one changes nothing unless stopped before.
     n_evaluated_ : int
         Threshold vectors evaluated. The paper observes fewer than 2 (n_samples + 1) n_labels.
     n_labels_ : int
@@ -47,7 +47,7 @@ class PillaiAscent(ByThresholds):
 
     Notes
     -----
-    Every distinct score is a candidate, as in the paper, and each is kept: about 40 bytes a score.
+    Every distinct score is a candidate, as in the paper; memory is about 40 bytes per score.
 
     References
     ----------

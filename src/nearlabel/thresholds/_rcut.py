@@ -19,12 +19,13 @@ from nearlabel.utils.validation import check_integer
 
 
 class RCut(ThresholdStrategy):
-    """Choose the given number of labels of highest score in every row (Yang 2001).
+    """Predict the same number of labels for every sample, those with the highest scores (Yang 2001).
 
     Parameters
     ----------
     n_labels : int or "auto", default="auto"
-        How many; "auto" tries every number and takes the best for `metric`, the smallest of equally good ones.
+        Number of labels; "auto" tries every number and uses the best for `metric`, the smallest if several are equally
+        good.
     metric : str, Metric or callable, default="f1_examples"
         For "auto": a metric of predictions of the catalogue, "micro_fbeta", "macro_fbeta" or "fbeta_examples", or a
         metric of your own, as `nearlabel.metrics.get_metric` takes it, which is computed for every number.
@@ -34,16 +35,15 @@ class RCut(ThresholdStrategy):
     Attributes
     ----------
     n_chosen_ : int
-        Labels chosen in every row.
+        Number of labels predicted for every sample.
     objective_ : float
-        The value of `metric` reached, also with a given number.
+        The value of `metric` reached, even if the number is given.
     n_labels_ : int
-        Number of labels there are.
+        Number of labels.
 
     Notes
     -----
-    Rows are ranked by all their scores, as new rows will be; where y has unknown cells, the choice among these is not
-    judged.
+    Samples are ranked by all their scores, like new samples; unknown cells of y are not evaluated.
 
     References
     ----------

@@ -33,74 +33,77 @@ _BYTES_PER_CELL = 40
 
 
 class RiskControl(ByThresholds):
-    """Find thresholds that keep a promise on new rows: of recall, of complete label sets, or of precision.
+    """Find thresholds with a guarantee on new samples: of recall, of complete label sets, or of precision.
 
-    The promise holds whatever the classifier and its scores are, if the rows given to `fit` and the new rows are
-    exchangeable (such as draws from one population) and the classifier was fitted to *other* rows. So hold out rows:
-    ``TunedThresholdsClassifierCV(model, RiskControl(), cv="prefit").fit(X_held_out, y_held_out)``. Leave-one-out
-    scores, and pooled ones of folds, make it approximate; see the notes.
+    The guarantee is valid for any classifier and any scores, if the samples given to `fit` and the new samples are
+    exchangeable (such as draws from one population) and the classifier was fitted to *other* samples. So hold out
+    samples: ``TunedThresholdsClassifierCV(model, RiskControl(), cv="prefit").fit(X_held_out, y_held_out)``. With
+    leave-one-out scores, or pooled scores of folds, the guarantee is approximate; see the notes.
 
     Parameters
     ----------
     measure : {"recall", "all_labels", "precision"}, default="recall"
-        What is promised. "recall": the share of a row's labels that is predicted, mean over rows with labels.
-        "all_labels": the share of the rows with labels of which no label is missed. "precision": the share of the
-        labels predicted for a row that is right, mean over rows, **where a row for which nothing is predicted counts
-        as 1**.
+        The metric of the guarantee. "recall": the share of a sample's labels that is predicted, averaged over samples
+        with labels. "all_labels": the share of the samples with labels for which no label is missed. "precision": the
+        share of a sample's predicted labels that is correct, averaged over samples, **where a sample without predicted
+        labels counts as 1**.
     level : float, default=0.9
-        The least value of the measure, between 0 and 1.
+        The least value of the metric, between 0 and 1.
     confidence : float, default=None
-        None: the promise is of the expectation, over the draw of the calibration rows too. A number between 0 and 1:
-        with at least this probability the calibration rows are such that the measure of new rows is at least the
-        level. "precision" needs it, as it does not grow steadily with the threshold.
+        None: the guarantee is for the expectation, also over the draw of the calibration samples. A number between 0
+        and 1: with at least this probability over the draw of the calibration samples, the metric on new samples is at
+        least the level. "precision" needs a number, because it is not monotonic in the threshold.
     per_label : bool, default=False
-        For "recall" only: whether each label gets a threshold of its own, so that of the rows that carry it at least
-        the share `level` is found. Confidence is then that of each label by itself.
+        For "recall" only: whether each label gets its own threshold, so that the recall of each label is at least
+        `level`. The confidence then applies to each label separately.
     offsets : array-like of shape (n_labels,), default=None
-        The thresholds are these numbers plus one number, which is learnt. They must not come from the scores given to
-        `fit`; the `thresholds_` of another strategy that saw other rows do well. None: one threshold for all labels.
+        The thresholds are these numbers plus one learnt number. They must not depend on the scores given to `fit`; the
+        `thresholds_` of another strategy, fitted to other samples, are suitable. None: one threshold for all labels.
     grid : array-like of shape (n_cuts,), default=None
-        For "precision" only: the thresholds (less offsets) that are tested one after the other, from the highest, until
-        one fails. They must be fixed before the scores given to `fit` are seen: `quantile_grid` makes them of other
-        rows' scores. None: 1, 0.99, ... 0, for scores that are probabilities.
+        For "precision" only: the thresholds (minus offsets) that are tested one after the other, from the highest,
+        until one fails. They must not depend on the scores given to `fit`: `quantile_grid` computes them from the
+        scores of other samples. None: 1, 0.99, ... 0, for scores that are probabilities.
 
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is predicted where its score is at least this. Minus infinity where nothing less than predicting
-        all keeps the promise, plus infinity where nothing but predicting none does; `fit` warns then.
+        A label is predicted if its score is at least this. Minus infinity if only predicting all labels meets the
+        guarantee, plus infinity if only predicting none does; `fit` then warns.
     n_calibration_ : int or ndarray of shape (n_labels,)
-        Number of rows that the promise rests on; for each label those that carry it.
+        Number of calibration samples; with `per_label`, for each label those that have it.
     risk_ : float or ndarray of shape (n_labels,)
-        1 less the measure that the thresholds reach on these rows; NaN for a label that no row carries.
+        1 minus the metric that the thresholds reach on these samples; NaN for a label that no sample has.
     bound_ : float or ndarray of shape (n_labels,)
-        The bound of the risk of new rows that follows; at most 1 - level, unless `fit` warns. The risk with one more
-        row that is lost, or with Hoeffding's margin, or for "precision" the least risk that the test rejects.
+        The resulting bound of the risk on new samples; at most 1 - level unless `fit` warns. It is the risk with one
+        more sample of loss 1, or with Hoeffding's margin; for "precision" the smallest risk that the test rejects.
     top_scores_ : ndarray of shape (n_samples,)
-        The highest score of each row given to `fit`, sorted: what `score_shift` compares with new rows.
+        The highest score of each sample given to `fit`, sorted; `score_shift` compares them with new samples.
     n_labels_ : int
         Number of labels.
 
     Notes
     -----
-    *Recall in expectation* (conformal risk control): the loss of a row is the share of its labels below the threshold.
-    The threshold is the largest at which (sum of losses + 1) / (n + 1) is at most 1 - level. Only scores of relevant
-    cells matter; all are tried. Rows without labels have no recall: they are left out, and the promise is of rows with
-    labels. With fewer than level / (1 - level) rows nothing can be promised but by predicting every label.
+    *Recall in expectation* (conformal risk control): the loss of a sample is the share of its labels below the
+    threshold. The threshold is the largest at which (sum of losses + 1) / (n + 1) is at most 1 - level. Only scores of
+    true labels matter; all are tried. Samples without labels have no recall: they are left out, and the guarantee is
+    for samples with labels. With fewer than level / (1 - level) samples, only predicting every label meets the
+    guarantee.
 
     *With confidence*: the mean loss plus Hoeffding's √(ln(1 / (1 - confidence)) / 2n) is at most 1 - level.
 
-    *Precision* (learn then test): thresholds of the grid from high to low are tested by the p-value of Hoeffding and
-    Bentkus, at the full level 1 - confidence since their order is fixed; the last before the first failure is taken.
+    *Precision* (learn then test): thresholds of the grid are tested from high to low by the p-value of Hoeffding and
+    Bentkus, each at the full level 1 - confidence because their order is fixed. The last threshold before the first
+    failure is used.
 
-    *Unknown cells*: a row with an unknown cell is left out, as its loss is unknown, and the promise is of rows like
-    those that are known in full; with `per_label` a label's known cells count. Where cells are hidden without regard to
-    labels and features, rows that are known are like all rows. *Weights* are refused: they make rows unlike each other.
+    *Unknown cells*: a sample with an unknown cell is left out, because its loss is unknown, and the guarantee is for
+    samples like the fully known ones; with `per_label`, all known cells of a label are used. If cells are unknown
+    independently of labels and features, the known samples represent all samples. *Weights* are refused, because
+    weighted samples are not exchangeable.
 
-    *Leave-one-out scores* come from models of one row fewer than the model that answers new rows, and their rows are in
-    each other's models: no theorem without further assumptions. Neighbours are stable, and in
-    ``benchmarks/risk_control.py`` the losses stay near their level; say "approximate", as
-    `TunedThresholdsClassifierCV.promise_` does. *Other data* than those of calibration void every promise:
+    *Leave-one-out scores* come from models with one sample fewer than the model that predicts new samples, and each
+    sample is in the models of the others: without further assumptions no theorem applies. Neighbours are stable, and in
+    ``benchmarks/risk_control.py`` the losses stay near their level; call the guarantee "approximate", as
+    `TunedThresholdsClassifierCV.promise_` does. *Other data* than those of calibration invalidate every guarantee:
     `score_shift` compares the scores.
 
     References
@@ -113,7 +116,7 @@ class RiskControl(ByThresholds):
 
     See Also
     --------
-    nearlabel.neighbors.NoveltyDetector : Says which rows are unlike all training rows.
+    nearlabel.neighbors.NoveltyDetector : Detects samples that are unlike all training samples.
 
     Examples
     --------
@@ -154,29 +157,29 @@ class RiskControl(ByThresholds):
 
     @property
     def promise(self) -> str:
-        """What the thresholds promise, as a sentence."""
+        """The guarantee of the thresholds, as a sentence."""
         sentence = _SENTENCES[self.measure, self.per_label].format(f"{100 * self.level:g} %")
         if self.confidence is None:
             return sentence
         return f"With {100 * self.confidence:g} % confidence: {lower_first(sentence)}"
 
     def score_shift(self, scores: MatrixLike) -> ScoreShift:
-        """Compare the scores of new rows with those of calibration: other data void the promise.
+        """Compare the scores of new samples with those of calibration: other data invalidate the guarantee.
 
         Parameters
         ----------
         scores : array-like or data frame of shape (n_queries, n_labels)
-            Scores of new rows.
+            Scores of new samples.
 
         Returns
         -------
         ScoreShift
-            What `nearlabel.thresholds.score_shift` says of the highest scores of the rows.
+            The result of `nearlabel.thresholds.score_shift` for the highest scores of the samples.
 
         Raises
         ------
         ValueError
-            If the scores are malformed, of no rows, or of another number of labels than in `fit`.
+            If the scores are malformed, have no rows, or have another number of labels than in `fit`.
         """
         matrix = self._checked_like_fit(scores)
         return score_shift(self.top_scores_, matrix.max(axis=1))
@@ -311,17 +314,18 @@ class RiskControl(ByThresholds):
 
 
 def quantile_grid(scores: MatrixLike, n_cuts: int = _N_CUTS) -> FloatArray:
-    """Return thresholds for `RiskControl` to test, from strict to lax, by the scores of other rows.
+    """Return thresholds for `RiskControl` to test, from strict to lax, from the scores of other samples.
 
-    Evenly spaced in the logarithm of how many labels they predict: from one in a hundred rows to all labels of all
-    rows. The rows must be others than those of calibration; those that the classifier was fitted to do well.
+    They are evenly spaced in the logarithm of the number of labels that they predict: from one label in a hundred
+    samples to all labels of all samples. The samples must not be those of calibration; the classifier's training
+    samples are suitable.
 
     Parameters
     ----------
     scores : array-like or data frame of shape (n_samples, n_labels)
         Scores.
     n_cuts : int, default=100
-        The most thresholds; of equal ones there is one.
+        Largest number of thresholds; equal ones are listed once.
 
     Returns
     -------

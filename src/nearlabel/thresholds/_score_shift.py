@@ -1,4 +1,4 @@
-"""Whether the scores of new rows are like those that thresholds were calibrated on."""
+"""Whether the scores of new samples are like those that thresholds were calibrated on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def score_shift(reference: ArrayLike, scores: ArrayLike) -> ScoreShift:
     reference : array-like of shape (n_reference,)
         One score for each row of calibration, such as the highest: `RiskControl.top_scores_`.
     scores : array-like of shape (n_queries,)
-        The same of new rows, which should be drawn independently: parts of one document say little.
+        The same of new samples, which should be drawn independently: parts of one document say little.
 
     Returns
     -------

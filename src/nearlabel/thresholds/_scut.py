@@ -18,43 +18,43 @@ from nearlabel.thresholds._strategy import ByThresholds
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray
 
-_HINT = " Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscent serve metrics of examples."
+_HINT = "  Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscent serve metrics of examples."
 
 _FUNCTIONS = tuple(metric.function for metric in CATALOGUE.values())
 
 
 class SCut(ByThresholds):
-    """Give each label the threshold that is best for that label alone.
+    """Tune the threshold of each label for that label alone.
 
-    The maximum of macro-averaged F, and of any other metric that is a mean over labels (Yang 2001). Exact over all
-    distinct cuts, one sort a label.
+    This maximises macro-averaged F, and any other metric that is a mean over labels (Yang 2001). It is exact over all
+    distinct thresholds, with one sort per label.
 
     Parameters
     ----------
     metric : str, Metric or callable, default="macro_f1"
         "macro_f1", "macro_fbeta", "macro_precision", "macro_recall" or "hamming_loss", or these entries or functions of
-        `nearlabel.metrics`. A function of your own is one of counts: it takes arrays ``(hits, predicted, positives,
-        n_samples)``, one entry a cut (the last two are numbers, of the samples that know the label), and returns an
-        array of values, larger is better.
+        `nearlabel.metrics`. Your own function is computed from counts: it takes arrays ``(hits, predicted, positives,
+        n_samples)`` with one entry per threshold (the last two are numbers, counted over the samples in which the label
+        is known), and returns an array of values, larger is better.
     beta : float, default=1.0
         Weight of recall against precision in "macro_fbeta".
 
     Attributes
     ----------
     thresholds_ : ndarray of shape (n_labels,)
-        A label is chosen where its score is at least this. Among equal optima that with the fewest chosen rows;
-        infinity for a label without positives that is best not chosen.
+        A label is predicted if its score is at least this. Among equal optima, the one with the fewest predictions;
+        infinity for a label without positives that is best never predicted.
     objective_ : float
-        The mean over labels that is reached; the Hamming loss is that of all known cells.
+        The mean over labels that is reached; for the Hamming loss, the value over all known cells.
     objectives_ : ndarray of shape (n_labels,)
-        What each label reaches; nan for one that no row knows, which the mean leaves out.
+        The value of each label; NaN for a label without a known cell, which the mean leaves out.
     n_labels_ : int
         Number of labels.
 
     Notes
     -----
-    A label without positives counts as 0, as 0/0 does in `macro_f1`. Tuned for themselves, thresholds of rare labels
-    are often too low for micro-averaged F: see `MicroFOptimum`, and `FBR`.
+    A label without positives counts as 0, as 0/0 does in `macro_f1`. Thresholds of rare labels, tuned separately, are
+    often too low for micro-averaged F: see `MicroFOptimum` and `FBR`.
 
     References
     ----------

@@ -22,11 +22,11 @@ from nearlabel.utils.validation import as_score_matrix
 
 
 class ThresholdStrategy(BaseEstimator, ABC):
-    """A rule from scores to label sets that may learn from scores of rows whose label sets are known.
+    """A rule from scores to label sets; it may learn from scores of samples with known label sets.
 
     A subclass defines `_learn` (from checked scores and label sets) and `_decide`; one that optimises a metric defines
-    `_objective` and sets `objective_`, the value it reached. Label sets may have unknown cells: what is learnt is best
-    for the known ones.
+    `_objective` and sets `objective_`, the value it reached. Label sets may have unknown cells: the rule is fitted to
+    the known ones.
     """
 
     # To scikit-learn's metadata routing every argument but X and y is metadata; here scores take the place of X.
@@ -40,12 +40,12 @@ class ThresholdStrategy(BaseEstimator, ABC):
         Parameters
         ----------
         scores : array-like or data frame of shape (n_samples, n_labels)
-            Scores, larger is surer; of rows that the classifier was not trained on. Infinities are allowed.
+            Scores of samples that the classifier was not trained on; larger is more certain. Infinities are allowed.
         y : array-like, data frame or sparse container of shape (n_samples, n_labels)
-            Label sets as an indicator matrix of 0 and 1, with NaN where it is unknown whether the label applies; rows
-            of which nothing is known are left out.
+            Label sets as an indicator matrix of 0 and 1, with NaN for unknown cells; samples without a known cell are
+            left out.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, at least 0; a row of weight 2 counts as two rows, one of weight 0 as none.
+            Weights of the samples, at least 0; a sample of weight 2 counts as two samples, one of weight 0 as none.
 
         Returns
         -------
@@ -55,7 +55,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If scores or y are malformed or of different shapes, nothing is known, a score is NaN (the message names the
+            If scores or y are malformed or of different shapes, no cell is known, a score is NaN (the message names the
             column), weights are negative, or a parameter is out of range.
         TypeError
             If a parameter is of the wrong type, or scores are in a sparse container.
@@ -70,7 +70,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
         return self
 
     def predict(self, scores: MatrixLike) -> NDArray[Any]:
-        """Return the label set of every row.
+        """Return the label set of every sample.
 
         Parameters
         ----------
@@ -85,12 +85,12 @@ class ThresholdStrategy(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If the scores are malformed or of another number of labels than in `fit`.
+            If the scores are malformed or have another number of labels than in `fit`.
         """
         return self._decide(self._checked_like_fit(scores))
 
     def score(self, scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> float:
-        """Return the value that the fitted strategy reaches on other rows, of the metric that it optimises.
+        """Return the value of the optimised metric that the fitted strategy reaches on other samples.
 
         Parameters
         ----------
@@ -99,12 +99,12 @@ class ThresholdStrategy(BaseEstimator, ABC):
         y : array-like, data frame or sparse container of shape (n_samples, n_labels)
             Label sets as an indicator matrix of 0 and 1, with NaN where a cell is unknown.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
+            Weights of the samples.
 
         Returns
         -------
         float
-            The metric's value, not negated for a loss; NaN if the strategy optimises none.
+            The value of the metric, not negated for a loss; NaN if the strategy optimises none.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class ThresholdStrategy(BaseEstimator, ABC):
 
 
 class ByThresholds(ThresholdStrategy):
-    """A strategy that gives each label one threshold; a label is chosen where its score is at least that."""
+    """A strategy that gives each label one threshold; a label is predicted if its score is at least that."""
 
     thresholds_: FloatArray
 

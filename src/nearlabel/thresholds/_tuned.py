@@ -1,4 +1,4 @@
-"""A classifier whose thresholds are tuned on scores of rows that it was not trained on."""
+"""A classifier whose thresholds are tuned on scores of held-out samples."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ _MOST_FOLDS_JUDGED = 100  # each is one more run of the strategy
 
 
 class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
-    """A classifier whose thresholds are tuned on scores of rows that it was not trained on.
+    """A classifier whose thresholds are tuned on scores of held-out samples.
 
-    scikit-learn's `TunedThresholdClassifierCV` for many labels: it scores the rows by cross-validation, pools the
-    scores of all folds, lets a strategy learn its thresholds on them, and fits the classifier to all rows.
-    scikit-learn's averages the objective over the folds and tries 100 thresholds; here the strategy sees all scores,
-    and every cut.
+    The equivalent of scikit-learn's `TunedThresholdClassifierCV` for many labels. It scores the samples by
+    cross-validation, pools the scores of all folds, fits a strategy to them, and fits the classifier to all samples.
+    scikit-learn averages the objective over the folds and tries 100 thresholds; here the strategy uses the scores of
+    all folds together, and every possible threshold.
 
     Parameters
     ----------
     estimator : multi-label classifier
         Any classifier that takes y of shape (n_samples, n_labels) and has `predict_proba` or `decision_function`, of
-        this library or another. Put `BinaryRelevance` around a classifier of one label.
+        this library or another. Wrap a classifier of one label in `BinaryRelevance`.
     strategy : ThresholdStrategy, default=None
-        Learns from the pooled scores. None: `MicroFOptimum()`.
+        The strategy, fitted to the pooled scores. None: `MicroFOptimum()`.
     cv : int, "loo", "prefit", splitter or iterable of (training, validation) rows, default=5
-        How rows are scored. An int: number of folds, of consecutive rows unless `random_state` is given. "loo": by the
-        leave-one-out scores that a lazy classifier of this library has, alone or as the last step of a pipeline (whose
-        other steps have then seen the row): no refit. "prefit": by the classifier as it is, which must be fitted, on
-        other rows than these; it is not refitted.
+        How samples are scored. An int: number of folds, of consecutive samples unless `random_state` is given. "loo":
+        by the leave-one-out scores of a lazy classifier of this library, without a refit; the classifier may be the
+        last step of a pipeline, whose other steps are then fitted to all samples. "prefit": by the given classifier,
+        which must already be fitted to other samples, and is not refitted.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Which scores; "auto" takes probabilities if there are any.
+        Which scores to use; "auto": probabilities if the classifier has them, else decision values.
     refit : bool, default=True
-        Whether to fit the classifier to all rows in the end. False keeps the one that scored a single split. Without
-        meaning for "loo" (which fits to all rows) and "prefit".
+        Whether to fit the classifier to all samples at the end. False, for a single split, keeps the classifier that
+        scored it. Ignored for "loo" (always fitted to all samples) and "prefit".
     n_jobs : int, default=None
-        Folds fitted at a time; results do not depend on it.
+        Number of folds fitted in parallel; results do not depend on it.
     random_state : int, RandomState or None, default=None
-        Shuffles the rows before they are cut into folds, if `cv` is an int. None: no shuffle, the same folds each time.
+        Shuffles the samples before they are split into folds, if `cv` is an int. None: no shuffle, the same folds each
+        time.
     at_least : int, default=0
-        A row with fewer labels also gets those of highest score.
+        Least number of labels of a sample: if fewer are predicted, those with the next highest scores are added.
     at_most : int, default=None
-        A row with more labels keeps those of highest score.
+        Largest number of labels of a sample: if more are predicted, those with the highest scores are kept.
 
     Attributes
     ----------
@@ -68,21 +69,21 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
     strategy_ : ThresholdStrategy
         The fitted strategy.
     thresholds_ : ndarray of shape (n_labels,)
-        Its thresholds, if it has any (`RCut`, `MCut` and `ExpectedF` decide row by row).
+        The strategy's thresholds, if it has any (`RCut`, `MCut` and `ExpectedF` decide for each sample).
     objective_ : float
-        The value of its metric on the pooled scores, if it optimises one: an optimistic figure.
+        The value of its metric on the pooled scores, if it optimises one. This value is optimistic.
     cv_results_ : dict
-        The spread over folds. Each fold in turn is judged by thresholds tuned on the scores of all other rows:
-        "test_objective" (n_folds,), "mean_test_objective", "std_test_objective", "pooled_test_objective" (of the
-        decisions of all folds together, for folds too small for their mean to be precise), and "thresholds" (n_folds,
-        n_labels) if the strategy has any. Empty for "loo", "prefit", a single split, more than 100 folds, a strategy
-        that optimises no metric, and where a fold is without weight, without a known cell, or leaves no other rows.
+        Results of each fold, evaluated with thresholds tuned on the scores of all other folds: "test_objective"
+        (n_folds,), "mean_test_objective", "std_test_objective", "pooled_test_objective" (of the decisions of all folds
+        together; more precise if folds are small), and "thresholds" (n_folds, n_labels) if the strategy has any. Empty
+        for "loo", "prefit", a single split, more than 100 folds, and a strategy that optimises no metric; also if a
+        fold has no weight, no known cell, or leaves no other samples.
     response_method_ : str
-        Which scores are cut.
+        The method whose scores are compared with the thresholds.
     promise_ : str
-        What a `RiskControl` promises of new rows, as a sentence; empty for other strategies.
+        The guarantee of a `RiskControl` on new samples, as a sentence; empty for other strategies.
     thresholds_stale_ : bool
-        Whether rows came or went since the thresholds were tuned; the first `predict` then warns
+        Whether samples were added or removed since the thresholds were tuned; the first `predict` then warns
         (`StaleThresholdsWarning`).
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
@@ -93,22 +94,22 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
 
     Notes
     -----
-    A lazy classifier with ``n_neighbors="auto"``, alone or at the end of a pipeline, takes the number of neighbours
-    whose leave-one-out scores reach most with thresholds of this strategy: both are chosen together. (A strategy that
-    optimises no metric leaves the choice to the classifier.)
+    For a lazy classifier with ``n_neighbors="auto"``, alone or at the end of a pipeline, the number of neighbours and
+    the thresholds are selected together: the number whose leave-one-out scores reach the best value with thresholds of
+    this strategy. (If the strategy optimises no metric, the classifier selects the number.)
 
-    `at_least` and `at_most` act on predictions and are not seen while the thresholds are tuned. A label of which the
-    training rows show one class has a decision value of minus or plus infinity here, since scikit-learn's are
-    meaningless then; not of a classifier that was fitted before ("prefit", or in a `FrozenEstimator`). y reaches the
-    classifier in its own container: one that takes no sparse y needs a dense one. Where y has unknown cells it holds
-    NaN, and everything is tuned, and judged, on known cells. For a grid over
-    ``strategy__beta`` give a strategy. ``fit(X, y, groups=...)`` scores the rows of a group by classifiers that have
-    seen none of them: "loo" leaves out groups, an int makes folds of groups, a splitter gets them. With scikit-learn's
+    `at_least` and `at_most` apply to predictions only, not while the thresholds are tuned. A label with one class in
+    the training samples gets a decision value of minus or plus infinity, because scikit-learn's value is then
+    meaningless; not if the classifier was fitted before ("prefit", or in a `FrozenEstimator`). The classifier gets y in
+    its own container; a classifier that takes no sparse y needs a dense one. If y has unknown cells, the classifier
+    gets NaN, and tuning and evaluation use the known cells only. To search a grid over ``strategy__beta``, pass a
+    strategy. ``fit(X, y, groups=...)`` scores the samples of a group by classifiers that were not fitted to any of
+    them: "loo" leaves out groups, an int makes folds of groups, a splitter gets the groups. With scikit-learn's
     metadata routing, `estimator`, `strategy` and the splitter get what they requested.
 
     See Also
     --------
-    FixedThresholdsClassifier : Thresholds that are known.
+    FixedThresholdsClassifier : Thresholds given by the user.
 
     Examples
     --------
@@ -159,7 +160,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
             raise TypeError(f"strategy must be a ThresholdStrategy, such as MicroFOptimum(), got {self.strategy!r}.")
         if isinstance(self.strategy, RiskControl) and (self.at_least > 0 or self.at_most is not None):
             raise ValueError(
-                "at_least and at_most must be 0 and None with RiskControl, whose promise is of the thresholds alone,"
+                "at_least and at_most must be 0 and None with RiskControl, whose guarantee is for the thresholds alone,"
                 f" got {self.at_least} and {self.at_most}."
             )
 
@@ -182,10 +183,10 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
 
     @property
     def promise_(self) -> str:
-        """What a `RiskControl` promises of new rows, as a sentence; empty for other strategies.
+        """The guarantee of a `RiskControl` on new samples, as a sentence; empty for other strategies.
 
-        It begins with "Approximately" unless the thresholds were learnt on rows that took no part in the fit, with cv
-        "prefit" or the single split of a splitter with ``refit=False``, and that are of no groups.
+        It begins with "Approximately" unless the thresholds were learnt on samples that were held out of the fit (cv
+        "prefit", or the single split of a splitter with ``refit=False``) and that have no groups.
         """
         check_is_fitted(self)
         if not isinstance(self.strategy_, RiskControl):
@@ -201,7 +202,7 @@ class TunedThresholdsClassifierCV(HoldsRowsOut, WithThresholds):
 
     @property
     def changes_(self) -> dict[str, Any]:
-        """How the rows have changed since `fit`: those of the inner classifier, with the names of new labels."""
+        """The changes of the inner classifier's samples since `fit`, with the names of new labels."""
         known: dict[str, Any] = updated_part(self.estimator_).changes_
         return {**known, "new_labels": self.label_names_[known["new_labels"]].tolist()}
 
@@ -245,7 +246,7 @@ class _Folds:
         return self.scores[places], self.truth.rows(rows).with_nan(), params
 
     def judged(self, strategy: ThresholdStrategy) -> dict[str, Any]:
-        """Return what thresholds tuned without the rows of a fold reach on them."""
+        """Return the value on each fold of thresholds tuned without it."""
         n_folds = self.fold[-1] + 1
         if n_folds == 1 or n_folds > _MOST_FOLDS_JUDGED:
             return {}

@@ -1,4 +1,4 @@
-"""Rows come and go in a classifier with tuned thresholds: these stay, and are stale, until they are tuned anew."""
+"""Add and remove samples of a classifier with tuned thresholds, which are stale until they are tuned again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearlabel.utils.validation import Target, remember_target
 
 
 class StaleThresholdsWarning(UserWarning):
-    """Rows came or went since the thresholds were tuned."""
+    """Samples were added or removed since the thresholds were tuned."""
 
 
 def can_be_updated(classifier: Any) -> bool:
@@ -34,29 +34,29 @@ def can_be_updated(classifier: Any) -> bool:
 
 
 def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | None = None) -> Any:
-    """Append training rows to the inner classifier; the thresholds stay until `retune`, and are stale.
+    """Add training samples to the inner classifier; the thresholds are stale until `retune`.
 
-    If new labels come, which have no thresholds yet, those of all labels are tuned at once.
+    If there are new labels, which have no thresholds yet, the thresholds of all labels are tuned immediately.
 
     Parameters
     ----------
     X : array-like, data frame or sparse container of shape (n_added, n_features)
-        New training rows, as `predict` takes them. Steps of a pipeline inside stay as they were fitted.
+        New training samples, as `predict` takes them. The steps of an inner pipeline are not refitted.
     y : array-like, data frame or sparse container of shape (n_added, n_labels) or (n_added,)
         Their label sets; see `nearlabel.lazy.MLkNN.partial_fit`.
     classes : array-like, default=None
-        Names of labels that may come; see there.
+        Names of labels that may occur later; see there.
 
     Returns
     -------
     self
-        The classifier with these rows.
+        The classifier with these samples.
 
     Raises
     ------
     ValueError
-        If X or y is malformed or does not fit the rows and labels before, or new labels come and the thresholds cannot
-        be tuned anew (`retune`). Then nothing has changed.
+        If X or y is malformed or does not match the earlier samples and labels, or there are new labels and the
+        thresholds cannot be tuned again (`retune`). The classifier is then unchanged.
     """
     if not hasattr(self, "estimator_"):
         self.fit(X, y)
@@ -75,22 +75,22 @@ def partial_fit(self: Any, X: MatrixLike, y: MatrixLike, classes: ArrayLike | No
 
 
 def forget(self: Any, rows: ArrayLike) -> Any:
-    """Remove training rows from the inner classifier; the thresholds stay until `retune`, and are stale.
+    """Remove training samples from the inner classifier; the thresholds are stale until `retune`.
 
     Parameters
     ----------
     rows : array-like of shape (n_removed,)
-        Numbers of training rows, each once.
+        Row numbers of training samples, each once.
 
     Returns
     -------
     self
-        The classifier without these rows.
+        The classifier without these samples.
 
     Raises
     ------
     ValueError
-        If a row is unknown or comes twice, or too few rows would be left. Then nothing has changed.
+        If a row is unknown or given twice, or too few samples would remain. The classifier is then unchanged.
     """
     updated = updates.copy_to_update(self)
     updates.forget(updated.estimator_, rows)
@@ -101,9 +101,9 @@ def forget(self: Any, rows: ArrayLike) -> Any:
 
 
 def retune(self: Any) -> Any:
-    """Tune the thresholds, and a number of neighbours that is chosen with them, on the scores of the present rows.
+    """Tune the thresholds again, and the number of neighbours if it is selected with them.
 
-    The classifier is then what a fit of the present rows makes it. Each row is left out of its own score.
+    The result is identical to refitting with the present samples. Tuning uses leave-one-out scores.
 
     Returns
     -------
@@ -138,8 +138,8 @@ def warn_if_stale(classifier: Any) -> None:
     if classifier.thresholds_stale_ and not classifier._told:
         classifier._told = True
         warnings.warn(
-            "thresholds_ were tuned before rows came or went. Hint: retune() tunes them on the present rows; of a model"
-            " in a file, nearlabel update MODEL --retune.",
+            "thresholds_ were tuned before samples were added or removed. Hint: retune() tunes them on the present"
+            " samples; for a model in a file, nearlabel update MODEL --retune.",
             StaleThresholdsWarning,
             stacklevel=5,  # where predict was called
         )
@@ -177,6 +177,6 @@ def _grow_stale(classifier: Any) -> None:
 def _check_can_be_tuned(classifier: Any) -> None:
     if not classifier._tuned_on_rows_alone:
         raise ValueError(
-            "thresholds must be tuned without groups and weights to be tuned anew, got some in fit."
+            "thresholds must be tuned without groups and weights to be tuned again, got some in fit."
             " Hint: fit the classifier again to all rows."
         )

@@ -1,4 +1,4 @@
-"""The base class of classifiers with thresholds: decisions by thresholds, bounds on label sets, scores as they are."""
+"""The base class of classifiers with thresholds: decisions by thresholds, bounds on label sets, unchanged scores."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class WithThresholds(AroundClassifier):
 
     @available_if(explains_itself)
     def explain(self, X: MatrixLike) -> list[Any]:
-        """Explain the label set of every row, where the inner classifier explains itself, as `nearlabel.lazy` does.
+        """Explain the label set of every sample, if the inner classifier has `explain`.
 
-        If that is in a pipeline or a search of parameters, `nearlabel.inspection.explain` explains.
+        If it is in a pipeline or a search of parameters, use `nearlabel.inspection.explain`.
 
         Parameters
         ----------
@@ -42,7 +42,7 @@ class WithThresholds(AroundClassifier):
         Returns
         -------
         list of nearlabel.lazy.Explanation
-            The inner classifier's, with the decisions of the thresholds or of the rule that was learnt.
+            The inner classifier's explanations, with the decisions of the thresholds or of the learnt rule.
         """
         check_is_fitted(self)
         decide = None if self.cuts_only else self.label_sets_of
@@ -60,7 +60,7 @@ class WithThresholds(AroundClassifier):
         Returns
         -------
         scores : ndarray of shape (n_queries, n_labels) or (n_queries, n_classes)
-            One array, whatever shape the inner classifier answers in. For a one-dimensional y, a column for each class.
+            One array, even if the inner classifier returns a list. For a one-dimensional y, a column for each class.
         """
         scores = self._scores(X, "predict_proba")
         return self._container.probabilities(scores)
@@ -77,8 +77,8 @@ class WithThresholds(AroundClassifier):
         Returns
         -------
         scores : ndarray of shape (n_queries, n_labels) or (n_queries,)
-            Decision values; minus or plus infinity for a label of one class in the training rows. For a one-dimensional
-            y, the decision value of its second class.
+            Decision values; minus or plus infinity for a label of one class in the training samples. For a
+            one-dimensional y, the decision value of its second class.
         """
         scores = self._scores(X, "decision_function")
         return self._container.decisions(scores)
@@ -89,21 +89,21 @@ class WithThresholds(AroundClassifier):
 
     @property
     def cuts_only(self) -> bool:
-        """Whether a label is chosen where its score is at least its threshold, and nothing else decides."""
+        """Whether a label is predicted where its score is at least its threshold, and nothing else decides."""
         return self.at_least == 0 and self.at_most is None
 
     def label_sets_of(self, scores: NDArray[Any]) -> Matrix:
-        """Return the label sets that scores give, such as leave-one-out scores of the inner classifier.
+        """Return the label sets of given scores, such as leave-one-out scores of the inner classifier.
 
         Parameters
         ----------
         scores : ndarray of shape (n_queries, n_labels)
-            Of the kind that is cut, see `response_method_`.
+            Scores of the method `response_method_`.
 
         Returns
         -------
         labels : ndarray of shape (n_queries, n_labels)
-            Indicator matrix, whatever the form of y, within the bounds on the sizes of label sets.
+            Indicator matrix, for any form of y, within the bounds on the sizes of label sets.
         """
         return within_sizes(self._decide(scores), scores, at_least=self.at_least, at_most=self.at_most)
 

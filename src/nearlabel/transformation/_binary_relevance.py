@@ -18,7 +18,7 @@ from nearlabel.utils.validation import as_dense
 
 
 class BinaryRelevance(MetaClassifier, WithOptionalProbabilities):
-    """Decide each label by a classifier of its own.
+    """Predict each label by its own classifier.
 
     As scikit-learn's `OneVsRestClassifier`, with scores as one array whatever the classifier, labels of one class
     without a warning, and predictions in the container of y.

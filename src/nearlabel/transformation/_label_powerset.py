@@ -46,7 +46,7 @@ class LabelPowerset(MetaClassifier, WithOptionalProbabilities):
     labelsets_ : ndarray or CSR array of shape (n_labelsets, n_labels)
         Distinct training label sets, most frequent first, then by their first row; row c is the label set of class c.
     estimator_ : classifier
-        The fitted multi-class classifier; a `DummyClassifier` where all training rows have one label set.
+        The fitted multi-class classifier; a `DummyClassifier` where all training samples have one label set.
     classes_ : ndarray of shape (n_labels,)
         Column numbers of y, Python integers; the sorted classes of a one-dimensional y.
     label_names_ : ndarray of shape (n_labels,)

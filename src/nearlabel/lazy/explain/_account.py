@@ -1,4 +1,4 @@
-"""What a method tells the explanation of one query: a few columns and words; all else is common to all methods."""
+"""The parts of an explanation that depend on the method: a few columns and words."""
 
 from __future__ import annotations
 

@@ -82,11 +82,11 @@ def explain(
     X : array-like, data frame or sparse container of shape (n_queries, n_features)
         Queries.
     thresholds : float or array-like of shape (n_labels,), default=None
-        Decide by these instead of the method's rule: a label is chosen where its score is at least its threshold.
+        Decide by these instead of the method's rule: a label is predicted if its score is at least its threshold.
     decide : callable, default=None
-        Decides instead of the method's rule: takes scores (n, n_labels) and returns label sets of that shape, row by
-        row. It is tried on every number of votes of every label. With `decide`, `thresholds` are only shown. Makes
-        arrays over all labels, also of a sparse y, as do `thresholds`.
+        Replaces the method's rule: takes scores (n, n_labels) and returns label sets of that shape, computed row by
+        row. It is called for every number of votes of every label. With `decide`, `thresholds` are only shown. `decide`
+        and `thresholds` create arrays over all labels even if y is sparse.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def explain(
     Raises
     ------
     ValueError
-        If X is malformed, thresholds are not one for each label, or `decide` returns another shape.
+        If X is malformed, the number of thresholds is wrong, or `decide` returns another shape.
     TypeError
         If `decide` is not callable.
 
@@ -211,13 +211,13 @@ def novelty_of(classifier: Any, neighbors: Neighbors) -> tuple[Sequence[float | 
     """Return the novelty of queries or why there is none."""
     k = min(classifier.n_neighbors_, classifier._n_samples - 1)
     if k == 0:
-        return [None] * len(neighbors.indices), "a single training row has no neighbours."
+        return [None] * len(neighbors.indices), "a single training sample has no neighbours."
     usual = getattr(classifier, "_training_distances", None)
     if usual is None:
         try:
             usual = Neighbors(*classifier._ask_search(None, k)).mean_distances()
         except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
-            return [None] * len(neighbors.indices), f"the search does not tell the training rows' neighbours: {error}"
+            return [None] * len(neighbors.indices), f"no neighbours of the training samples: {error}"
     return share_nearer(neighbors.nearest(k).mean_distances(), usual).tolist(), ""
 
 

@@ -1,4 +1,4 @@
-"""An explanation: the neighbours of one query, what they say of each label, and what would change the decision."""
+"""An explanation: the neighbours of one query, their votes for each label, and what would change the decision."""
 
 from __future__ import annotations
 
@@ -30,59 +30,62 @@ _TABLES = ("labels", "neighbors", "labelsets", "terms")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Why a lazy classifier gives one query its label set; made by `explain`.
+    """Why a lazy classifier predicts the label set of one query; returned by `explain`.
 
-    All numbers are those that `predict_proba` and `predict` compute: the scores follow from the columns beside them to
-    the last bit. A table is a mapping of column names to arrays of one length.
+    All numbers are those that `predict_proba` and `predict` compute: the scores can be recomputed exactly from the
+    other columns. A table is a mapping of column names to arrays of equal length.
 
     Parameters
     ----------
     method : str
         Name of the classifier's class.
     rule : str
-        How scores became the label set, in words.
+        The rule from scores to the label set, in words.
     change : str
-        What the column `flip` counts, in words.
+        The meaning of the column `flip`, in words.
     labels : table
-        One row a label; see Notes.
+        One row per label; see Notes.
     neighbors : table
-        One row a neighbour, nearest first: `row` (number in the training data), `distance`, `labels` (column numbers
-        of its labels, ascending), `names` (theirs), and what the method adds. Of `NLDD` the best row of each of the ten
-        best label sets, and of those that would turn a label; of `MLMLM` the ten heaviest label sets.
+        One row per neighbour, nearest first: `row` (number in the training data), `distance`, `labels` (column numbers
+        of its labels, ascending), `names` (names of its labels), and columns of the method. For `NLDD`: the best
+        training sample of each of the ten best label sets, and of the label sets that would flip a label. For `MLMLM`:
+        the nearest training sample of each of the ten label sets with the largest weights.
     settings : mapping
-        Numbers that the scores depend on besides: `n_labels`, `n_neighbors`, `smoothing` and so on.
+        Other numbers that the scores depend on: `n_labels`, `n_neighbors`, `smoothing` and so on.
     novelty : float or None
-        The share of training rows that are nearer to their neighbours than the query is to its own, by the mean
-        distance, each training row left out of its own list: 0 for a query among close neighbours, 1 for one farther
-        from its neighbours than any training row.
+        The share of training samples with a smaller mean distance to their neighbours than the query has to its own; a
+        training sample is not its own neighbour. 0: the query has close neighbours; 1: it is farther from its
+        neighbours than every training sample.
     novelty_reason : str
-        Why there is no novelty, where it is None; else empty.
+        The reason if `novelty` is None; else empty.
     labelsets : table, default={}
-        One row a label set that is a candidate as a whole (`LPkNN`).
+        One row per label set that is a candidate (`LPkNN`).
     terms : table, default={}
-        One row a pair of a label and what contributes to its score (`CMLkNN`, `IBLR`).
+        One row per pair of a label and a term of its score (`CMLkNN`, `IBLR`).
     shown : sequence of str, default=()
-        The columns of `labels` that the text shows.
+        The columns of `labels` that are printed.
     kept : sequence of str, default=()
-        The columns of `neighbors` by which people name training rows: those of `with_kept`.
+        The columns of `neighbors` that identify training samples for people, added by `with_kept`.
 
     Notes
     -----
-    All tables `labels` have the columns `label` (column number in y), `name`, `score`, `threshold` (NaN where the rule
-    is no threshold) and `chosen`. But for `NLDD` and `MLMLM` also `votes` (how many neighbours carry the label; for
-    `CMLkNN` their memberships, added up and rounded), `score_at` (the score for every number of votes, n_neighbors + 1
-    of them) and `flip`: the least change of the votes, signed, that turns the decision, found by trying every number of
-    votes while all else stays as it is. None: no number of votes does. Where a gain and a loss of as many votes both
-    turn it, it is a gain for a label that is not chosen and a loss for one that is.
+    All tables `labels` have the columns `label` (column number in y), `name`, `score`, `threshold` (NaN if the rule has
+    no threshold) and `chosen` (whether the label is predicted). Except for `NLDD` and `MLMLM` they also have `votes`
+    (the number of neighbours that have the label; for `CMLkNN` the rounded sum of their memberships), `score_at` (the
+    score for each of the n_neighbors + 1 numbers of votes) and `flip`: the smallest signed change of the votes that
+    changes this decision. It is found by trying every number of votes with everything else unchanged; None: no number
+    of votes changes the decision. If a gain and a loss of equal size both change it, `flip` is the gain for a label
+    that is not predicted and the loss for one that is.
 
-    Those of `NeighborInterpolation` have the columns of its neighbours' method, with `model_weight`, `model_score` and
-    `neighbors_score`, which give the `score`.
+    The tables of `NeighborInterpolation` have the columns of its neighbours' method, and also `model_weight`,
+    `model_score` and `neighbors_score`, from which the `score` is computed.
 
-    Where cells of y are unknown, `known` is how many neighbours vote on the label: the nearest of those that know it.
-    `neighbors` then has the rows that vote on any label, and `unknown`, how many labels such a row does not know.
+    If cells of y are unknown, `known` is the number of neighbours that vote on the label: the nearest samples in which
+    the label is known. `neighbors` then contains the samples that vote on any label, and the column `unknown`, the
+    number of unknown labels of each.
 
-    With a dense y all labels are listed; with a sparse one, by the methods that count votes, those with a vote and
-    those chosen.
+    With a dense y all labels are listed. With a sparse y, the methods that count votes list the labels with a vote and
+    the predicted labels.
     """
 
     method: str
@@ -100,7 +103,7 @@ class Explanation:
 
     @property
     def predicted(self) -> list[Any]:
-        """The names of the chosen labels."""
+        """The names of the predicted labels."""
         names: list[Any] = self.labels["name"][self.labels["chosen"]].tolist()
         return names
 
@@ -115,23 +118,23 @@ class Explanation:
         )
 
     def with_kept(self, kept: Mapping[str, Sequence[Any]]) -> Explanation:
-        """Name the neighbours by what people call the training rows.
+        """Add columns that identify the neighbours, such as titles.
 
         Parameters
         ----------
         kept : mapping of str to sequence of length n_samples
-            Columns of the training rows, such as ids and titles: what `nearlabel.persistence.read_kept` returns.
+            Columns of the training samples, such as ids and titles, as `nearlabel.persistence.read_kept` returns them.
 
         Returns
         -------
         Explanation
-            A copy whose table `neighbors` has these columns, after `row`. A name that the table uses itself gets
-            ``kept_`` before it.
+            A copy whose table `neighbors` has these columns after `row`. A name that already exists in the table gets
+            the prefix ``kept_``.
 
         Raises
         ------
         ValueError
-            If a column ends before the row of a neighbour.
+            If a column has no value for a neighbour.
 
         Examples
         --------
@@ -155,13 +158,13 @@ class Explanation:
         return replace(self, neighbors={**columns, **self.neighbors}, kept=[*names, *self.kept])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that any JSON library writes: numbers, text, lists and dictionaries.
+        """Return plain data that any JSON library can write: numbers, strings, lists and dictionaries.
 
         Returns
         -------
         dict
-            Tables are lists of one dictionary a row. Names of labels that are neither text nor numbers become text;
-            NaN becomes None, an infinite number "inf" or "-inf".
+            Tables become lists of one dictionary per row. Names of labels that are neither strings nor numbers become
+            strings; NaN becomes None, an infinite number "inf" or "-inf".
         """
         own = {name: plain_value(getattr(self, name)) for name in ("method", "rule", "change", "predicted", "novelty")}
         tables = {name: plain_rows(getattr(self, name)) for name in _TABLES}
@@ -175,12 +178,12 @@ class Explanation:
         Parameters
         ----------
         table : {"labels", "neighbors", "labelsets", "terms"}, default="labels"
-            Which table; one that the method does not make is empty.
+            Which table; empty if the method does not have it.
 
         Returns
         -------
         pandas.DataFrame
-            One row a label, neighbour, label set or term. Whole numbers that may be missing are of type Int64.
+            One row per label, neighbour, label set or term. Integers that may be missing are of type Int64.
 
         Raises
         ------
@@ -220,7 +223,7 @@ class Explanation:
 
 
 def sentences(method: str, predicted: Sequence[Any], novelty: float | None, novelty_reason: str) -> list[str]:
-    """Return the lines on the decision and on how far the query is from what is known."""
+    """Return the lines on the decision and on the novelty of the query."""
     head = f"{method}: {names_within(predicted, 100) or 'no label'}"
     if novelty is None:
         return [head, f"novelty unknown: {novelty_reason}"]

@@ -55,7 +55,7 @@ class Trial:
         return {**flips, **self._by_any.columns(self.rule.label_names_)}, FLIP + FLIP_BY
 
     def _try_whole_queries(self) -> None:
-        """Score and decide the query anew with each change: labels may depend on each other's votes."""
+        """Score and decide the query again with each change: labels may depend on each other's votes."""
         n_listed, n_counts = self.counts_at.shape
         rows = self.evidence.votes.rows
         n_columns = self.rule._labels.shape[1] + (0 if rows is None else rows.shape[1])
