@@ -200,7 +200,7 @@ def test_labels_with_one_class_and_two_rows():
     assert_array_equal(MLMLM().fit(X, Y[:, 2:]).loo_predict(), Y[:, 2:])
     one = MLMLM().fit(X[:1], Y[:1])
     assert_array_equal(one.predict_proba(X), [Y[0], Y[0]])
-    with pytest.raises(ValueError, match="there must be several rows"):
+    with pytest.raises(ValueError, match="X must have several samples"):
         one.loo_predict_proba()
 
 
@@ -290,7 +290,7 @@ def test_a_ridge_that_is_lost_in_rounding():
 def test_bad_groups():
     """Some rows must be left; PRESS knows single rows only."""
     X, Y, _ = problem()
-    with pytest.raises(ValueError, match="there must be several rows, or groups"):
+    with pytest.raises(ValueError, match="X must have several samples or groups"):
         MLMLM(3.0).fit(X, Y).loo_predict(np.zeros(40))
     with pytest.raises(ValueError, match="left_out must be 'exact'"):
         MLMLM(3.0, left_out="press").fit(X, Y).loo_predict(np.arange(40) // 2)

@@ -153,7 +153,7 @@ def test_a_maximum_is_cut_to_the_rows_and_numbers_are_not(rows):
         tune_neighbors(MLkNN(), X[:6], Y[:6], n_neighbors=[5])
     with pytest.raises(ValueError, match="n_neighbors must be at most 2 where rows are held out, got 3"):
         tune_neighbors(BRkNN(), X[:6], Y[:6], n_neighbors=[3], cv=2)
-    with pytest.raises(ValueError, match=r"X must have more rows .*, got n_samples=2"):
+    with pytest.raises(ValueError, match=r"X must have more samples .*, got n_samples=2"):
         tune_neighbors(MLkNN(), X[:2], Y[:2])
 
 
@@ -164,7 +164,7 @@ def test_a_maximum_is_cut_to_the_rows_and_numbers_are_not(rows):
         ({"n_neighbors": 2.5}, TypeError, "n_neighbors must be an integer, got 2.5"),
         ({"n_neighbors": []}, ValueError, "n_neighbors must name at least one number, got none"),
         ({"n_neighbors": "auto"}, TypeError, "n_neighbors must be an integer, got 'auto'"),
-        ({"y": np.ones((40, 1), int), "scoring": "one_error"}, ValueError, "label sets define, got 'one_error'"),
+        ({"y": np.ones((40, 1), int), "scoring": "one_error"}, ValueError, "defined for these label sets, got 'one_error'"),
         ({"scoring": "f1"}, ValueError, "metric must be a name of the catalogue, a Metric or a function, got 'f1'"),
         ({"scoring": ()}, ValueError, "scoring must name at least one metric, got none"),
         ({"scoring": "empty_predictions"}, ValueError, "must begin with a metric that can decide, got 'empty_pred"),

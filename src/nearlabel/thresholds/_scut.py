@@ -18,7 +18,7 @@ from nearlabel.thresholds._strategy import ByThresholds
 from nearlabel.utils.partial_labels import PartialLabels
 from nearlabel.utils.types import FloatArray
 
-_HINT = "  Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscent serve metrics of examples."
+_HINT = " Hint: MicroFOptimum finds the best micro_f1, GlobalCut and CyclicAscent serve metrics of examples."
 
 _FUNCTIONS = tuple(metric.function for metric in CATALOGUE.values())
 
