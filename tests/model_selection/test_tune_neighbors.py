@@ -164,7 +164,11 @@ def test_a_maximum_is_cut_to_the_rows_and_numbers_are_not(rows):
         ({"n_neighbors": 2.5}, TypeError, "n_neighbors must be an integer, got 2.5"),
         ({"n_neighbors": []}, ValueError, "n_neighbors must name at least one number, got none"),
         ({"n_neighbors": "auto"}, TypeError, "n_neighbors must be an integer, got 'auto'"),
-        ({"y": np.ones((40, 1), int), "scoring": "one_error"}, ValueError, "defined for these label sets, got 'one_error'"),
+        (
+            {"y": np.ones((40, 1), int), "scoring": "one_error"},
+            ValueError,
+            "defined for these label sets, got 'one_error'",
+        ),
         ({"scoring": "f1"}, ValueError, "metric must be a name of the catalogue, a Metric or a function, got 'f1'"),
         ({"scoring": ()}, ValueError, "scoring must name at least one metric, got none"),
         ({"scoring": "empty_predictions"}, ValueError, "must begin with a metric that can decide, got 'empty_pred"),
