@@ -35,10 +35,10 @@ class RandomForestPCT(ClusteringTrees):
     Attributes
     ----------
     forest_ : RandomForestClassifier
-        The forest of the labels that have both classes, which sees features less `shift_`, divided by `scale_`; it and
-        these two are not there if none has.
+        The forest of the labels that have both classes, fitted to features minus `shift_`, divided by `scale_`. These
+        three attributes are missing if no label has both classes.
     shift_ : ndarray of shape (n_features,)
-        The end of each feature's training range that is nearer to 0; 0 for a range that holds 0.
+        The end of each feature's training range that is nearer to 0; 0 for a range that contains 0.
     scale_ : ndarray of shape (n_features,)
         Largest distance of training values from `shift_`; 1 for a constant feature.
     classes_ : ndarray of shape (n_labels,)

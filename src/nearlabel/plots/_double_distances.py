@@ -100,7 +100,7 @@ class DoubleDistancesDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **style: Any) -> Self:
-        """Draw the pairs of training rows that a fitted NLDD has learnt its weights from.
+        """Draw the pairs of training samples from which a fitted NLDD has estimated its weights.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class DoubleDistancesDisplay(Display):
         TypeError
             If the estimator is not around an `NLDD`.
         ValueError
-            If it has learnt from no pair, because it was fitted to a single row.
+            If it has no pairs, because it was fitted to a single sample.
         sklearn.exceptions.NotFittedError
             If it is not fitted.
         ImportError
@@ -142,7 +142,7 @@ class DoubleDistancesDisplay(Display):
         ax: Any = None,
         **style: Any,
     ) -> Self:
-        """Draw one row with all training rows, and ring the nearest by each distance, and the one that is predicted.
+        """Draw one query against all training samples; circle the nearest by each distance, and the predicted one.
 
         Parameters
         ----------
