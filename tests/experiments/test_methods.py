@@ -25,7 +25,7 @@ from nearlabel.thresholds import (
     SCut,
     TunedThresholdsClassifierCV,
 )
-from nearlabel.transformation import SMBR, BinaryRelevance
+from nearlabel.transformation import SMBR, BinaryRelevance, ClassifierChain
 
 STRATEGIES = {
     "micro-f": MicroFOptimum(),
@@ -69,6 +69,7 @@ STRATEGIES = {
         ("nldd:scale=none:trials=authors", NLDD(scale="none", trials="authors", random_state=0)),
         ("br", BinaryRelevance(random_state=0)),
         ("smbr:random_state=4", SMBR(random_state=4)),
+        ("cc:order=random", ClassifierChain(order="random", random_state=0)),
     ],
 )
 def test_specification(spec, expected):

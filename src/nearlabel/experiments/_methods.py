@@ -71,7 +71,7 @@ from nearlabel.thresholds import (
     ThresholdStrategy,
     TunedThresholdsClassifierCV,
 )
-from nearlabel.transformation import SMBR, BinaryRelevance, LabelPowerset
+from nearlabel.transformation import SMBR, BinaryRelevance, ClassifierChain, LabelPowerset
 from nearlabel.utils.guests import import_object, split_import
 from nearlabel.utils.types import NeighborSearch
 from nearlabel.utils.validation import check_choice
@@ -116,6 +116,7 @@ METHODS: Mapping[str, Any] = MappingProxyType(
         "mlmlm": MLMLM,
         "br": BinaryRelevance,
         "smbr": SMBR,
+        "cc": ClassifierChain,
         "lp": LabelPowerset,
         "ebr": EnsembleOfBinaryRelevance,
         "ecc": EnsembleOfClassifierChains,

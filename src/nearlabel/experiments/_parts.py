@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -23,6 +24,8 @@ ESTIMATORS: Mapping[str, Callable[[], Any]] = MappingProxyType(
     {
         "svm": partial(LinearSVC, dual=False),
         "svm-hinge": partial(SVC, kernel="linear"),
+        "svm-rbf": SVC,
+        "knn": KNeighborsClassifier,
         "logistic": partial(LogisticRegression, solver="liblinear"),
         "tree": DecisionTreeClassifier,
     }

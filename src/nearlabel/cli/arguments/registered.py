@@ -2,15 +2,15 @@
 
 NEIGHBOR_METHODS = ("brknn", "brknn-a", "brknn-b", "lpknn", "mlknn", "dmlknn", "cmlknn", "iblr")
 METHODS = (
-    *NEIGHBOR_METHODS, "nldd", "mlmlm", "br", "smbr", "lp", "ebr", "ecc", "rakelo", "rakeld", "homer", "pct", "rfpct",
-    "interpolation", "cbm", "ranksvm", "adaboostmh", "adtboostmh", "bpmll",
+    *NEIGHBOR_METHODS, "nldd", "mlmlm", "br", "smbr", "cc", "lp", "ebr", "ecc", "rakelo", "rakeld", "homer", "pct",
+    "rfpct", "interpolation", "cbm", "ranksvm", "adaboostmh", "adtboostmh", "bpmll",
 )  # fmt: skip
 LEADERBOARD_METHODS = (
     "brknn@micro-f", "brknn:weights=distance@micro-f", "mlknn@micro-f", "br:estimator=logistic@micro-f",
     "mlmlm@micro-f", "iblr@micro-f", "nldd:estimator=logistic", "rfpct@micro-f", "ecc:estimator=logistic@micro-f",
     "interpolation:estimator=logistic",
 )  # fmt: skip
-ESTIMATORS = ("svm", "svm-hinge", "logistic", "tree")
+ESTIMATORS = ("svm", "svm-hinge", "svm-rbf", "knn", "logistic", "tree")
 SELECTIONS = ("igs", "ig")
 SAMPLERS = (
     "mlros", "mlrus", "mlsmote", "mlenn", "mltl", "remedial", "mrhc", "mrsp1", "mrsp2", "mrsp3", "mchen",
