@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 from _exhaustive import every_prediction, f_beta, small_problem
 from _strategies import medium_problem
 from nearlabel.decision import cut
-from nearlabel.metrics import micro_precision, micro_recall
-from nearlabel.thresholds import MicroFOptimum, micro_pr_frontier
+from nearlabel.metrics import macro_precision, macro_recall, micro_precision, micro_recall
+from nearlabel.thresholds import MicroFOptimum, SCut, macro_pr_frontier, micro_pr_frontier
 
 BETAS = (0.01, 0.2, 0.3, 0.5, 1.0, 1.5, 2.0, 5.0, 100.0)
 SEEDS = pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 120), marks=pytest.mark.long)], ids=str)
@@ -132,9 +132,61 @@ def test_scores_that_every_threshold_predicts(scores, Y, n_first):
     assert len(frontier.recall) > 1
 
 
-def test_no_positive_no_point():
+@SEEDS
+@pytest.mark.parametrize("beta", BETAS)
+def test_the_best_macro_averaged_point_is_the_optimum(beta, seeds):
+    """For each beta the thresholds are those of SCut, with the macro-averaged precision and recall they have."""
+    for scores, Y in problems(seeds):
+        frontier = macro_pr_frontier(scores, Y)
+        point = frontier.best_point(beta)
+        optimum = SCut("macro_fbeta", beta=beta).fit(scores, Y)
+        assert (frontier.thresholds(point) == optimum.thresholds_).all()
+        labels = optimum.predict(scores)
+        assert frontier.precision[point] == pytest.approx(macro_precision(Y, labels), abs=1e-15)
+        assert frontier.recall[point] == pytest.approx(macro_recall(Y, labels), abs=1e-15)
+
+
+@SEEDS
+def test_macro_averaged_points_are_in_order(seeds):
+    """Recall and beta rise, precision falls, the last point has every positive, and each point is best for a beta."""
+    for scores, Y in problems(seeds):
+        frontier = macro_pr_frontier(scores, Y)
+        assert (np.diff(frontier.precision) <= 1e-15).all()
+        assert (np.diff(frontier.recall) > 0).all()
+        assert (np.diff(frontier.largest_beta) > 0).all()
+        assert frontier.largest_beta[-1] == math.inf
+        assert frontier.recall[-1] == pytest.approx((Y.sum(axis=0) > 0).mean())
+        assert [frontier.best_point(beta) for beta in frontier.largest_beta[:-1]] == list(
+            range(len(frontier.recall) - 1)
+        )
+
+
+def test_macro_averaged_points_of_unknown_cells():
+    """Unknown cells are left out, and a label that is unknown in all samples of both means."""
+    scores = np.array([[0.9, 0.5, 0.3], [0.8, 0.7, 0.1], [0.3, 0.6, 0.2]])
+    y = np.array([[1, np.nan, 1], [0, np.nan, np.nan], [1, np.nan, 0]])
+    frontier = macro_pr_frontier(scores, y)
+    assert frontier.precision.tolist() == [1.0, (2 / 3 + 1) / 2]
+    assert frontier.recall.tolist() == [0.75, 1.0]
+    assert (frontier.thresholds(0) == SCut("macro_fbeta", beta=0.1).fit(scores, y).thresholds_).all()
+
+
+def test_macro_averaged_points_with_weights():
+    """A weight of 3 is the same as three samples."""
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        scores, Y = medium_problem(seed)
+        times = rng.integers(1, 4, len(Y))
+        expected = macro_pr_frontier(np.repeat(scores, times, axis=0), np.repeat(Y, times, axis=0))
+        frontier = macro_pr_frontier(scores, Y, times)
+        for name in ("precision", "recall", "largest_beta"):
+            assert getattr(frontier, name).tolist() == getattr(expected, name).tolist()
+
+
+@pytest.mark.parametrize("of", [micro_pr_frontier, macro_pr_frontier])
+def test_no_positive_no_point(of):
     """Without a positive nothing is best, and the error says so."""
-    frontier = micro_pr_frontier([[0.1, 0.2]], [[0, 0]])
+    frontier = of([[0.1, 0.2]], [[0, 0]])
     assert len(frontier.precision) == len(frontier.recall) == len(frontier.largest_beta) == 0
     with pytest.raises(ValueError, match=r"y must have a positive for a point to be best, got none\."):
         frontier.best_point()
@@ -156,7 +208,8 @@ def test_no_positive_no_point():
         (lambda f: micro_pr_frontier([[1.0]], [[1, 0]]), ValueError, r"scores and y must be of one shape .*\(1, 1\)"),
     ],
 )
-def test_errors(call, error, message):
+@pytest.mark.parametrize("of", [micro_pr_frontier, macro_pr_frontier])
+def test_errors(of, call, error, message):
     """Wrong points, betas, containers and shapes are refused."""
     with pytest.raises(error, match=message):
-        call(micro_pr_frontier([[0.9], [0.1]], [[1], [0]]))
+        call(of([[0.9], [0.1]], [[1], [0]]))

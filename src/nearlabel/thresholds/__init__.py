@@ -8,7 +8,7 @@ from nearlabel.thresholds._cyclic import CyclicAscent
 from nearlabel.thresholds._expected_f import ExpectedF
 from nearlabel.thresholds._fbr import FBR
 from nearlabel.thresholds._fixed import FixedThresholdsClassifier
-from nearlabel.thresholds._frontier import MicroPRFrontier, micro_pr_frontier
+from nearlabel.thresholds._frontier import MacroPRFrontier, MicroPRFrontier, macro_pr_frontier, micro_pr_frontier
 from nearlabel.thresholds._global import GlobalCut
 from nearlabel.thresholds._mcut import MCut
 from nearlabel.thresholds._micro_f import MicroFOptimum
@@ -31,6 +31,7 @@ __all__ = [
     "FixedThresholdsClassifier",
     "GlobalCut",
     "MCut",
+    "MacroPRFrontier",
     "MicroFOptimum",
     "MicroPRFrontier",
     "PCut",
@@ -43,6 +44,7 @@ __all__ = [
     "ThresholdStrategy",
     "TunedThresholdsClassifierCV",
     "cross_val_scores",
+    "macro_pr_frontier",
     "micro_pr_frontier",
     "quantile_grid",
     "score_shift",

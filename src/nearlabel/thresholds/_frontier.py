@@ -1,9 +1,9 @@
-"""All optima of micro-averaged F at once: the outer boundary of micro-averaged precision and recall."""
+"""All optima of micro- or macro-averaged F at once: the outer boundary of averaged precision and recall."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,37 +17,15 @@ from nearlabel.utils.validation import check_integer
 
 
 @dataclass(frozen=True, eq=False)
-class MicroPRFrontier:
-    """The pairs of micro-averaged precision and recall that are optimal for some beta, in the order of beta.
-
-    Made by `micro_pr_frontier`.
-
-    Parameters
-    ----------
-    precision, recall : ndarray of shape (n_points,)
-        The points; precision falls and recall rises.
-    largest_beta : ndarray of shape (n_points,)
-        Each point has the largest F-beta for beta from that of the point before up to this; the last one's is infinite.
-    n_chosen : ndarray of shape (n_points,)
-        Labels chosen, in sum over all rows.
-    slopes : ndarray of shape (n_points,)
-        True labels gained for each label chosen, on the way to the point.
-    vertices : Cuts
-        The cuts of each label that some point uses.
-    vertex_slopes : ndarray
-        The same gain on the way to each of those cuts; infinity for the first of each label.
-    """
+class _PRFrontier:
+    """Points of precision and recall in the order of the betas that they are best for."""
 
     precision: FloatArray
     recall: FloatArray
     largest_beta: FloatArray
-    n_chosen: NDArray[Any]
-    slopes: FloatArray
-    vertices: Cuts
-    vertex_slopes: FloatArray
 
     def best_point(self, beta: float = 1.0) -> int:
-        """Return the number of the point of largest F-beta, the one of fewest chosen labels if there are two.
+        """Return the number of the point of largest F-beta, of two equal ones that with fewer predicted labels.
 
         Parameters
         ----------
@@ -69,6 +47,39 @@ class MicroPRFrontier:
             raise ValueError("y must have a positive for a point to be best, got none.")
         return int(np.searchsorted(self.largest_beta, weight, side="left"))
 
+    def _checked_point(self, point: int) -> int:
+        if check_integer("point", point, low=0) >= len(self.precision):
+            raise ValueError(f"point must be below the number of points {len(self.precision)}, got {point}.")
+        return point
+
+
+@dataclass(frozen=True, eq=False)
+class MicroPRFrontier(_PRFrontier):
+    """The pairs of micro-averaged precision and recall that are optimal for some beta, in the order of beta.
+
+    Made by `micro_pr_frontier`.
+
+    Parameters
+    ----------
+    precision, recall : ndarray of shape (n_points,)
+        The points; precision falls and recall rises.
+    largest_beta : ndarray of shape (n_points,)
+        Each point has the largest F-beta for beta from that of the point before up to this; the last one's is infinite.
+    n_chosen : ndarray of shape (n_points,)
+        Labels chosen, in sum over all rows.
+    slopes : ndarray of shape (n_points,)
+        True labels gained for each label chosen, on the way to the point.
+    vertices : Cuts
+        The cuts of each label that some point uses.
+    vertex_slopes : ndarray
+        The same gain on the way to each of those cuts; infinity for the first of each label.
+    """
+
+    n_chosen: NDArray[Any]
+    slopes: FloatArray
+    vertices: Cuts
+    vertex_slopes: FloatArray
+
     def thresholds(self, point: int) -> FloatArray:
         """Return the thresholds of a point, the same as those of `MicroFOptimum` for a beta that it is best for.
 
@@ -87,12 +98,56 @@ class MicroPRFrontier:
         ValueError, TypeError
             If there is no such point.
         """
-        if check_integer("point", point, low=0) >= len(self.precision):
-            raise ValueError(f"point must be below the number of points {len(self.precision)}, got {point}.")
-        used = np.concatenate([[0], np.cumsum(self.vertex_slopes >= self.slopes[point])])
+        slope = self.slopes[self._checked_point(point)]
+        used = np.concatenate([[0], np.cumsum(self.vertex_slopes >= slope)])
         n_used = used[self.vertices.start[1:]] - used[self.vertices.start[:-1]]  # slopes fall within a label
         chosen: FloatArray = self.vertices.thresholds[self.vertices.start[:-1] + n_used - 1]
         return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class MacroPRFrontier(_PRFrontier):
+    """The pairs of macro-averaged precision and recall that are optimal for some beta, in the order of beta.
+
+    Made by `macro_pr_frontier`.
+
+    Parameters
+    ----------
+    precision, recall : ndarray of shape (n_points,)
+        The points; precision falls and recall rises.
+    largest_beta : ndarray of shape (n_points,)
+        Each point has the largest macro-averaged F-beta for beta from that of the previous point up to this value,
+        which is infinite for the last point.
+    label_betas : tuple of n_labels ndarrays
+        For each label, the same bounds of its own optima.
+    label_thresholds : tuple of n_labels ndarrays
+        For each label, the thresholds of these optima.
+    """
+
+    label_betas: tuple[FloatArray, ...]
+    label_thresholds: tuple[FloatArray, ...]
+
+    def thresholds(self, point: int) -> FloatArray:
+        """Return the thresholds of a point: those of ``SCut("macro_fbeta", beta=...)`` for a beta of this point.
+
+        Parameters
+        ----------
+        point : int
+            Number of the point.
+
+        Returns
+        -------
+        ndarray of shape (n_labels,)
+            A label is predicted if its score is at least this.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no such point.
+        """
+        beta = self.largest_beta[self._checked_point(point)]
+        labels = zip(self.label_betas, self.label_thresholds, strict=True)
+        return np.array([thresholds[np.searchsorted(betas, beta)] for betas, thresholds in labels])
 
 
 def micro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> MicroPRFrontier:
@@ -147,17 +202,104 @@ def micro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = No
     all_chosen = start[1] + np.concatenate([[0], np.cumsum(chosen[order])[last]])
     steepness = np.concatenate([[np.inf], slopes[order][last]])
 
-    squared = np.append(_squared_betas(all_hits, all_chosen, total), np.inf)
-    best = (all_chosen > 0) & (all_hits > 0) & (squared > 0)
+    best, largest_beta = _best_for_some_beta(all_hits, all_chosen, total)
     return MicroPRFrontier(
         precision=all_hits[best] / all_chosen[best],
         recall=all_hits[best] / total if total else np.empty(0),
-        largest_beta=np.sqrt(squared[best]),
+        largest_beta=largest_beta,
         n_chosen=all_chosen[best],
         slopes=steepness[best],
         vertices=vertices,
         vertex_slopes=slopes,
     )
+
+
+def macro_pr_frontier(scores: MatrixLike, y: MatrixLike, sample_weight: Any = None) -> MacroPRFrontier:
+    """Return all pairs of macro-averaged precision and recall that are optimal for some beta.
+
+    Macro-averaged F-beta is a mean over labels, so each label has its own optimum. As beta grows, this optimum moves
+    along the upper hull of the label's (chosen, hits); a point of the frontier has the optima of all labels for one
+    beta. Pillai et al. (2012, section 5) name the curve as an open issue.
+
+    Parameters
+    ----------
+    scores : array-like or data frame of shape (n_samples, n_labels)
+        Scores, larger is more certain.
+    y : array-like, data frame or sparse container of shape (n_samples, n_labels)
+        Label sets as an indicator matrix of 0 and 1, with NaN where a label is unknown. Unknown cells are left out.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples.
+
+    Returns
+    -------
+    MacroPRFrontier
+        The points, the largest beta for which each is best, and the thresholds. There is no point if y has no positive.
+
+    Raises
+    ------
+    ValueError
+        If scores or y are malformed or of different shapes, or a score is NaN.
+    TypeError
+        If scores are in a sparse container.
+
+    See Also
+    --------
+    micro_pr_frontier : The same for micro-averaged F.
+
+    Notes
+    -----
+    A label without positives counts as 0 in both means, as 0/0 does in `macro_fbeta`. A label that is unknown in all
+    samples is left out of them.
+
+    Examples
+    --------
+    >>> from nearlabel.thresholds import macro_pr_frontier
+    >>> scores = [[0.9, 0.2], [0.8, 0.1], [0.3, 0.4], [0.1, 0.3]]
+    >>> y = [[1, 1], [0, 0], [1, 0], [0, 0]]
+    >>> frontier = macro_pr_frontier(scores, y)
+    >>> frontier.precision.round(2).tolist(), frontier.recall.round(2).tolist()
+    ([0.67, 0.5], [0.75, 1.0])
+    """
+    cuts = list(label_cuts(*checked_rows(scores, y, sample_weight)))
+    vertices = _hulls(Cuts.of(cuts))
+    optima = [_optima(vertices, label) for label in range(len(cuts))]
+    has_points = any(vertices.positives > 0)
+    beta = np.unique(np.concatenate([optimum.largest_beta for optimum in optima])) if has_points else np.empty(0)
+    known = [optimum for optimum, of_label in zip(optima, cuts, strict=True) if of_label.n_rows]
+    sums = np.zeros((2, len(beta)))
+    for optimum in known:
+        at = np.searchsorted(optimum.largest_beta, beta)
+        sums += optimum.precision[at], optimum.recall[at]
+    precision, recall = sums / max(len(known), 1)
+    betas, thresholds = tuple(one.largest_beta for one in optima), tuple(one.thresholds for one in optima)
+    return MacroPRFrontier(precision, recall, beta, betas, thresholds)
+
+
+class _Optima(NamedTuple):
+    """The cuts of one label that are best for some beta, in its order."""
+
+    thresholds: FloatArray
+    precision: FloatArray
+    recall: FloatArray
+    largest_beta: FloatArray
+
+
+def _optima(vertices: Cuts, label: int) -> _Optima:
+    """Return the optima of a label; without positives, the cut that chooses the fewest rows, which is worth 0."""
+    place = slice(vertices.start[label], vertices.start[label + 1])
+    thresholds, hits, chosen = vertices.thresholds[place], vertices.hits[place], vertices.predicted[place]
+    total = vertices.positives[label]
+    if not total:
+        return _Optima(thresholds[:1], np.zeros(1), np.zeros(1), np.full(1, np.inf))
+    best, largest_beta = _best_for_some_beta(hits, chosen, total)
+    return _Optima(thresholds[best], hits[best] / chosen[best], hits[best] / total, largest_beta)
+
+
+def _best_for_some_beta(hits: NDArray[Any], chosen: NDArray[Any], total: Any) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Return which vertices of a hull have the largest F-beta for some beta, and the largest such beta of each."""
+    squared = np.append(_squared_betas(hits, chosen, total), np.inf)
+    best = (chosen > 0) & (hits > 0) & (squared > 0)
+    return best, np.sqrt(squared[best])
 
 
 def _squared_betas(hits: NDArray[Any], chosen: NDArray[Any], total: Any) -> FloatArray:
