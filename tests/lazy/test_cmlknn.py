@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.metrics.pairwise import cosine_similarity
 
 from _pairs import every_pair
 from _reference import cmlknn, memberships
 from conftest import CONTAINERS, ROWS
-from nearlabel.datasets import fetch_dataset
+from nearlabel.datasets import fetch_dataset, load_multidigits
 from nearlabel.lazy import CMLkNN, MLkNN
 from nearlabel.neighbors import ExactNeighbors, PrecomputedNeighbors
 
@@ -211,6 +212,16 @@ def test_pickles(problem):
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(model)).predict_proba(queries), model.predict_proba(queries)
     )
+
+
+def test_cosines_are_similarities():
+    """The cosine of a label with itself may exceed 1 by rounding; it counts as 1."""
+    digits = load_multidigits()
+    similarity = cosine_similarity(digits.Y[:300].T)
+    assert similarity.max() > 1
+    model = CMLkNN(5, similarity=similarity).fit(digits.X[:300], digits.Y[:300])
+    assert model.similarity_.max() == 1
+    assert (model.similarity_ == np.minimum(similarity, 1)).all()
 
 
 @pytest.mark.parametrize("name", ["enron", "medical", "emotions"])

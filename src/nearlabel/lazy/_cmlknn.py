@@ -20,6 +20,8 @@ from nearlabel.neighbors import label_votes
 from nearlabel.utils.types import CSR, FloatArray, IntArray, Matrix, MatrixLike, NeighborSearch, Table
 from nearlabel.utils.validation import check_choice, check_integer
 
+_ROUNDING = 1e-9  # a cosine of a label with itself may be a little above 1
+
 
 class CMLkNN(MLkNN):
     """ML-kNN in which a neighbour's label set also votes for similar labels.
@@ -202,12 +204,12 @@ class CMLkNN(MLkNN):
             )
         similarity = check_array(self.similarity, dtype=np.float64, input_name="similarity")
         n_labels = labels.shape[1]
-        if similarity.shape != (n_labels, n_labels) or not ((similarity >= 0) & (similarity <= 1)).all():
+        if similarity.shape != (n_labels, n_labels) or not ((similarity >= 0) & (similarity <= 1 + _ROUNDING)).all():
             raise ValueError(
                 f"similarity must be of shape {(n_labels, n_labels)}, each from 0 to 1,"
                 f" got shape {similarity.shape} and {np.min(similarity, initial=0)} to {np.max(similarity, initial=0)}."
             )
-        return np.asarray(similarity)
+        return np.minimum(similarity, 1.0)
 
     def _account(self, evidence: Evidence) -> Account:
         listed = evidence.votes.label
