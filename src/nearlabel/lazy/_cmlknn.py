@@ -209,7 +209,7 @@ class CMLkNN(MLkNN):
                 f"similarity must be of shape {(n_labels, n_labels)}, each from 0 to 1,"
                 f" got shape {similarity.shape} and {np.min(similarity, initial=0)} to {np.max(similarity, initial=0)}."
             )
-        return np.minimum(similarity, 1.0)
+        return np.asarray(np.minimum(similarity, 1.0))
 
     def _account(self, evidence: Evidence) -> Account:
         listed = evidence.votes.label
