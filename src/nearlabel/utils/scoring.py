@@ -77,5 +77,5 @@ def _mean(hits: Any, sample_weight: ArrayLike | None, counted: BoolArray | None 
     weights = np.ones(len(hits)) if sample_weight is None else check_sample_weight(sample_weight, len(hits))
     weights = weights if counted is None else weights * counted
     if not weights.any():
-        raise ValueError("y must have a known cell in some row that has weight, got none.")
+        raise ValueError("y must have a known cell in a sample with a weight above 0, got none.")
     return float(np.average(np.asarray(hits, dtype=np.float64), weights=weights))
