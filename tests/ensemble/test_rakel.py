@@ -118,7 +118,7 @@ def test_too_few_subsets():
     X, Y = related_labels(40, 7)
     Y[:, 2] = 1
     names = list("abcdefg")
-    with pytest.warns(UserWarning, match="n_estimators=2 subsets of labelset_size=3 cannot cover all 7 labels") as caught:
+    with pytest.warns(UserWarning, match="2 subsets of labelset_size=3 cannot cover all 7 labels") as caught:
         model = RAkELo(TREE, n_estimators=2, random_state=0).fit(X, pd.DataFrame(Y, columns=names))
     assert caught[0].filename == __file__
     held = np.concatenate(model.subsets_)
