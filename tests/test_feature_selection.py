@@ -415,7 +415,7 @@ def test_in_a_pipeline_with_grid_search(container):
         ({"threshold": None}, TypeError, "a finite number of at least 0, got None of type NoneType"),
         ({"factor": 0}, ValueError, "factor must be a finite number above 0, got 0"),
         ({"factor": "1"}, TypeError, "factor must be a number, got '1' of type str"),
-        ({"threshold": 0.1, "factor": 2.0}, ValueError, r"factor must be 1 where threshold is a number, got 2\.0"),
+        ({"threshold": 0.1, "factor": 2.0}, ValueError, r"factor must be 1 if threshold is a number, got 2\.0"),
         ({"labels": "all"}, ValueError, r"labels must be one of \['joint', 'mean', 'sum'\], got 'all'"),
         ({"labels": "all", "n_subsets": 2}, ValueError, "labels must be one of"),
         ({"n_bins": 0}, ValueError, "n_bins must be at least 1, got 0"),
